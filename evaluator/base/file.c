@@ -1,0 +1,189 @@
+#include "kforge/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "kforge/cleanup.h"
+
+char *kf_file_read(const char *path, size_t limit, size_t *size, kf_error *error)
+{
+    kf_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat status;
+    if (fd < 0 || fstat(fd, &status) < 0) {
+        kf_fail(error, errno == ENOENT ? KF_ERROR_INPUT : KF_ERROR_IO, "%s: %s", path, strerror(errno));
+        return NULL;
+    }
+    if (!S_ISREG(status.st_mode)) {
+        kf_fail(error, KF_ERROR_INPUT, "%s: not a regular file", path);
+        return NULL;
+    }
+    if ((uint64_t)status.st_size > limit) {
+        kf_fail(error, KF_ERROR_LIMIT, "%s: %lld bytes, more than the limit of %zu", path, (long long)status.st_size, limit);
+        return NULL;
+    }
+    size_t length = (size_t)status.st_size;
+    kf_autofree char *text = malloc(length + 1);
+    if (!text) {
+        kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory for %zu bytes", path, length);
+        return NULL;
+    }
+    if (!kf_read_all(fd, text, length)) {
+        kf_fail(error, KF_ERROR_IO, "%s: changed or failed while it was read", path);
+        return NULL;
+    }
+    text[length] = '\0';
+    if (size) *size = length;
+    return kf_steal(&text);
+}
+
+bool kf_file_write(const char *path, const void *data, size_t size, kf_error *error)
+{
+    size_t length = strlen(path);
+    kf_autofree char *temporary = malloc(length + 16);
+    if (!temporary) return kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", path);
+    memcpy(temporary, path, length);
+    memcpy(temporary + length, ".tmp.XXXXXX", 12);
+    kf_autoclose int fd = mkostemp(temporary, O_CLOEXEC);
+    if (fd < 0) return kf_fail(error, KF_ERROR_IO, "%s: cannot create a file beside it: %s", path, strerror(errno));
+    mode_t mask = umask(0);
+    umask(mask);
+    bool written = kf_write_all(fd, data, size) && fchmod(fd, 0666 & ~mask) == 0 && fsync(fd) == 0 && rename(temporary, path) == 0;
+    if (!written) {
+        kf_fail(error, KF_ERROR_IO, "%s: cannot write: %s", path, strerror(errno));
+        unlink(temporary);
+    }
+    return written;
+}
+
+bool kf_directory_make(const char *path, kf_error *error)
+{
+    kf_autofree char *copy = strdup(path);
+    if (!copy) return kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", path);
+    for (char *slash = copy + (copy[0] == '/');; slash++) {
+        if (*slash != '/' && *slash != '\0') continue;
+        char end = *slash;
+        *slash = '\0';
+        struct stat status;
+        if (copy[0] && mkdir(copy, 0777) < 0 && (stat(copy, &status) < 0 || !S_ISDIR(status.st_mode)))
+            return kf_fail(error, KF_ERROR_IO, "%s: cannot make the directory: %s", copy, strerror(errno));
+        if (!end) return true;
+        *slash = end;
+    }
+}
+
+char *kf_directory_temporary(const char *prefix, kf_error *error)
+{
+    const char *base = getenv("TMPDIR");
+    if (!base || base[0] != '/') base = "/tmp";
+    size_t size = strlen(base) + strlen(prefix) + 16;
+    kf_autofree char *path = malloc(size);
+    if (!path) {
+        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return NULL;
+    }
+    snprintf(path, size, "%s/%s.XXXXXX", base, prefix);
+    if (!mkdtemp(path)) {
+        kf_fail(error, KF_ERROR_IO, "%s: cannot make a temporary directory: %s; set TMPDIR to a writable one", base, strerror(errno));
+        return NULL;
+    }
+    return kf_steal(&path);
+}
+
+static bool remove_entry(int parent, const char *name, dev_t device, int depth)
+{
+    struct stat status;
+    if (fstatat(parent, name, &status, AT_SYMLINK_NOFOLLOW) < 0) return errno == ENOENT;
+    if (!S_ISDIR(status.st_mode)) return unlinkat(parent, name, 0) == 0;
+    if (status.st_dev != device || depth > 512) return false;
+    int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) { /* a directory that its owner made unreadable */
+        if (fchmodat(parent, name, 0700, 0) == 0) fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0) return false;
+    }
+    DIR *directory = fdopendir(fd);
+    if (!directory) {
+        close(fd);
+        return false;
+    }
+    bool removed = true;
+    for (struct dirent *entry; (entry = readdir(directory));)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            removed &= remove_entry(fd, entry->d_name, device, depth + 1);
+    closedir(directory);
+    return removed && unlinkat(parent, name, AT_REMOVEDIR) == 0;
+}
+
+bool kf_directory_remove(const char *path, kf_error *error)
+{
+    struct stat status;
+    if (lstat(path, &status) < 0 && errno == ENOENT) return true;
+    if (!remove_entry(AT_FDCWD, path, status.st_dev, 0))
+        return kf_fail(error, KF_ERROR_IO, "%s: cannot remove all of it: %s", path, strerror(errno));
+    return true;
+}
+
+char *kf_path_join(const char *directory, const char *name)
+{
+    if (name[0] == '/') return strdup(name);
+    size_t length = strlen(directory), more = strlen(name);
+    char *path = malloc(length + more + 2);
+    if (!path) return NULL;
+    memcpy(path, directory, length);
+    if (length && path[length - 1] != '/') path[length++] = '/';
+    memcpy(path + length, name, more + 1);
+    return path;
+}
+
+bool kf_write_all(int fd, const void *data, size_t size)
+{
+    const char *bytes = data;
+    while (size) {
+        ssize_t done = write(fd, bytes, size);
+        if (done < 0 && errno == EINTR) continue;
+        if (done <= 0) return false;
+        bytes += done;
+        size -= (size_t)done;
+    }
+    return true;
+}
+
+bool kf_read_all(int fd, void *data, size_t size)
+{
+    char *bytes = data;
+    while (size) {
+        ssize_t done = read(fd, bytes, size);
+        if (done < 0 && errno == EINTR) continue;
+        if (done <= 0) return false;
+        bytes += done;
+        size -= (size_t)done;
+    }
+    return true;
+}
+
+double kf_now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+bool kf_random(void *data, size_t size)
+{
+    char *bytes = data;
+    while (size) {
+        ssize_t done = getrandom(bytes, size, 0);
+        if (done < 0 && errno == EINTR) continue;
+        if (done <= 0) return false;
+        bytes += done;
+        size -= (size_t)done;
+    }
+    return true;
+}

@@ -1,0 +1,333 @@
+#include "kforge/json.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- checks that cJSON does not make ------------------------------------------------------------------------------------------ */
+
+static void line_and_column(const char *text, size_t offset, int *line, int *column)
+{
+    *line = 1, *column = 1;
+    for (size_t i = 0; i < offset; i++) {
+        if (text[i] == '\n') {
+            (*line)++;
+            *column = 1;
+        } else {
+            (*column)++;
+        }
+    }
+}
+
+/* Length of the UTF-8 sequence at `s`, 0 when it is not valid (RFC 3629: no overlong forms, no surrogates). */
+static size_t utf8_length(const unsigned char *s, size_t left)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    size_t length = s[0] < 0x80 ? 1 : (s[0] >> 5) == 6 ? 2 : (s[0] >> 4) == 14 ? 3 : (s[0] >> 3) == 30 ? 4 : 0;
+    if (!length || length > left) return 0;
+    if (length == 1) return 1;
+    uint32_t code = s[0] & (0x7fu >> length);
+    for (size_t i = 1; i < length; i++) {
+        if ((s[i] & 0xc0) != 0x80) return 0;
+        code = code << 6 | (s[i] & 0x3f);
+    }
+    return code < least[length] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000) ? 0 : length;
+}
+
+/* Depth, NUL bytes and encoding, found before a recursive parser sees the text. Returns the offset of the fault or `size`. */
+static size_t find_fault(const char *text, size_t size, const char **what)
+{
+    int depth = 0;
+    bool in_string = false;
+    for (size_t i = 0; i < size;) {
+        unsigned char c = (unsigned char)text[i];
+        size_t length = utf8_length((const unsigned char *)text + i, size - i);
+        if (!length || !c) {
+            *what = c ? "invalid UTF-8" : "a NUL byte";
+            return i;
+        }
+        if (in_string) {
+            if (c == '\\' && i + 1 < size) {
+                if (strncmp(text + i + 1, "u0000", 5) == 0 && size - i > 5) {
+                    *what = "a NUL character (\\u0000)";
+                    return i;
+                }
+                i++; /* the escaped character, ASCII in valid JSON; anything else is checked on its own next */
+                if ((unsigned char)text[i] < 0x80 && text[i]) i++;
+                continue;
+            }
+            if (c == '"') in_string = false;
+            if (c < 0x20) {
+                *what = "a control character in a string";
+                return i;
+            }
+        } else if (c == '"') {
+            in_string = true;
+        } else if (c == '{' || c == '[') {
+            if (++depth > KF_JSON_DEPTH) {
+                *what = "nested too deep";
+                return i;
+            }
+        } else if (c == '}' || c == ']') {
+            depth--;
+        }
+        i += length;
+    }
+    return size;
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+    return strcmp((*(const cJSON *const *)a)->string, (*(const cJSON *const *)b)->string);
+}
+
+/* The first key that comes twice in one object of the tree, or NULL. *failed when out of memory. */
+static const char *duplicate_key(const cJSON *value, bool *failed)
+{
+    size_t count = 0;
+    for (const cJSON *child = value->child; child; child = child->next) {
+        const char *found = child->child ? duplicate_key(child, failed) : NULL;
+        if (found || *failed) return found;
+        count++;
+    }
+    if (!cJSON_IsObject(value) || count < 2) return NULL;
+    kf_autofree const cJSON **sorted = malloc(count * sizeof *sorted);
+    if (!sorted) {
+        *failed = true;
+        return NULL;
+    }
+    size_t i = 0;
+    for (const cJSON *child = value->child; child; child = child->next) sorted[i++] = child;
+    qsort(sorted, count, sizeof *sorted, compare_keys);
+    for (i = 1; i < count; i++)
+        if (strcmp(sorted[i - 1]->string, sorted[i]->string) == 0) return sorted[i]->string;
+    return NULL;
+}
+
+cJSON *kf_json_parse(const char *text, size_t size, size_t limit, const char *where, kf_error *error)
+{
+    if (limit && size > limit) {
+        kf_fail(error, KF_ERROR_LIMIT, "%s: %zu bytes of JSON, more than the limit of %zu", where, size, limit);
+        return NULL;
+    }
+    const char *what = NULL;
+    int line, column;
+    size_t fault = find_fault(text, size, &what);
+    if (fault < size) {
+        line_and_column(text, fault, &line, &column);
+        kf_fail(error, KF_ERROR_INPUT, "%s:%d:%d: %s; expected JSON", where, line, column, what);
+        return NULL;
+    }
+    const char *end = text;
+    kf_auto(cJSON) tree = cJSON_ParseWithLengthOpts(text, size, &end, false);
+    size_t offset = end >= text && end <= text + size ? (size_t)(end - text) : size;
+    if (tree)
+        while (offset < size && strchr(" \t\r\n", text[offset])) offset++;
+    if (!tree || offset < size) {
+        line_and_column(text, offset, &line, &column);
+        kf_fail(error, KF_ERROR_INPUT, "%s:%d:%d: %s", where, line, column,
+                tree           ? "something follows the end of the JSON value"
+                : offset >= size ? "the JSON text ends in the middle"
+                                 : "not valid JSON here");
+        return NULL;
+    }
+    bool failed = false;
+    const char *twice = duplicate_key(tree, &failed);
+    if (twice || failed) {
+        if (failed) kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", where);
+        else kf_fail(error, KF_ERROR_INPUT, "%s: the key \"%s\" comes twice in one object", where, twice);
+        return NULL;
+    }
+    return kf_steal(&tree);
+}
+
+/* ---- reading with a path -------------------------------------------------------------------------------------------------------- */
+
+static const char *type_name(const cJSON *value)
+{
+    return cJSON_IsObject(value)   ? "an object"
+           : cJSON_IsArray(value)  ? "an array"
+           : cJSON_IsString(value) ? "a string"
+           : cJSON_IsNumber(value) ? "a number"
+           : cJSON_IsBool(value)   ? "true or false"
+           : cJSON_IsNull(value)   ? "null"
+                                   : "nothing";
+}
+
+bool kf_json_complain(kf_json_reader *reader, const char *key, const char *format, ...)
+{
+    if (reader->failed) return false;
+    reader->failed = true;
+    va_list arguments;
+    va_start(arguments, format);
+    kf_fail_va(reader->error, KF_ERROR_INPUT, format, arguments);
+    va_end(arguments);
+    const char *dot = reader->path[0] && key ? "." : "";
+    if (reader->path[0] || key) kf_fail_prefix(reader->error, "%s: %s%s%s", reader->where, reader->path, dot, key ? key : "");
+    else kf_fail_prefix(reader->error, "%s", reader->where);
+    return false;
+}
+
+kf_json_reader kf_json_object(const cJSON *object, const char *where, const char *path, kf_error *error)
+{
+    kf_json_reader reader = {.object = object, .where = where, .error = error};
+    snprintf(reader.path, sizeof reader.path, "%s", path);
+    if (!cJSON_IsObject(object)) kf_json_complain(&reader, NULL, "expected an object, found %s", type_name(object));
+    return reader;
+}
+
+const cJSON *kf_json_any(kf_json_reader *reader, const char *key)
+{
+    if (reader->failed) return NULL;
+    bool seen = false;
+    for (int i = 0; i < reader->known_count && !seen; i++) seen = strcmp(reader->known[i], key) == 0;
+    if (!seen && reader->known_count < KF_JSON_KEYS) reader->known[reader->known_count++] = key;
+    return cJSON_GetObjectItemCaseSensitive(reader->object, key);
+}
+
+const char *kf_json_string_or(kf_json_reader *reader, const char *key, const char *fallback)
+{
+    const cJSON *value = kf_json_any(reader, key);
+    if (!value) return fallback;
+    if (cJSON_IsString(value)) return value->valuestring;
+    kf_json_complain(reader, key, "expected a string, found %s", type_name(value));
+    return fallback;
+}
+
+const char *kf_json_string(kf_json_reader *reader, const char *key)
+{
+    const char *text = kf_json_string_or(reader, key, NULL);
+    if (!text && !reader->failed) kf_json_complain(reader, key, "missing; expected a string");
+    return text ? text : "";
+}
+
+int64_t kf_json_integer_or(kf_json_reader *reader, const char *key, int64_t low, int64_t high, int64_t fallback)
+{
+    const cJSON *value = kf_json_any(reader, key);
+    if (!value) return fallback;
+    double number = cJSON_IsNumber(value) ? value->valuedouble : NAN;
+    /* Beyond 2^53 a JSON number does not name one integer. */
+    if (!(fabs(number) <= 9007199254740992.0) || number != floor(number)) {
+        kf_json_complain(reader, key, "expected an integer%s%s", cJSON_IsNumber(value) ? "" : ", found ",
+                         cJSON_IsNumber(value) ? "" : type_name(value));
+        return fallback;
+    }
+    if ((int64_t)number < low || (int64_t)number > high) {
+        kf_json_complain(reader, key, "%lld is out of range; expected %lld to %lld", (long long)number, (long long)low, (long long)high);
+        return fallback;
+    }
+    return (int64_t)number;
+}
+
+double kf_json_number_or(kf_json_reader *reader, const char *key, double low, double high, double fallback)
+{
+    const cJSON *value = kf_json_any(reader, key);
+    if (!value) return fallback;
+    if (!cJSON_IsNumber(value)) {
+        kf_json_complain(reader, key, "expected a number, found %s", type_name(value));
+        return fallback;
+    }
+    if (!(value->valuedouble >= low && value->valuedouble <= high)) {
+        kf_json_complain(reader, key, "%g is out of range; expected %g to %g", value->valuedouble, low, high);
+        return fallback;
+    }
+    return value->valuedouble;
+}
+
+bool kf_json_boolean_or(kf_json_reader *reader, const char *key, bool fallback)
+{
+    const cJSON *value = kf_json_any(reader, key);
+    if (!value) return fallback;
+    if (!cJSON_IsBool(value)) {
+        kf_json_complain(reader, key, "expected true or false, found %s", type_name(value));
+        return fallback;
+    }
+    return cJSON_IsTrue(value);
+}
+
+const cJSON *kf_json_array_or_null(kf_json_reader *reader, const char *key)
+{
+    const cJSON *value = kf_json_any(reader, key);
+    if (!value || cJSON_IsArray(value)) return value;
+    kf_json_complain(reader, key, "expected an array, found %s", type_name(value));
+    return NULL;
+}
+
+const cJSON *kf_json_object_or_null(kf_json_reader *reader, const char *key)
+{
+    const cJSON *value = kf_json_any(reader, key);
+    if (!value || cJSON_IsObject(value)) return value;
+    kf_json_complain(reader, key, "expected an object, found %s", type_name(value));
+    return NULL;
+}
+
+bool kf_json_finish(kf_json_reader *reader)
+{
+    if (reader->failed) return false;
+    for (const cJSON *child = reader->object->child; child; child = child->next) {
+        bool known = false;
+        for (int i = 0; i < reader->known_count && !known; i++) known = strcmp(reader->known[i], child->string) == 0;
+        if (known) continue;
+        const char *near = kf_nearest(child->string, reader->known, (size_t)reader->known_count);
+        if (near) return kf_json_complain(reader, child->string, "unknown key; did you mean \"%s\"?", near);
+        return kf_json_complain(reader, child->string, "unknown key");
+    }
+    return true;
+}
+
+/* ---- numbers that JSON has no words for ------------------------------------------------------------------------------------------- */
+
+void kf_json_add_number(cJSON *object, const char *key, double value)
+{
+    if (isfinite(value)) cJSON_AddNumberToObject(object, key, value);
+    else cJSON_AddStringToObject(object, key, isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
+}
+
+double kf_json_get_number(const cJSON *object, const char *key, double fallback)
+{
+    const cJSON *value = cJSON_GetObjectItemCaseSensitive(object, key);
+    if (cJSON_IsNumber(value)) return value->valuedouble;
+    if (!cJSON_IsString(value)) return fallback;
+    if (strcmp(value->valuestring, "nan") == 0) return NAN;
+    if (strcmp(value->valuestring, "inf") == 0) return INFINITY;
+    if (strcmp(value->valuestring, "-inf") == 0) return -INFINITY;
+    return fallback;
+}
+
+/* ---- did you mean ------------------------------------------------------------------------------------------------------------------ */
+
+/* Levenshtein distance of words up to 63 bytes; longer ones are never near. */
+static int edit_distance(const char *a, const char *b)
+{
+    size_t n = strlen(a), m = strlen(b);
+    if (n > 63 || m > 63) return 64;
+    int row[64];
+    for (size_t j = 0; j <= m; j++) row[j] = (int)j;
+    for (size_t i = 1; i <= n; i++) {
+        int diagonal = row[0];
+        row[0] = (int)i;
+        for (size_t j = 1; j <= m; j++) {
+            int substitute = diagonal + (a[i - 1] != b[j - 1]);
+            int best = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
+            diagonal = row[j];
+            row[j] = substitute < best ? substitute : best;
+        }
+    }
+    return row[m];
+}
+
+const char *kf_nearest(const char *word, const char *const *known, size_t count)
+{
+    const char *nearest = NULL;
+    int best = (int)strlen(word) / 3 + 2; /* a third of the letters may be wrong */
+    for (size_t i = 0; i < count; i++) {
+        int distance = edit_distance(word, known[i]);
+        if (distance < best) {
+            best = distance;
+            nearest = known[i];
+        }
+    }
+    return nearest;
+}

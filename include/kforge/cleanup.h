@@ -1,0 +1,44 @@
+/* The one cleanup idiom: variables that release what they own when they leave scope, and `kf_steal` to hand ownership on.
+ *
+ *     kf_autofree char *text = kf_file_read(path, limit, &size, error);
+ *     if (!text) return false;
+ *     ...
+ *     return kf_steal(&text);
+ *
+ * Modules define the same for their own types with KF_DEFINE_AUTO(kf_task, kf_task_free), used as `kf_auto(kf_task) t = …`.
+ */
+#ifndef KFORGE_CLEANUP_H
+#define KFORGE_CLEANUP_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static inline void kf_cleanup_free(void *pointer_to_pointer) { free(*(void **)pointer_to_pointer); }
+static inline void kf_cleanup_close(const int *fd)
+{
+    if (*fd >= 0) close(*fd);
+}
+static inline void kf_cleanup_fclose(FILE **file)
+{
+    if (*file) fclose(*file);
+}
+
+#define kf_autofree __attribute__((cleanup(kf_cleanup_free)))
+#define kf_autoclose __attribute__((cleanup(kf_cleanup_close)))
+#define kf_autofclose __attribute__((cleanup(kf_cleanup_fclose)))
+
+/* Defines the cleanup for `TYPE *` variables; FREE must accept NULL. */
+#define KF_DEFINE_AUTO(TYPE, FREE)                                                                                                \
+    static inline void kf_cleanup_##TYPE(TYPE **pointer) { FREE(*pointer); }
+#define kf_auto(TYPE) __attribute__((cleanup(kf_cleanup_##TYPE))) TYPE *
+
+/* Takes the value out of an owning variable, leaving NULL behind. */
+#define kf_steal(pointer_to_variable)                                                                                             \
+    ({                                                                                                                            \
+        __typeof__(*(pointer_to_variable)) kf_stolen = *(pointer_to_variable);                                                    \
+        *(pointer_to_variable) = NULL;                                                                                            \
+        kf_stolen;                                                                                                                \
+    })
+
+#endif

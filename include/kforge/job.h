@@ -1,0 +1,55 @@
+/* Jobs: one candidate to judge, as JSON lines between kforge and a judge (`kforge worker`), whatever machine that runs on.
+ *
+ *   {"schema":"kforge-job/1","id":"…","task":{bundle},"source":"…","flags":["-DBLOCK=256"],"device":"cpu","options":{…}}
+ *
+ * and the answer is a verdict ("kforge-verdict/1") with the same id, one line each. Other lines a worker may write:
+ *   {"schema":"kforge-hello/1","device":…,"version":…}   once, at the start
+ */
+#ifndef KFORGE_JOB_H
+#define KFORGE_JOB_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "kforge/cleanup.h"
+#include "kforge/error.h"
+#include "kforge/task.h"
+
+#define KF_JOB_BYTES (64u << 20) /* longest line either side accepts */
+
+typedef struct kf_job_options {
+    double seconds;         /* time budget for timing all workloads (10); the build has its own */
+    double timeout_seconds; /* of one candidate from load to last verdict (120) */
+    double build_seconds;   /* of one build (60) */
+    double half_width;      /* stopping rule, 0.01 */
+    bool check_only;        /* correctness only, few batches, no speedup */
+    bool strict_sandbox;
+    bool asan;              /* CPU device: AddressSanitizer build; never timed */
+    bool counters;          /* take hardware counters after the verdict */
+    bool verify;            /* measure twice, in fresh processes, and say whether the intervals agree */
+    char *baseline;         /* named alternative baseline, or NULL */
+    char *replay_key;       /* hex secret to repeat a verdict, or NULL for a fresh one */
+} kf_job_options;
+
+typedef struct kf_job {
+    char *id;
+    kf_task *task;
+    char *source; /* NUL-terminated; a NUL inside is refused before a job exists */
+    size_t source_size;
+    char **flags; /* extra compiler flags, from an allow list */
+    size_t flag_count;
+    kf_job_options options;
+} kf_job;
+
+/* Defaults for all options. */
+kf_job_options kf_job_options_default(void);
+void kf_job_free(kf_job *job);
+KF_DEFINE_AUTO(kf_job, kf_job_free)
+kf_job *kf_job_from_json(const cJSON *json, kf_error *error);
+cJSON *kf_job_to_json(const kf_job *job);
+
+/* Refuses what is no candidate at all: a NUL byte, over KF_SOURCE_BYTES, empty. `where` names the file. */
+bool kf_source_check(const char *source, size_t size, const char *where, kf_error *error);
+
+#endif

@@ -1,0 +1,59 @@
+/* Models: a provider answers a prompt. Providers are rows of one table (agent/llm.c): none, replay:FILE, exec:COMMAND now.
+ *
+ * Asynchronous by construction: submit many, poll for finished ones; nothing blocks longer than asked, so one slow reply never holds up
+ * others. An object belongs to one thread.
+ */
+#ifndef KFORGE_LLM_H
+#define KFORGE_LLM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kforge/cleanup.h"
+#include "kforge/error.h"
+
+typedef struct kf_llm kf_llm;
+
+typedef struct kf_llm_request {
+    const char *system; /* may be NULL */
+    const char *prompt;
+    double temperature; /* negative: the provider's default */
+    int64_t max_tokens; /* 0: the provider's default */
+    int64_t tag;        /* the caller's, comes back with the reply */
+} kf_llm_request;
+
+typedef enum kf_llm_outcome {
+    KF_LLM_OK,
+    KF_LLM_TRUNCATED, /* token limit: text is what came */
+    KF_LLM_REFUSED,   /* the model declined or a filter did */
+    KF_LLM_EMPTY,
+    KF_LLM_FAILED,    /* transport, timeout, bad reply: `error` says which */
+    KF_LLM_EXHAUSTED, /* replay: no recorded reply is left for this prompt */
+} kf_llm_outcome;
+
+typedef struct kf_llm_reply {
+    int64_t tag;
+    kf_llm_outcome outcome;
+    char *text;   /* owned by the reply; NUL-terminated */
+    size_t size;
+    char *model;  /* what answered, as the provider names it */
+    int64_t prompt_tokens, completion_tokens; /* -1 unknown */
+    double cost_usd;                          /* NaN unknown */
+    double seconds;
+    kf_error error;
+} kf_llm_reply;
+
+/* Opens a provider spec. KF_ERROR_INPUT names the known forms when the spec has none. "none" opens too: it refuses every request. */
+kf_llm *kf_llm_open(const char *spec, kf_error *error);
+void kf_llm_close(kf_llm *llm); /* aborts what is in flight, leaves no child behind */
+KF_DEFINE_AUTO(kf_llm, kf_llm_close)
+bool kf_llm_is_none(const kf_llm *llm);
+/* Copies the request. */
+bool kf_llm_submit(kf_llm *llm, const kf_llm_request *request, kf_error *error);
+int kf_llm_in_flight(const kf_llm *llm);
+/* Waits up to `seconds` for one finished reply: 1 and *reply filled, 0 nothing yet, in flight or not. Free with kf_llm_reply_free. */
+int kf_llm_poll(kf_llm *llm, double seconds, kf_llm_reply *reply);
+void kf_llm_reply_free(kf_llm_reply *reply);
+
+#endif

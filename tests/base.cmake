@@ -1,0 +1,1 @@
+kf_test(base kf_base)

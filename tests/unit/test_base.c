@@ -1,0 +1,162 @@
+/* Errors, buffers, strict JSON, files, hashes. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "kforge/buffer.h"
+#include "kforge/cleanup.h"
+#include "kforge/file.h"
+#include "kforge/hash.h"
+#include "kforge/json.h"
+
+static void error_is_one_line(void **state)
+{
+    (void)state;
+    kf_error error;
+    assert_false(kf_fail(&error, KF_ERROR_INPUT, "a\nb\tc"));
+    assert_string_equal(error.text, "a b c");
+    char long_text[3000];
+    memset(long_text, 'x', sizeof long_text);
+    long_text[sizeof long_text - 1] = '\0';
+    kf_fail(&error, KF_ERROR_INPUT, "%s", long_text);
+    assert_int_equal(strlen(error.text), sizeof error.text - 1);
+    assert_string_equal(error.text + sizeof error.text - 4, "...");
+    kf_fail_prefix(&error, "file");
+    assert_memory_equal(error.text, "file: xxx", 9);
+    assert_false(kf_fail(NULL, KF_ERROR_INPUT, "nobody listens"));
+}
+
+static void buffer_grows_and_stops_at_its_limit(void **state)
+{
+    (void)state;
+    kf_autobuffer buffer = {.limit = 1000};
+    for (int i = 0; i < 300; i++) kf_buffer_format(&buffer, "%03d,", i);
+    assert_true(buffer.failed);
+    assert_int_equal(buffer.size, 1000);
+    assert_memory_equal(buffer.data + 996, "249,", 5);
+    kf_autobuffer empty = {0};
+    kf_autofree char *text = kf_buffer_take(&empty);
+    assert_string_equal(text, "");
+}
+
+static void json_refuses(void **state)
+{
+    (void)state;
+    kf_autobuffer deep = {0};
+    for (int i = 0; i < 100000; i++) kf_buffer_string(&deep, "[");
+    const struct {
+        const char *text;
+        size_t size;
+        const char *expected;
+    } rows[] = {
+        {"{\"a\":1,\"b\":{\"c\":1,\"c\":2}}", 0, "\"c\" comes twice"},
+        {"{\"a\":1", 0, "ends in the middle"},
+        {"{\"a\" 1}", 0, "f:1:6: not valid JSON here"},
+        {"{}\n {}", 0, "f:2:2: something follows"},
+        {"\"a\0b\"", 5, "NUL byte"},
+        {"\"a\\u0000b\"", 0, "NUL character"},
+        {"\"\xc3(\"", 0, "invalid UTF-8"},
+        {"\"\xed\xa0\x80\"", 0, "invalid UTF-8"},
+        {"", 0, "ends in the middle"},
+        {deep.data, deep.size, "nested too deep"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        kf_error error = {0};
+        size_t size = rows[i].size ? rows[i].size : strlen(rows[i].text);
+        assert_null(kf_json_parse(rows[i].text, size, 0, "f", &error));
+        assert_int_equal(error.code, KF_ERROR_INPUT);
+        if (!strstr(error.text, rows[i].expected)) fail_msg("%s: expected \"%s\"", error.text, rows[i].expected);
+    }
+    kf_error error;
+    assert_null(kf_json_parse("[1,2,3]", 7, 5, "f", &error));
+    assert_int_equal(error.code, KF_ERROR_LIMIT);
+}
+
+static void json_reader_names_the_place(void **state)
+{
+    (void)state;
+    kf_error error = {0};
+    const char *text = "{\"rows\":4,\"colz\":5,\"name\":7}";
+    kf_auto(cJSON) tree = kf_json_parse(text, strlen(text), 0, "t.json", &error);
+    assert_non_null(tree);
+    kf_json_reader reader = kf_json_object(tree, "t.json", "params", &error);
+    assert_int_equal(kf_json_integer_or(&reader, "rows", 0, 10, -1), 4);
+    assert_int_equal(kf_json_integer_or(&reader, "cols", 0, 10, -1), -1);
+    kf_json_any(&reader, "name");
+    assert_false(kf_json_finish(&reader));
+    assert_string_equal(error.text, "t.json: params.colz: unknown key; did you mean \"cols\"?");
+    reader = kf_json_object(tree, "t.json", "", &error);
+    kf_json_string(&reader, "name");
+    assert_string_equal(error.text, "t.json: name: expected a string, found a number");
+    reader = kf_json_object(tree, "t.json", "", &error);
+    kf_json_integer_or(&reader, "rows", 5, 10, 0);
+    assert_string_equal(error.text, "t.json: rows: 4 is out of range; expected 5 to 10");
+}
+
+static void json_numbers_round_trip(void **state)
+{
+    (void)state;
+    const double values[] = {0.1, 1e-300, 1.7976931348623157e308, -0.0, 3.0, NAN, INFINITY, -INFINITY};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        kf_auto(cJSON) object = cJSON_CreateObject();
+        kf_json_add_number(object, "v", values[i]);
+        kf_autofree char *text = cJSON_PrintUnformatted(object);
+        kf_auto(cJSON) again = kf_json_parse(text, strlen(text), 0, "t", NULL);
+        double value = kf_json_get_number(again, "v", 7);
+        assert_true(value == values[i] || (isnan(value) && isnan(values[i])));
+    }
+}
+
+static void files_are_whole_or_absent(void **state)
+{
+    (void)state;
+    kf_error error = {0};
+    kf_autofree char *directory = kf_directory_temporary("kforge-test", &error);
+    assert_non_null(directory);
+    kf_autofree char *path = kf_path_join(directory, "a/b/c.txt");
+    assert_false(kf_file_write(path, "x", 1, &error));
+    kf_autofree char *sub = kf_path_join(directory, "a/b");
+    assert_true(kf_directory_make(sub, &error));
+    assert_true(kf_file_write(path, "hello", 5, &error));
+    size_t size;
+    kf_autofree char *text = kf_file_read(path, 5, &size, &error);
+    assert_string_equal(text, "hello");
+    assert_null(kf_file_read(path, 4, &size, &error));
+    assert_int_equal(error.code, KF_ERROR_LIMIT);
+    kf_autofree char *link = kf_path_join(directory, "a/link");
+    assert_int_equal(symlink("/etc", link), 0);
+    assert_true(kf_directory_remove(directory, &error));
+    struct stat status;
+    assert_int_equal(stat(directory, &status), -1);
+    assert_int_equal(stat("/etc", &status), 0);
+}
+
+static void hash_is_sha256(void **state)
+{
+    (void)state;
+    char hex[KF_HASH_HEX], other[KF_HASH_HEX];
+    kf_hash hash = kf_hash_bytes("abc", 3); /* FIPS 180-4 example */
+    kf_hash_hex(&hash, hex);
+    assert_string_equal(hex, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    kf_hash_parts_hex(hex, (const char *[]){"ab", "c"}, (size_t[]){2, 1}, 2);
+    kf_hash_parts_hex(other, (const char *[]){"a", "bc"}, (size_t[]){1, 2}, 2);
+    assert_string_not_equal(hex, other);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(error_is_one_line),           cmocka_unit_test(buffer_grows_and_stops_at_its_limit),
+        cmocka_unit_test(json_refuses),                cmocka_unit_test(json_reader_names_the_place),
+        cmocka_unit_test(json_numbers_round_trip),     cmocka_unit_test(files_are_whole_or_absent),
+        cmocka_unit_test(hash_is_sha256),
+    };
+    return cmocka_run_group_tests_name("base", tests, NULL, NULL);
+}
