@@ -36,11 +36,13 @@ static size_t utf8_length(const unsigned char *s, size_t left)
     return code < least[length] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000) ? 0 : length;
 }
 
-/* Depth, NUL bytes and encoding, found before a recursive parser sees the text. Returns the offset of the fault or `size`. */
+/* Depth, NUL bytes, encoding and truncation, found before a recursive parser sees the text. Returns the offset of the fault, or `size`
+ * with *what set when the text ends inside a value, or `size` with *what NULL. */
 static size_t find_fault(const char *text, size_t size, const char **what)
 {
     int depth = 0;
     bool in_string = false;
+    *what = NULL;
     for (size_t i = 0; i < size;) {
         unsigned char c = (unsigned char)text[i];
         size_t length = utf8_length((const unsigned char *)text + i, size - i);
@@ -75,6 +77,7 @@ static size_t find_fault(const char *text, size_t size, const char **what)
         }
         i += length;
     }
+    if (in_string || depth > 0) *what = "the JSON text ends in the middle";
     return size;
 }
 
@@ -115,9 +118,9 @@ cJSON *kf_json_parse(const char *text, size_t size, size_t limit, const char *wh
     const char *what = NULL;
     int line, column;
     size_t fault = find_fault(text, size, &what);
-    if (fault < size) {
+    if (what) {
         line_and_column(text, fault, &line, &column);
-        kf_fail(error, KF_ERROR_INPUT, "%s:%d:%d: %s; expected JSON", where, line, column, what);
+        kf_fail(error, KF_ERROR_INPUT, "%s:%d:%d: %s", where, line, column, what);
         return NULL;
     }
     const char *end = text;
@@ -128,9 +131,7 @@ cJSON *kf_json_parse(const char *text, size_t size, size_t limit, const char *wh
     if (!tree || offset < size) {
         line_and_column(text, offset, &line, &column);
         kf_fail(error, KF_ERROR_INPUT, "%s:%d:%d: %s", where, line, column,
-                tree           ? "something follows the end of the JSON value"
-                : offset >= size ? "the JSON text ends in the middle"
-                                 : "not valid JSON here");
+                tree ? "something follows the end of the JSON value" : size == 0 ? "the file is empty" : "not valid JSON here");
         return NULL;
     }
     bool failed = false;
@@ -281,14 +282,24 @@ bool kf_json_finish(kf_json_reader *reader)
 
 void kf_json_add_number(cJSON *object, const char *key, double value)
 {
-    if (isfinite(value)) cJSON_AddNumberToObject(object, key, value);
-    else cJSON_AddStringToObject(object, key, isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
+    if (!isfinite(value)) {
+        cJSON_AddStringToObject(object, key, isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
+        return;
+    }
+    /* cJSON prints 15 digits when that is within an epsilon; a raw item keeps every bit (17 digits always do). */
+    char text[40];
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, value);
+        if (strtod(text, NULL) == value) break;
+    }
+    cJSON_AddRawToObject(object, key, text);
 }
 
 double kf_json_get_number(const cJSON *object, const char *key, double fallback)
 {
     const cJSON *value = cJSON_GetObjectItemCaseSensitive(object, key);
     if (cJSON_IsNumber(value)) return value->valuedouble;
+    if (cJSON_IsRaw(value)) return strtod(value->valuestring, NULL); /* made by kf_json_add_number, not yet printed */
     if (!cJSON_IsString(value)) return fallback;
     if (strcmp(value->valuestring, "nan") == 0) return NAN;
     if (strcmp(value->valuestring, "inf") == 0) return INFINITY;

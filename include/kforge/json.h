@@ -55,7 +55,7 @@ bool kf_json_complain(kf_json_reader *reader, const char *key, const char *forma
 /* Complains of the first key that no call asked for, naming the nearest known one. Returns false when the reader failed. */
 bool kf_json_finish(kf_json_reader *reader);
 
-/* Doubles survive a round trip, NaN and infinities are written as the strings "nan", "inf", "-inf" and read back. */
+/* Doubles survive a round trip bit for bit; NaN and infinities are written as the strings "nan", "inf", "-inf" and read back. */
 void kf_json_add_number(cJSON *object, const char *key, double value);
 double kf_json_get_number(const cJSON *object, const char *key, double fallback);
 

@@ -64,7 +64,7 @@ static void json_refuses(void **state)
         {"\"a\\u0000b\"", 0, "NUL character"},
         {"\"\xc3(\"", 0, "invalid UTF-8"},
         {"\"\xed\xa0\x80\"", 0, "invalid UTF-8"},
-        {"", 0, "ends in the middle"},
+        {"", 0, "the file is empty"},
         {deep.data, deep.size, "nested too deep"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
