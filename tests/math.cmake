@@ -1,0 +1,1 @@
+kf_test(dtype kf_model)
