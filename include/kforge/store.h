@@ -14,9 +14,10 @@
  * processes never block and never see a part of a transaction; a second writer waits up to KF_STORE_BUSY_SECONDS, then gets
  * KF_ERROR_BUSY. Keep groups short: the write lock is held from kf_store_begin on.
  *
- * Ownership. Strings in `…_new` structs are the caller's. Result structs start zeroed ({0}); a function that fills one puts all its
- * strings into one allocation, `memory`, reusing what was there: so one struct serves a whole loop, and free(x.memory) (or kf_autofree on a
- * pointer to it, or the _clear function) releases it. Text fields are never NULL in results: "" stands for "not known".
+ * Ownership. Strings in `..._new` structs are the caller's. Result structs start zeroed; a function that fills one puts all its strings
+ * into one allocation, `memory`, its first field, and frees what was there before, so that one struct serves a whole loop. Declare it as
+ * `kf_autoresult kf_store_run run = {0};` or release it with kf_store_clear(&run). Text fields are never NULL in a filled struct: "" stands
+ * for "not known".
  *
  * Threads. A kf_store belongs to one thread and to the process that opened it; do not use it across fork. Open one each instead.
  *
@@ -40,6 +41,15 @@
 #define KF_RUN_ID 11                     /* 10 characters of Crockford's base32, lower case, and the NUL */
 
 typedef struct kf_store kf_store;
+
+/* Frees the strings of any result struct below (its first field) and leaves it reusable. */
+static inline void kf_store_clear(void *result)
+{
+    void **memory = (void **)result;
+    free(*memory);
+    *memory = NULL;
+}
+#define kf_autoresult __attribute__((cleanup(kf_store_clear)))
 
 /* ---- opening ---- */
 
@@ -78,11 +88,11 @@ bool kf_store_put_task(kf_store *store, const char *hash, const char *name, cons
 char *kf_store_task_bundle(kf_store *store, const char *hash, size_t *size, kf_error *error);
 
 typedef struct kf_store_task {
+    void *memory;
     char hash[KF_HASH_HEX];
     const char *name;
     double created; /* seconds since 1970 */
     int64_t runs, candidates;
-    void *memory;
 } kf_store_task;
 
 /* By content hash, unique prefix of it (at least 4 digits) or name (several versions: the latest). */
@@ -104,6 +114,7 @@ typedef struct kf_store_run_new {
 } kf_store_run_new;
 
 typedef struct kf_store_run {
+    void *memory;
     char id[KF_RUN_ID];
     char task[KF_HASH_HEX];
     const char *task_name, *device, *host, *options;
@@ -114,7 +125,6 @@ typedef struct kf_store_run {
     int64_t attempts, judged, correct; /* attempts made, candidates in the population, those of them that stand as correct */
     int64_t best;                      /* candidate with the highest standing speedup, 0 none */
     kf_interval best_speedup;          /* NaN when none */
-    void *memory;
 } kf_store_run;
 
 /* Starts a run owned by this process. The id sorts by start time (base32 of seconds since 2025, then 20 random bits). */
@@ -220,12 +230,12 @@ typedef struct kf_store_model_call_new {
 int64_t kf_store_put_model_call(kf_store *store, const kf_store_model_call_new *call, kf_error *error);
 
 typedef struct kf_store_model_call {
+    void *memory;
     int64_t id;
     char run[KF_RUN_ID]; /* "" none */
     const char *provider, *model, *purpose, *settings, *outcome, *message;
     int64_t prompt_tokens, completion_tokens;
     double cost_usd, seconds, created;
-    void *memory;
 } kf_store_model_call;
 
 bool kf_store_get_model_call(kf_store *store, int64_t id, kf_store_model_call *call, kf_error *error);
@@ -237,6 +247,7 @@ char *kf_store_model_call_text(kf_store *store, int64_t id, kf_call_text which, 
 
 /* A candidate with its standing: in a population when it came from one, else of its latest verdict by the rule above. */
 typedef struct kf_store_candidate {
+    void *memory;
     int64_t id;
     char hash[KF_HASH_HEX], task[KF_HASH_HEX];
     const char *flags;               /* JSON array of strings */
@@ -252,10 +263,7 @@ typedef struct kf_store_candidate {
     kf_interval speedup; /* NaN unless correct and timed */
     bool reverified;
     double build_seconds, judge_seconds, judged; /* judged: when, seconds since 1970 */
-    void *memory;
 } kf_store_candidate;
-
-void kf_store_candidate_clear(kf_store_candidate *candidate);
 
 /* Has this work been done? By candidate hash, or by machine-code hash, on a task and `device` (NULL: any). Finds the standing verdict. */
 bool kf_store_find_candidate(kf_store *store, const char *task, const char *hash, const char *device, kf_store_candidate *candidate,
@@ -333,6 +341,7 @@ bool kf_store_move(kf_store *store, const char *run, int64_t candidate, int isla
 /* ---- history ---- */
 
 typedef struct kf_store_attempt {
+    void *memory;
     int64_t number;
     kf_attempt_outcome outcome;
     const char *message, *proposer, *strategy, *step;
@@ -344,7 +353,6 @@ typedef struct kf_store_attempt {
     kf_blame blame;
     kf_interval speedup;
     double created;
-    void *memory;
 } kf_store_attempt;
 
 /* Attempts of a run in order, from number `from` (1: all). */
@@ -352,12 +360,12 @@ kf_store_cursor *kf_store_attempts(kf_store *store, const char *run, int64_t fro
 int kf_store_next_attempt(kf_store_cursor *cursor, kf_store_attempt *attempt, kf_error *error);
 
 typedef struct kf_store_edge {
+    void *memory;
     int64_t child, parent; /* candidates */
     int64_t attempt;       /* in which the child was proposed */
     char run[KF_RUN_ID];
     int depth; /* ancestors: 1 for parents, 2 for grandparents, …; 0 in a whole family */
     const char *role;
-    void *memory;
 } kf_store_edge;
 
 /* Family edges of a run in order of attempts. */
@@ -378,12 +386,12 @@ bool kf_store_count_statuses(kf_store *store, const char *run, int64_t counts[KF
 
 /* What each proposer achieved in a run (NULL: in all), by number of attempts. */
 typedef struct kf_store_proposer {
+    void *memory;
     const char *proposer;
     int64_t attempts, judged, correct, faster;       /* faster: whole interval above 1 */
     int64_t calls, prompt_tokens, completion_tokens; /* of the model calls behind its attempts; unknown counts as 0 */
     double cost_usd, seconds;                        /* ditto */
     double best_speedup;                             /* NaN none */
-    void *memory;
 } kf_store_proposer;
 kf_store_cursor *kf_store_proposers(kf_store *store, const char *run, kf_error *error);
 int kf_store_next_proposer(kf_store_cursor *cursor, kf_store_proposer *proposer, kf_error *error);
@@ -417,11 +425,11 @@ typedef struct kf_store_note_new {
 } kf_store_note_new;
 
 typedef struct kf_store_note {
+    void *memory;
     int64_t id, candidate;
     char task[KF_HASH_HEX], run[KF_RUN_ID]; /* "" none */
     const char *device, *kind, *text;
     double effect, created;
-    void *memory;
 } kf_store_note;
 
 bool kf_store_put_note(kf_store *store, const kf_store_note_new *note, kf_error *error);
