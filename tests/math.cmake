@@ -1,1 +1,2 @@
 kf_test(dtype kf_model)
+kf_test(stats kf_model)
