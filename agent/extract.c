@@ -142,15 +142,17 @@ static bool is_tag(kf_span info, const char *const *tags)
     return false;
 }
 
-static const char *const code_tags[] = {"cuda", "cu", "cuda-c", "cuda-cpp", "cuda-c++", "cudac", "c", "cpp", "c++", "cc", "cxx", "h", "hpp", "cuh", NULL};
+static const char *const code_tags[] = {"cuda", "cu", "cuda-c", "cuda-cpp", "cuda-c++", "cudac", "c", "cpp",
+                                        "c++",  "cc", "cxx",    "h",        "hpp",      "cuh",   NULL};
 static const char *const markdown_tags[] = {"markdown", "md", "", NULL};
 
 /* Words at the start of a line that begin C, C++ or CUDA at file scope. */
 static bool starts_code(kf_span line)
 {
-    static const char *const starts[] = {"#include", "#define", "#ifndef", "#ifdef", "#pragma", "#if ", "// ", "//", "/*", "extern ",
-                                         "template", "static ", "__global__", "__device__", "__host__", "__constant__", "namespace ",
-                                         "using ", "typedef ", "struct ", "constexpr ", "inline ", "void ", "const ", "enum "};
+    static const char *const starts[] = {
+        "#include", "#define",  "#ifndef",    "#ifdef",     "#pragma",    "#if ",     "// ",          "//",         "/*",
+        "extern ",  "template", "static ",    "__global__", "__device__", "__host__", "__constant__", "namespace ", "using ",
+        "typedef ", "struct ",  "constexpr ", "inline ",    "void ",      "const ",   "enum "};
     for (size_t k = 0; k < sizeof starts / sizeof *starts; k++)
         if (starts_with(line, starts[k])) return true;
     return false;
@@ -167,10 +169,10 @@ enum { RANK_NONE, RANK_UNTAGGED, RANK_TAGGED, RANK_DEFINES };
 
 typedef struct choice {
     const char *entry;
-    kf_buffer text;      /* the best so far, line ends LF, fence indentation removed */
+    kf_buffer text; /* the best so far, line ends LF, fence indentation removed */
     int rank;
-    int blocks;          /* seen */
-    bool failed;         /* out of memory */
+    int blocks;  /* seen */
+    bool failed; /* out of memory */
 } choice;
 
 static bool defines(const char *text, size_t size, const char *entry, bool *failed)
@@ -187,10 +189,14 @@ static void consider(choice *best, kf_buffer *text, kf_span info)
     int rank = RANK_NONE;
     best->blocks++;
     best->failed |= text->failed;
-    if (defines(content.data, content.size, best->entry, &best->failed)) rank = RANK_DEFINES;
-    else if (is_tag(info, code_tags)) rank = RANK_TAGGED;
-    else if (!info.size && looks_like_code(content)) rank = RANK_UNTAGGED;
-    if (kf_span_trim(content).size && rank != RANK_NONE && (rank > best->rank || (rank == best->rank && text->size > best->text.size))) {
+    if (defines(content.data, content.size, best->entry, &best->failed))
+        rank = RANK_DEFINES;
+    else if (is_tag(info, code_tags))
+        rank = RANK_TAGGED;
+    else if (!info.size && looks_like_code(content))
+        rank = RANK_UNTAGGED;
+    if (kf_span_trim(content).size && rank != RANK_NONE &&
+        (rank > best->rank || (rank == best->rank && text->size > best->text.size))) {
         kf_buffer_free(&best->text);
         best->text = *text;
         best->rank = rank;
@@ -226,7 +232,8 @@ static void scan_blocks(choice *best, kf_span text, int nest)
         }
         if (inner && nest < NEST_LIMIT && is_tag(open.info, markdown_tags))
             scan_blocks(best, (kf_span){content.data ? content.data : "", content.size}, nest + 1);
-        else consider(best, &content, open.info);
+        else
+            consider(best, &content, open.info);
         if (opened) open = next;
         best->failed |= content.failed;
     }
@@ -246,7 +253,8 @@ static void scan_bare(choice *best, kf_span text)
         kf_buffer_append(&content, "\n", 1);
         kf_span trimmed = kf_span_trim(line);
         char last = trimmed.size ? trimmed.data[trimmed.size - 1] : '\0';
-        if (last == '}' || last == ';' || starts_with(trimmed, "#") || starts_with(trimmed, "//") || last == '/') end = content.size;
+        if (last == '}' || last == ';' || starts_with(trimmed, "#") || starts_with(trimmed, "//") || last == '/')
+            end = content.size;
     }
     if (!end) return;
     content.size = end;
@@ -265,9 +273,11 @@ char *kf_extract_source(const char *reply, size_t size, const char *entry, kf_er
     if (best.failed) {
         kf_fail(error, KF_ERROR_MEMORY, "out of memory while reading a reply of %zu bytes", size);
     } else if (best.rank == RANK_NONE && only_reasoning) {
-        kf_fail(error, KF_ERROR_INPUT, "the reply holds only reasoning and no code; answer with one ```cuda block that defines %s", entry);
+        kf_fail(error, KF_ERROR_INPUT, "the reply holds only reasoning and no code; answer with one ```cuda block that defines %s",
+                entry);
     } else if (best.rank == RANK_NONE) {
-        kf_fail(error, KF_ERROR_INPUT, "the reply holds %d fenced block%s, none of them CUDA code; answer with one ```cuda block that defines %s",
+        kf_fail(error, KF_ERROR_INPUT,
+                "the reply holds %d fenced block%s, none of them CUDA code; answer with one ```cuda block that defines %s",
                 best.blocks, best.blocks == 1 ? "" : "s", entry);
     } else {
         return kf_buffer_take(&best.text);

@@ -41,9 +41,12 @@ static size_t literal_end(const char *text, size_t size, size_t i)
 {
     char quote = text[i++];
     for (; i < size; i++) {
-        if (text[i] == '\\' && i + 1 < size) i++;
-        else if (text[i] == quote) return i + 1;
-        else if (text[i] == '\n') return i;
+        if (text[i] == '\\' && i + 1 < size)
+            i++;
+        else if (text[i] == quote)
+            return i + 1;
+        else if (text[i] == '\n')
+            return i;
     }
     return size;
 }
@@ -88,7 +91,8 @@ char *kf_code_blank(const char *text, size_t size)
             end = i + 1;
             /* A number takes its digit separators with it. */
             if (c >= '0' && c <= '9' && !(i > 0 && kf_code_is_word(text[i - 1])))
-                while (end < size && (kf_code_is_word(text[end]) || (text[end] == '\'' && end + 1 < size && kf_code_is_word(text[end + 1]))))
+                while (end < size &&
+                       (kf_code_is_word(text[end]) || (text[end] == '\'' && end + 1 < size && kf_code_is_word(text[end + 1]))))
                     end++;
         }
         i = end;

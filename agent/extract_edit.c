@@ -22,8 +22,8 @@
 #include "kforge/buffer.h"
 #include "kforge/cleanup.h"
 
-#define EDIT_LIMIT 1000              /* edits in one reply */
-#define EDITED_BYTES (16u << 20)     /* the edited source may not grow beyond */
+#define EDIT_LIMIT 1000          /* edits in one reply */
+#define EDITED_BYTES (16u << 20) /* the edited source may not grow beyond */
 
 typedef enum match_level { MATCH_EXACT, MATCH_TRAILING, MATCH_TRIMMED, MATCH_LEVELS } match_level;
 
@@ -56,8 +56,9 @@ static int next_edit(kf_span *rest, int number, edit *found, kf_error *error)
         const char *expected = k ? ">>>>>>> REPLACE" : "=======";
         do {
             if (!kf_span_line(rest, &line) || is_marker(line, '<', "SEARCH")) {
-                kf_fail(error, KF_ERROR_INPUT, "edit %d has no %s line; write <<<<<<< SEARCH, =======, >>>>>>> REPLACE each on its own line",
-                        number, expected);
+                kf_fail(error, KF_ERROR_INPUT,
+                        "edit %d has no %s line; write <<<<<<< SEARCH, =======, >>>>>>> REPLACE each on its own line", number,
+                        expected);
                 return -1;
             }
         } while (!(k ? is_marker(line, '>', "REPLACE") : is_marker(line, '=', "")));
@@ -156,8 +157,10 @@ static bool find_lines(const lines *text, const lines *search, match_level level
         size_t at = i + 1 - m;
         k = border[m - 1];
         /* Two places are enough to refuse, so only two are compared in full. */
-        if (found->count >= 2) found->count++;
-        else if (same_at(text, at, search, level)) *(found->count++ ? &found->second : &found->first) = at;
+        if (found->count >= 2)
+            found->count++;
+        else if (same_at(text, at, search, level))
+            *(found->count++ ? &found->second : &found->first) = at;
     }
     return true;
 }
@@ -203,14 +206,17 @@ static bool complain_missing(int number, const lines *text, const lines *search,
 {
     kf_span wanted = kf_span_trim(search->line[found->longest < search->count ? found->longest : 0]);
     if (!found->longest)
-        return kf_fail(error, KF_ERROR_INPUT, "edit %d does not apply: its first line `%.*s` is nowhere in the source; copy SEARCH lines exactly",
-                       number, (int)(wanted.size < 160 ? wanted.size : 160), wanted.data);
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "edit %d does not apply: its first line `%.*s` is nowhere in the source; copy SEARCH lines exactly", number,
+                       (int)(wanted.size < 160 ? wanted.size : 160), wanted.data);
     size_t at = found->longest_at + found->longest;
     kf_span there = at < text->count ? kf_span_trim(text->line[at]) : (kf_span){"the end of the source", 21};
     return kf_fail(error, KF_ERROR_INPUT,
-                   "edit %d does not apply: its first %zu line%s match at line %zu of the source, but then it has `%.*s` where the source has `%.*s`",
+                   "edit %d does not apply: its first %zu line%s match at line %zu of the source, but then it has `%.*s` where the "
+                   "source has `%.*s`",
                    number, found->longest, found->longest == 1 ? "" : "s", found->longest_at + 1,
-                   (int)(wanted.size < 160 ? wanted.size : 160), wanted.data, (int)(there.size < 160 ? there.size : 160), there.data);
+                   (int)(wanted.size < 160 ? wanted.size : 160), wanted.data, (int)(there.size < 160 ? there.size : 160),
+                   there.data);
 }
 
 /* Applies one edit to *source (replaced on success). */
@@ -227,13 +233,15 @@ static bool apply_edit(kf_buffer *source, const edit *change, int number, kf_err
         if (level == MATCH_TRIMMED) drop_blank_ends(&search);
         lines_hash(&text, level);
         lines_hash(&search, level);
-        if (!find_lines(&text, &search, level, &found)) return kf_fail(error, KF_ERROR_MEMORY, "out of memory while applying edit %d", number);
+        if (!find_lines(&text, &search, level, &found))
+            return kf_fail(error, KF_ERROR_MEMORY, "out of memory while applying edit %d", number);
         if (found.count) break;
     }
     if (!found.count) return complain_missing(number, &text, &search, &found, error);
     if (found.count > 1)
         return kf_fail(error, KF_ERROR_INPUT,
-                       "edit %d is ambiguous: its SEARCH lines are at lines %zu and %zu of the source%s; add lines around them until only one place fits",
+                       "edit %d is ambiguous: its SEARCH lines are at lines %zu and %zu of the source%s; add lines around them "
+                       "until only one place fits",
                        number, found.first + 1, found.second + 1, found.count > 2 ? " and elsewhere" : "");
     kf_span first = text.line[found.first], last = text.line[found.first + search.count - 1];
     const char *end = source->data + source->size, *behind = last.data + last.size;

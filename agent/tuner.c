@@ -4,10 +4,11 @@
  * Handbook of Metaheuristics, 2003): first-improvement descent over one-axis changes, nearest values first; at a local optimum a
  * perturbation of a few axes, accepted when the optimum it leads to is better; after several that are not, a restart elsewhere.
  *
- * The search is written as a machine that advances until it needs the score of a point that nobody has reported yet. It is then stalled
- * on that point, and `next` hands it out. So the machine's state is a function of the seed and of the scores it has asked for: a new tuner
- * that is told a stored history runs through the same states without measuring anything. While it is stalled on an outstanding point,
- * `next` looks ahead: what it hands out then only fills the table of scores from which the machine will be served later.
+ * The search is a machine that every report moves on as far as it can go; then it is stalled on points whose scores nobody knows, and
+ * `next` hands those out: the neighbours of where it stands, in its order of preference. So its state is a function of the seed and of the
+ * reports in their order: a new tuner that is told a stored history runs through the same states without measuring anything. Any
+ * neighbour that turns out better is taken when it comes, so that many may be measured at once. When all neighbours are outstanding, `next`
+ * lets a copy of the machine run on as if they had failed, and hands out what the copy wants.
  */
 #include "kforge/tuner.h"
 
@@ -17,9 +18,9 @@
 
 #include "tuner_internal.h"
 
-#define PERTURBATIONS 5  /* fruitless ones before a restart */
-#define RESTARTS 6       /* fruitless ones before the search counts as converged */
-#define NEIGHBOURS 1024  /* most that are looked at around one point */
+#define PERTURBATIONS 5   /* fruitless ones before a restart */
+#define RESTARTS 6        /* fruitless ones before the search counts as converged */
+#define NEIGHBOURS 1024   /* most that are looked at around one point */
 #define STEP_LIMIT 100000 /* machine steps in one call: bounds a search among known points */
 
 /* ---- the table of points -------------------------------------------------------------------------------------------------------- */
@@ -30,6 +31,7 @@ typedef struct entry {
     kf_tune_point point;
     uint8_t state;
     uint32_t handed_out_at; /* reports counted when it was handed out */
+    uint32_t epoch;         /* of the machine then */
     double score;
 } entry;
 
@@ -46,14 +48,14 @@ struct kf_tuner {
     /* local search */
     uint64_t random;
     phase phase;
-    kf_tune_point current, home;
+    uint32_t epoch; /* counts starts: perturbations and restarts */
+    kf_tune_point current, home, best;
     double current_score, home_score, best_score;
     bool have_home;
     int perturbations, restarts; /* fruitless ones */
-    kf_tune_point best;
-    kf_tune_point *neighbours;
-    size_t neighbour_count, neighbour_cursor;
-    uint64_t ahead; /* random state of looking ahead; apart from the machine's */
+    kf_tune_point *neighbours;   /* of current, in the order of preference */
+    size_t neighbour_count;
+    bool speculating; /* this is a copy that looks ahead */
 };
 
 static uint64_t hash_point(const kf_tune_point *point)
@@ -98,23 +100,11 @@ static entry_state state_of(const kf_tuner *tuner, const kf_tune_point *point)
 static bool hand_out(kf_tuner *tuner, const kf_tune_point *point, kf_tune_point *out)
 {
     if (state_of(tuner, point) != ENTRY_FREE || !grow_table(tuner)) return false;
-    *find_entry(tuner, point) = (entry){.point = *point, .state = ENTRY_OUTSTANDING, .handed_out_at = tuner->reports};
+    *find_entry(tuner, point) =
+        (entry){.point = *point, .state = ENTRY_OUTSTANDING, .handed_out_at = tuner->reports, .epoch = tuner->epoch};
     tuner->used++;
     *out = *point;
     return true;
-}
-
-void kf_tuner_report(kf_tuner *tuner, const kf_tune_point *point, double score)
-{
-    if (!kf_tune_point_valid(tuner->space, point)) return; /* of another space */
-    entry_state state = state_of(tuner, point);
-    if (state == ENTRY_REPORTED) return;
-    if (state == ENTRY_FREE) {
-        if (!grow_table(tuner)) return;
-        tuner->used++;
-    }
-    *find_entry(tuner, point) = (entry){.point = *point, .state = ENTRY_REPORTED, .score = score};
-    tuner->reports++;
 }
 
 /* ---- scores --------------------------------------------------------------------------------------------------------------------- */
@@ -124,13 +114,14 @@ static bool better(double a, double b)
     return !isnan(a) && (isnan(b) || a > b);
 }
 
-/* True and *score when the point's score is known; one that was handed out long ago and never reported counts as failed. */
+/* True and *score when the point's score is known; one that was handed out long ago and never reported counts as failed, and while the
+ * machine speculates every outstanding one does. */
 static bool known_score(const kf_tuner *tuner, const kf_tune_point *point, double *score)
 {
     entry *e = find_entry(tuner, point);
     if (!e || e->state == ENTRY_FREE) return false;
     if (e->state == ENTRY_OUTSTANDING) {
-        if (tuner->reports - e->handed_out_at < KF_TUNER_PATIENCE) return false;
+        if (!tuner->speculating && tuner->reports - e->handed_out_at < KF_TUNER_PATIENCE) return false;
         *score = NAN;
         return true;
     }
@@ -191,7 +182,7 @@ static void shuffle_points(kf_tune_point *points, size_t count, uint64_t *random
 static void list_neighbours(kf_tuner *tuner)
 {
     const kf_tune_space *space = tuner->space;
-    tuner->neighbour_count = tuner->neighbour_cursor = 0;
+    tuner->neighbour_count = 0;
     for (int distance = 1; distance < KF_MAX_TUNABLE_VALUES; distance++) {
         size_t round = tuner->neighbour_count;
         for (int axis = 0; axis < kf_tune_space_axes(space); axis++)
@@ -200,8 +191,10 @@ static void list_neighbours(kf_tuner *tuner)
                 if (value < 0 || value >= kf_tune_axis_size(space, axis)) continue;
                 kf_tune_point point = tuner->current;
                 point.index[axis] = (uint8_t)value;
-                if (kf_tune_point_valid(space, &point)) add_neighbour(tuner, &point);
-                else add_mended(tuner, axis, &point);
+                if (kf_tune_point_valid(space, &point))
+                    add_neighbour(tuner, &point);
+                else
+                    add_mended(tuner, axis, &point);
             }
         shuffle_points(tuner->neighbours + round, tuner->neighbour_count - round, &tuner->random);
     }
@@ -231,6 +224,15 @@ static void start_at(kf_tuner *tuner, kf_tune_point point)
 {
     tuner->current = point;
     tuner->phase = PHASE_START;
+    tuner->epoch++;
+    list_neighbours(tuner);
+}
+
+static void move_to(kf_tuner *tuner, kf_tune_point point, double score)
+{
+    tuner->current = point;
+    tuner->current_score = score;
+    list_neighbours(tuner);
 }
 
 /* Restarts alternate between anywhere and a strong perturbation of the best. */
@@ -267,41 +269,82 @@ static void at_local_optimum(kf_tuner *tuner)
     start_at(tuner, perturb(tuner, &tuner->home, 2 + (int)kf_tune_below(&tuner->random, 2), &tuner->random));
 }
 
-/* Advances until a score is missing: true, with *wanted the point. False: converged, or no new point within the step limit. */
-static bool advance(kf_tuner *tuner, kf_tune_point *wanted)
+/* Moves to the first neighbour that is known to be better. False when none is; *complete when all are known. */
+static bool improve(kf_tuner *tuner, bool *complete)
 {
-    for (int step = 0; step < STEP_LIMIT && tuner->restarts < RESTARTS; step++) {
+    *complete = true;
+    for (size_t i = 0; i < tuner->neighbour_count; i++) {
         double score;
-        if (tuner->phase == PHASE_START) {
-            *wanted = tuner->current;
-            if (!known_score(tuner, wanted, &tuner->current_score)) return true;
-            list_neighbours(tuner);
-            tuner->phase = PHASE_SWEEP;
-        } else if (tuner->neighbour_cursor == tuner->neighbour_count) {
-            at_local_optimum(tuner);
-        } else {
-            *wanted = tuner->neighbours[tuner->neighbour_cursor];
-            if (!known_score(tuner, wanted, &score)) return true;
-            tuner->neighbour_cursor++;
-            if (!better(score, tuner->current_score)) continue;
-            tuner->current = *wanted;
-            tuner->current_score = score;
-            list_neighbours(tuner);
+        if (!known_score(tuner, &tuner->neighbours[i], &score)) {
+            *complete = false;
+        } else if (better(score, tuner->current_score)) {
+            move_to(tuner, tuner->neighbours[i], score);
+            return true;
         }
     }
     return false;
 }
 
-/* While the machine waits: the rest of the neighbourhood, then perturbations of where it stands. */
-static bool look_ahead(kf_tuner *tuner, kf_tune_point *point)
+/* Moves on until a score is missing. False: converged, or nothing but known points within the step limit. */
+static bool settle(kf_tuner *tuner)
 {
-    for (size_t i = tuner->neighbour_cursor; tuner->phase == PHASE_SWEEP && i < tuner->neighbour_count; i++)
-        if (hand_out(tuner, &tuner->neighbours[i], point)) return true;
-    for (int trial = 0; trial < 64; trial++) {
-        kf_tune_point guess = perturb(tuner, &tuner->current, 1 + trial / 16, &tuner->ahead);
-        if (hand_out(tuner, &guess, point)) return true;
+    for (int step = 0; step < STEP_LIMIT && tuner->restarts < RESTARTS; step++) {
+        bool complete;
+        if (tuner->phase == PHASE_START) {
+            if (!known_score(tuner, &tuner->current, &tuner->current_score)) return true;
+            tuner->phase = PHASE_SWEEP;
+        } else if (!improve(tuner, &complete)) {
+            if (!complete) return true;
+            at_local_optimum(tuner);
+        }
     }
     return false;
+}
+
+void kf_tuner_report(kf_tuner *tuner, const kf_tune_point *point, double score)
+{
+    if (!kf_tune_point_valid(tuner->space, point)) return; /* of another space */
+    entry_state state = state_of(tuner, point);
+    if (state == ENTRY_REPORTED) return;
+    if (state == ENTRY_FREE) {
+        if (!grow_table(tuner)) return;
+        tuner->used++;
+    }
+    entry *e = find_entry(tuner, point);
+    bool same_start = state == ENTRY_OUTSTANDING && e->epoch == tuner->epoch;
+    *e = (entry){.point = *point, .state = ENTRY_REPORTED, .score = score};
+    tuner->reports++;
+    if (tuner->points) return;
+    /* What was handed out as a neighbour of an earlier step of this descent counts too. */
+    if (same_start && tuner->phase == PHASE_SWEEP && better(score, tuner->current_score)) move_to(tuner, *point, score);
+    settle(tuner);
+}
+
+/* What a settled machine waits for and nobody measures yet, in its order of preference. */
+static bool next_wanted(const kf_tuner *tuner, kf_tune_point *point)
+{
+    if (state_of(tuner, &tuner->current) == ENTRY_FREE) {
+        *point = tuner->current;
+        return true;
+    }
+    for (size_t i = 0; i < tuner->neighbour_count; i++) {
+        if (state_of(tuner, &tuner->neighbours[i]) != ENTRY_FREE) continue;
+        *point = tuner->neighbours[i];
+        return true;
+    }
+    return false;
+}
+
+/* All that the machine waits for is outstanding: a copy goes on as if it had failed, which is what most moves do. */
+static bool look_ahead(const kf_tuner *tuner, kf_tune_point *wanted)
+{
+    kf_autofree kf_tune_point *neighbours = malloc(NEIGHBOURS * sizeof *neighbours);
+    if (!neighbours) return false;
+    memcpy(neighbours, tuner->neighbours, tuner->neighbour_count * sizeof *neighbours);
+    kf_tuner copy = *tuner;
+    copy.neighbours = neighbours;
+    copy.speculating = true;
+    return settle(&copy) && next_wanted(&copy, wanted);
 }
 
 static bool next_enumerated(kf_tuner *tuner, kf_tune_point *point)
@@ -315,8 +358,8 @@ bool kf_tuner_next(kf_tuner *tuner, kf_tune_point *point)
 {
     if (tuner->points) return next_enumerated(tuner, point);
     kf_tune_point wanted;
-    if (!advance(tuner, &wanted)) return false;
-    return hand_out(tuner, &wanted, point) || look_ahead(tuner, point);
+    if (!settle(tuner)) return false;
+    return (next_wanted(tuner, &wanted) || look_ahead(tuner, &wanted)) && hand_out(tuner, &wanted, point);
 }
 
 /* ---- life ----------------------------------------------------------------------------------------------------------------------- */
@@ -338,7 +381,6 @@ kf_tuner *kf_tuner_new(const kf_tune_space *space, uint64_t seed, size_t exhaust
     if (!tuner) return NULL;
     tuner->space = space;
     tuner->random = seed;
-    tuner->ahead = ~seed;
     kf_tune_point first;
     kf_tune_point_default(space, &first);
     tuner->points = kf_tune_enumerate(space, exhaustive, &tuner->count);

@@ -19,8 +19,8 @@ typedef struct kf_constraint {
 
 struct kf_tune_space {
     kf_tunable tunables[KF_MAX_TUNABLES];
-    int lines[KF_MAX_TUNABLES];      /* of the declarations */
-    bool defined[KF_MAX_TUNABLES];   /* a guarded #define was found */
+    int lines[KF_MAX_TUNABLES];                                    /* of the declarations */
+    bool defined[KF_MAX_TUNABLES];                                 /* a guarded #define was found */
     size_t value_at[KF_MAX_TUNABLES], value_size[KF_MAX_TUNABLES]; /* the #define's value in the source: offset, bytes */
     int tunable_count;
     kf_flag_axis flags[KF_MAX_TUNE_AXES];

@@ -10,9 +10,9 @@
 
 #include "tuner_internal.h"
 
-#define WALK_LIMIT 2000000   /* nodes visited before a count becomes an estimate or a search gives up */
-#define COUNT_LIMIT 1000000  /* points counted one by one, per group */
-#define DESCENTS 20000       /* random descents of an estimate */
+#define WALK_LIMIT 2000000  /* nodes visited before a count becomes an estimate or a search gives up */
+#define COUNT_LIMIT 1000000 /* points counted one by one, per group */
+#define DESCENTS 20000      /* random descents of an estimate */
 
 uint64_t kf_tune_random(uint64_t *state)
 {
@@ -90,7 +90,7 @@ typedef struct walk {
     uint32_t checks[KF_MAX_TUNABLES]; /* bits of the constraints complete at each depth */
     kf_tune_point point;
     long visited;
-    uint64_t *random; /* NULL: values from the point's own outwards */
+    uint64_t *random;                 /* NULL: values from the point's own outwards */
     bool (*found)(struct walk *walk); /* false stops the walk */
     /* for `found`: */
     double count;

@@ -80,12 +80,16 @@ static bool read_tune(kf_tune_space *space, const char *text, int line, kf_error
 {
     char word[128];
     if (!next_word(&text, true, word, sizeof word) || !is_identifier(word))
-        return kf_fail(error, KF_ERROR_INPUT, "line %d: `kforge: tune` needs a name and its values, as in `kforge: tune BLOCK_SIZE 128 256`", line);
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "line %d: `kforge: tune` needs a name and its values, as in `kforge: tune BLOCK_SIZE 128 256`", line);
     kf_tunable *tunable = &space->tunables[space->tunable_count];
     if (strlen(word) >= sizeof tunable->name)
-        return kf_fail(error, KF_ERROR_LIMIT, "line %d: the tunable's name has more than %zu characters", line, sizeof tunable->name - 1);
+        return kf_fail(error, KF_ERROR_LIMIT, "line %d: the tunable's name has more than %zu characters", line,
+                       sizeof tunable->name - 1);
     int twin = find_tunable(space, word);
-    if (twin >= 0) return kf_fail(error, KF_ERROR_INPUT, "line %d: the tunable %s is declared already, at line %d", line, word, space->lines[twin]);
+    if (twin >= 0)
+        return kf_fail(error, KF_ERROR_INPUT, "line %d: the tunable %s is declared already, at line %d", line, word,
+                       space->lines[twin]);
     if (space->tunable_count == KF_MAX_TUNABLES)
         return kf_fail(error, KF_ERROR_LIMIT, "line %d: more than %d tunables", line, KF_MAX_TUNABLES);
     *tunable = (kf_tunable){0};
@@ -96,9 +100,11 @@ static bool read_tune(kf_tune_space *space, const char *text, int line, kf_error
             return kf_fail(error, KF_ERROR_INPUT, "line %d: the value \"%s\" of %s is not an integer", line, word, tunable->name);
         for (int i = 0; i < tunable->count; i++)
             if (tunable->values[i] == value)
-                return kf_fail(error, KF_ERROR_INPUT, "line %d: the value %lld of %s comes twice", line, (long long)value, tunable->name);
+                return kf_fail(error, KF_ERROR_INPUT, "line %d: the value %lld of %s comes twice", line, (long long)value,
+                               tunable->name);
         if (tunable->count == KF_MAX_TUNABLE_VALUES)
-            return kf_fail(error, KF_ERROR_LIMIT, "line %d: %s has more than %d values", line, tunable->name, KF_MAX_TUNABLE_VALUES);
+            return kf_fail(error, KF_ERROR_LIMIT, "line %d: %s has more than %d values", line, tunable->name,
+                           KF_MAX_TUNABLE_VALUES);
         tunable->values[tunable->count++] = value;
     }
     if (!tunable->count) return kf_fail(error, KF_ERROR_INPUT, "line %d: the tunable %s has no values", line, tunable->name);
@@ -166,7 +172,8 @@ bool kf_tune_space_add_flags(kf_tune_space *space, const char *alternatives, kf_
     }
     int most = 0;
     for (int i = 0; i < space->flag_count; i++) most += space->flags[i].most;
-    if (most > MOST_FLAGS) return kf_fail(error, KF_ERROR_LIMIT, "more than %d compiler flags at once over all `flags` lines", MOST_FLAGS);
+    if (most > MOST_FLAGS)
+        return kf_fail(error, KF_ERROR_LIMIT, "more than %d compiler flags at once over all `flags` lines", MOST_FLAGS);
     return true;
 }
 
@@ -244,8 +251,8 @@ static bool add_default(kf_tunable *tunable, int64_t value, int line, kf_error *
         return true;
     }
     if (tunable->count == KF_MAX_TUNABLE_VALUES)
-        return kf_fail(error, KF_ERROR_LIMIT, "line %d: with the default %lld of its #define, %s has more than %d values", line, (long long)value,
-                       tunable->name, KF_MAX_TUNABLE_VALUES);
+        return kf_fail(error, KF_ERROR_LIMIT, "line %d: with the default %lld of its #define, %s has more than %d values", line,
+                       (long long)value, tunable->name, KF_MAX_TUNABLE_VALUES);
     tunable->initial = tunable->count;
     tunable->values[tunable->count++] = value;
     return true;
@@ -267,7 +274,8 @@ static bool read_define(kf_tune_space *space, const char *line, size_t offset, i
     guard[0] = '\0';
     if (index < 0 || space->defined[index]) return true;
     if (!guarded)
-        return kf_fail(error, KF_ERROR_INPUT, "line %d: the #define of the tunable %s is not guarded; put #ifndef %s before it and #endif behind it",
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "line %d: the #define of the tunable %s is not guarded; put #ifndef %s before it and #endif behind it",
                        number, name, name);
     while (*rest == ' ' || *rest == '\t') rest++;
     size_t size = strcspn(rest, (const char[]){KF_LINE_COMMENT, '\r', '\0'});
@@ -293,7 +301,8 @@ static const char *declaration_text(const char *line, const char *blank)
     return strncmp(line, "kforge:", 7) == 0 ? line + 7 : NULL;
 }
 
-typedef bool line_reader(kf_tune_space *space, const char *line, const char *blank, size_t offset, int number, void *context, kf_error *error);
+typedef bool line_reader(kf_tune_space *space, const char *line, const char *blank, size_t offset, int number, void *context,
+                         kf_error *error);
 
 /* Calls `read` for each line, NUL-terminated in place for the time of the call. */
 static bool each_line(kf_tune_space *space, char *text, char *blank, size_t size, line_reader *read, void *context, kf_error *error)
@@ -314,14 +323,16 @@ static bool each_line(kf_tune_space *space, char *text, char *blank, size_t size
     return true;
 }
 
-static bool line_declaration(kf_tune_space *space, const char *line, const char *blank, size_t offset, int number, void *context, kf_error *error)
+static bool line_declaration(kf_tune_space *space, const char *line, const char *blank, size_t offset, int number, void *context,
+                             kf_error *error)
 {
     (void)offset, (void)context;
     const char *text = declaration_text(line, blank);
     return !text || read_declaration(space, text, number, error);
 }
 
-static bool line_define(kf_tune_space *space, const char *line, const char *blank, size_t offset, int number, void *context, kf_error *error)
+static bool line_define(kf_tune_space *space, const char *line, const char *blank, size_t offset, int number, void *context,
+                        kf_error *error)
 {
     (void)line;
     return read_define(space, blank, offset, number, context, error);
@@ -337,8 +348,10 @@ static void check_name(void *context, const char *name)
 {
     name_check *check = context;
     int index = find_tunable(check->space, name);
-    if (index >= 0) check->axes |= 1u << index;
-    else if (!check->unknown[0]) snprintf(check->unknown, sizeof check->unknown, "%s", name);
+    if (index >= 0)
+        check->axes |= 1u << index;
+    else if (!check->unknown[0])
+        snprintf(check->unknown, sizeof check->unknown, "%s", name);
 }
 
 /* Without a guarded #define the source would not compile on its own, and best values could not be written into it. */
@@ -346,8 +359,9 @@ static bool check_defined(const kf_tune_space *space, kf_error *error)
 {
     for (int i = 0; i < space->tunable_count; i++)
         if (!space->defined[i])
-            return kf_fail(error, KF_ERROR_INPUT, "line %d: the tunable %s has no #define; add #ifndef %s, #define %s %lld, #endif", space->lines[i],
-                           space->tunables[i].name, space->tunables[i].name, space->tunables[i].name, (long long)space->tunables[i].values[0]);
+            return kf_fail(error, KF_ERROR_INPUT, "line %d: the tunable %s has no #define; add #ifndef %s, #define %s %lld, #endif",
+                           space->lines[i], space->tunables[i].name, space->tunables[i].name, space->tunables[i].name,
+                           (long long)space->tunables[i].values[0]);
     return true;
 }
 
@@ -385,7 +399,8 @@ static bool check_possible(const kf_tune_space *space, kf_error *error)
         kf_solve_result result = kf_tune_solve(space, axes, i + 1, NULL, &point);
         if (result == KF_SOLVE_FOUND) continue;
         if (result == KF_SOLVE_GAVE_UP)
-            return kf_fail(error, KF_ERROR_LIMIT, "line %d: no values were found that satisfy `%s` together with the constraints above it; simplify them",
+            return kf_fail(error, KF_ERROR_LIMIT,
+                           "line %d: no values were found that satisfy `%s` together with the constraints above it; simplify them",
                            constraint->line, text);
         /* Alone: a space that holds this constraint only. */
         kf_tune_space alone = *space;
@@ -449,9 +464,11 @@ void kf_tune_point_describe(const kf_tune_space *space, const kf_tune_point *poi
 {
     kf_autobuffer words = {.limit = size ? size - 1 : 0};
     for (int i = 0; i < space->tunable_count; i++)
-        kf_buffer_format(&words, "%s%s=%lld", i ? " " : "", space->tunables[i].name, (long long)space->tunables[i].values[point->index[i]]);
+        kf_buffer_format(&words, "%s%s=%lld", i ? " " : "", space->tunables[i].name,
+                         (long long)space->tunables[i].values[point->index[i]]);
     for (int i = 0; i < space->flag_count; i++)
-        kf_buffer_format(&words, "%s[%s]", words.size ? " " : "", space->flags[i].alternatives[point->index[space->tunable_count + i]]);
+        kf_buffer_format(&words, "%s[%s]", words.size ? " " : "",
+                         space->flags[i].alternatives[point->index[space->tunable_count + i]]);
     if (size) snprintf(text, size, "%s", words.data ? words.data : "");
 }
 
@@ -470,18 +487,21 @@ bool kf_tune_point_parse(const kf_tune_space *space, const char *text, kf_tune_p
         int index = 0;
         while (index < tunable->count && tunable->values[index] != value) index++;
         if (index == tunable->count)
-            return kf_fail(error, KF_ERROR_INPUT, "\"%s\" is no point of this space: %lld is no value of %s", text, (long long)value, tunable->name);
+            return kf_fail(error, KF_ERROR_INPUT, "\"%s\" is no point of this space: %lld is no value of %s", text,
+                           (long long)value, tunable->name);
         point->index[i] = (uint8_t)index;
     }
     for (int i = 0; i < space->flag_count; i++) {
         while (*at == ' ') at++;
         const char *close = *at == '[' ? strchr(at, ']') : NULL;
         int index = 0, count = space->flags[i].count;
-        while (close && index < count && (strlen(space->flags[i].alternatives[index]) != (size_t)(close - at - 1) ||
-                                          strncmp(space->flags[i].alternatives[index], at + 1, (size_t)(close - at - 1)) != 0))
+        while (close && index < count &&
+               (strlen(space->flags[i].alternatives[index]) != (size_t)(close - at - 1) ||
+                strncmp(space->flags[i].alternatives[index], at + 1, (size_t)(close - at - 1)) != 0))
             index++;
         if (!close || index == count)
-            return kf_fail(error, KF_ERROR_INPUT, "\"%s\" is no point of this space: expected compiler flags in brackets, as declared", text);
+            return kf_fail(error, KF_ERROR_INPUT,
+                           "\"%s\" is no point of this space: expected compiler flags in brackets, as declared", text);
         point->index[space->tunable_count + i] = (uint8_t)index;
         at = close + 1;
     }

@@ -13,10 +13,10 @@
  * the judge's rule.
  *
  * A space of at most `exhaustive` points is enumerated (the source's defaults first, then in a seeded random order); a larger one is searched
- * by iterated local search (Lourenço, Martin, Stützle 2003) with restarts. The search's state depends only on the seed and on the scores
- * of the points it asked for, not on the order in which they came, so reporting a stored history to a new tuner resumes the search exactly
- * when points were measured one at a time. With several outstanding at once it looks ahead: the rest of the neighbourhood first, then
- * perturbations. A point that is never reported counts as failed once KF_TUNER_PATIENCE others have been reported after it was handed out.
+ * by iterated local search (Lourenço, Martin, Stützle 2003) with restarts. The search's state depends only on the seed and on the reports
+ * in their order, so reporting a stored history to a new tuner resumes the search exactly when points were measured one at a time; what was
+ * outstanding is handed out again. Many may be outstanding. A point that is never reported counts as failed once KF_TUNER_PATIENCE others
+ * have been reported after it was handed out.
  */
 #ifndef KFORGE_TUNER_H
 #define KFORGE_TUNER_H
@@ -32,7 +32,7 @@
 #define KF_MAX_TUNABLES 16
 #define KF_MAX_TUNABLE_VALUES 32
 #define KF_MAX_CONSTRAINTS 32
-#define KF_MAX_TUNE_AXES (KF_MAX_TUNABLES + 1) /* tunables and `flags` lines together */
+#define KF_MAX_TUNE_AXES (KF_MAX_TUNABLES + 1)  /* tunables and `flags` lines together */
 #define KF_MAX_TUNE_FLAGS (KF_MAX_TUNABLES + 8) /* compiler flags of one point */
 #define KF_TUNER_PATIENCE 32
 

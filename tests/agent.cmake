@@ -1,0 +1,1 @@
+kf_test(tuner kf_agent)
