@@ -1,0 +1,3 @@
+// CUDA has this name too; everything is in vector_types.h.
+#pragma once
+#include "vector_types.h"

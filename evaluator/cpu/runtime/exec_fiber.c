@@ -1,0 +1,162 @@
+// Stacks of fibers: mapped in slabs without reserving memory, a guard page below each, kept for later launches.
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include "exec_internal.h"
+
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+enum {
+    PAGE = 4096,
+    STACK = 256 << 10, // a slot: guard page and stack. Local arrays of a kernel live here.
+    SLAB = 16,         // stacks mapped at a time
+    COLORS = 16,
+    COLOR_STEP = 320, // bytes, a multiple of 64: neighbours' hot lines fall into different cache sets
+};
+
+// The frame that kfcpu_switch pops for a fiber that has not run yet: callee-saved registers, then the return address.
+static void prepare(struct worker *worker, struct fiber *fiber)
+{
+    uintptr_t top = (uintptr_t)fiber->bottom + fiber->size - fiber->color * COLOR_STEP;
+    top &= ~(uintptr_t)63;
+#ifdef __SANITIZE_ADDRESS__
+    __asan_unpoison_memory_region(fiber->bottom, fiber->size);
+#endif
+#if defined(__x86_64__)
+    uint64_t *frame =
+        (uint64_t *)top - 8; // the return address ends 16-byte aligned: kfcpu_fiber_start calls, so it is entered aligned
+    memset(frame, 0, 8 * sizeof *frame);
+    frame[4] = (uint64_t)(uintptr_t)worker; // rbx
+    frame[6] = (uint64_t)(uintptr_t)kfcpu_fiber_start;
+#elif defined(__aarch64__)
+    uint64_t *frame = (uint64_t *)(top - 160);
+    memset(frame, 0, 160);
+    frame[0] = (uint64_t)(uintptr_t)worker;             // x19
+    frame[11] = (uint64_t)(uintptr_t)kfcpu_fiber_start; // x30
+#endif
+    fiber->sp = frame;
+}
+
+static bool grow_tables(struct worker *worker)
+{
+    uint32_t capacity = worker->fiber_capacity ? worker->fiber_capacity * 2 : 64;
+    struct fiber **fibers = realloc(worker->fibers, capacity * sizeof *fibers);
+    if (!fibers) return false;
+    worker->fibers = fibers;
+    struct fiber **parked = realloc(worker->parked, capacity * sizeof *parked);
+    if (!parked) return false;
+    worker->parked = parked;
+    worker->fiber_capacity = capacity;
+    return true;
+}
+
+static bool add_slab(struct worker *worker)
+{
+    while (worker->fiber_count + SLAB > worker->fiber_capacity)
+        if (!grow_tables(worker)) return false;
+    struct fiber *fibers = calloc(SLAB, sizeof *fibers);
+    if (!fibers) return false;
+    char *base =
+        mmap(NULL, (size_t)SLAB * STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+    if (base == MAP_FAILED) {
+        free(fibers);
+        return false;
+    }
+    for (int i = 0; i < SLAB; i++) {
+        char *slot = base + (size_t)i * STACK;
+        // Where the number of mappings is limited this fails; the fiber then works without a guard.
+        (void)!mprotect(slot, PAGE, PROT_NONE);
+        struct fiber *fiber = &fibers[i];
+        fiber->bottom = slot + PAGE;
+        fiber->size = STACK - PAGE;
+        fiber->color = worker->fiber_count % COLORS;
+        prepare(worker, fiber);
+        worker->fibers[worker->fiber_count++] = fiber;
+    }
+    // The first of the slab is taken first: low numbers stay warm.
+    for (int i = SLAB - 1; i >= 0; i--) worker->parked[worker->parked_count++] = &fibers[i];
+    return true;
+}
+
+struct fiber *kfcpu_fiber_take(struct worker *worker)
+{
+    if (!worker->parked_count && !add_slab(worker)) return NULL;
+    return worker->parked[--worker->parked_count];
+}
+
+void kfcpu_fibers_reset(struct worker *worker)
+{
+    worker->parked_count = 0;
+    for (uint32_t i = worker->fiber_count; i-- > 0;) {
+        prepare(worker, worker->fibers[i]);
+        worker->parked[worker->parked_count++] = worker->fibers[i];
+    }
+}
+
+void kfcpu_fibers_free(struct worker *worker)
+{
+    for (uint32_t i = 0; i < worker->fiber_count; i += SLAB) {
+        char *base = worker->fibers[i]->bottom - PAGE;
+#ifdef __SANITIZE_ADDRESS__
+        __asan_unpoison_memory_region(base, (size_t)SLAB * STACK);
+#endif
+        munmap(base, (size_t)SLAB * STACK);
+        free(worker->fibers[i]);
+    }
+    free(worker->fibers);
+    free(worker->parked);
+    worker->fibers = worker->parked = NULL;
+    worker->fiber_count = worker->parked_count = worker->fiber_capacity = 0;
+}
+
+#ifdef __SANITIZE_ADDRESS__
+
+void kfcpu_fiber_jump(struct worker *worker, void **save, struct fiber *to, void *sp)
+{
+    void *fake = NULL;
+    worker->current = to;
+    __sanitizer_start_switch_fiber(&fake, to->bottom, to->size);
+    kfcpu_switch(save, sp);
+    __sanitizer_finish_switch_fiber(fake, NULL, NULL);
+}
+
+void kfcpu_fiber_arrived(void *fake)
+{
+    __sanitizer_finish_switch_fiber(fake, NULL, NULL);
+}
+
+void kfcpu_native_bounds(struct fiber *fiber)
+{
+    pthread_attr_t attributes;
+    void *address = NULL;
+    size_t size = 0;
+    if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+        pthread_attr_getstack(&attributes, &address, &size);
+        pthread_attr_destroy(&attributes);
+    }
+    fiber->bottom = address;
+    fiber->size = size;
+}
+
+#else
+
+void kfcpu_fiber_jump(struct worker *worker, void **save, struct fiber *to, void *sp)
+{
+    worker->current = to;
+    kfcpu_switch(save, sp);
+}
+
+void kfcpu_fiber_arrived(void *fake)
+{
+    (void)fake;
+}
+
+void kfcpu_native_bounds(struct fiber *fiber)
+{
+    (void)fiber;
+}
+
+#endif

@@ -1,0 +1,90 @@
+// The execution core from inside. See exec_block.c for how the threads of a block run, exec_pool.c for how blocks are handed out.
+#pragma once
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include "kfcpu/exec.h"
+
+#define WARPS (KFCPU_MAX_THREADS / KFCPU_WARP)
+
+// A stack with something left on it. On the stack of a parked fiber kfcpu_fiber_main waits for threads to run.
+struct fiber {
+    void *sp;
+    char *bottom; // lowest usable address; a guard page lies below
+    size_t size;
+    unsigned color; // which offset from the top of the stack it starts at
+};
+
+// One grid being executed.
+struct launch {
+    const struct kfcpu_geometry *config;
+    kfcpu_loop loop;
+    void *closure;
+    uint64_t blocks;
+    uint64_t chunk;             // blocks handed out at a time
+    _Atomic uint64_t next;      // first block not handed out
+    _Atomic int error;          // the first failure; no new block starts then
+    pthread_mutex_t grid_mutex; // cooperative launches: the barrier between blocks
+    pthread_cond_t grid_released;
+    uint32_t grid_live, grid_arrived, grid_round;
+};
+
+// One operating-system thread that runs blocks, one after the other. All masks hold one bit a lane, one word a warp.
+struct worker {
+    struct kfcpu_view view;
+    struct launch *launch;
+    uint64_t block, block_end;           // linear number of the current block; end of the blocks handed out to this worker
+    uint32_t threads;                    // of a block
+    uint32_t started;                    // threads of the block that have begun, as far as the runtime knows
+    uint32_t suspended;                  // threads whose fiber waits in `sp`
+    uint32_t ready_warps, waiting_warps; // warps with a bit in ready; in in_op or in_active
+    uint32_t ready[WARPS];               // may go on
+    uint32_t at_barrier[WARPS];          // wait at __syncthreads or one of its kind
+    uint32_t at_grid[WARPS];             // wait for all blocks of a cooperative launch
+    uint32_t in_op[WARPS];               // wait for lanes of their warp
+    uint32_t in_active[WARPS];           // wait until their warp can't go on, to know who is there
+    uint32_t votes, voters;              // of the barrier that gathers
+    uint32_t last_votes, last_voters;    // of the barrier that was released last
+    bool failed;                         // the current block was given up
+    void *sp[KFCPU_MAX_THREADS];
+    uint64_t value[KFCPU_MAX_THREADS], result[KFCPU_MAX_THREADS]; // of warp operations, by thread
+    uint32_t mask[KFCPU_MAX_THREADS];
+    uint8_t op[KFCPU_MAX_THREADS], lane[KFCPU_MAX_THREADS];
+    struct fiber *of[KFCPU_MAX_THREADS]; // the fiber of a suspended thread
+    struct fiber *current;
+    struct fiber native; // the stack that the worker itself came on
+    struct fiber **parked, **fibers;
+    uint32_t parked_count, fiber_count, fiber_capacity;
+    void *shared; // dynamic shared memory, reused from block to block
+    size_t shared_size;
+    // How the pool wakes it.
+    pthread_t thread;
+    _Atomic uint32_t state;
+    int index;
+};
+
+void kfcpu_switch(void **save, void *to);
+void kfcpu_fiber_start(void);
+void kfcpu_fiber_main(struct worker *worker) __attribute__((noreturn));
+
+// exec_fiber.c
+struct fiber *kfcpu_fiber_take(struct worker *worker); // a parked or a new one; null: no memory
+void kfcpu_fiber_jump(struct worker *worker, void **save, struct fiber *to, void *sp);
+void kfcpu_fiber_arrived(void *fake);
+void kfcpu_fibers_reset(struct worker *worker); // parks all of them afresh, whatever was on them
+void kfcpu_fibers_free(struct worker *worker);
+void kfcpu_native_bounds(struct fiber *fiber);
+
+// exec_block.c
+void kfcpu_run_blocks(struct worker *worker, struct launch *launch); // until the launch has none left
+void kfcpu_fault(struct worker *worker, uint32_t thread, int error, const char *format, ...)
+    __attribute__((format(printf, 4, 5), cold));
+
+// exec_pool.c
+bool kfcpu_take_blocks(struct worker *worker); // more for the worker, into block and block_end
+void kfcpu_record_fault(struct launch *launch, int error, const char *text);
+
+// exec_grid.c
+void kfcpu_grid_wait(struct launch *launch);  // this block arrives; returns when all live ones have, or the launch failed
+void kfcpu_grid_leave(struct launch *launch); // this block has ended
