@@ -18,9 +18,7 @@
 #include "exec_internal.h"
 
 static struct kfcpu_view no_view;
-__thread struct kfcpu_view *kfcpu_self __attribute__((visibility("default"))) = &no_view;
-
-#define EXPORT __attribute__((visibility("default")))
+__thread struct kfcpu_view *kfcpu_self = &no_view;
 
 // The view is a worker's first member.
 static inline struct worker *self(void)
@@ -28,7 +26,7 @@ static inline struct worker *self(void)
     return (struct worker *)kfcpu_self;
 }
 
-int EXPORT kfcpu_in_kernel(void)
+int kfcpu_in_kernel(void)
 {
     return kfcpu_self != &no_view;
 }
@@ -309,7 +307,7 @@ static void wait_released(struct worker *worker, uint32_t thread)
     }
 }
 
-void EXPORT kfcpu_barrier(uint32_t thread)
+void kfcpu_barrier(uint32_t thread)
 {
     struct worker *worker = self();
     note_started(worker, thread);
@@ -317,7 +315,7 @@ void EXPORT kfcpu_barrier(uint32_t thread)
     wait_released(worker, thread);
 }
 
-int EXPORT kfcpu_barrier_count(uint32_t thread, int predicate, uint32_t *arrived)
+int kfcpu_barrier_count(uint32_t thread, int predicate, uint32_t *arrived)
 {
     struct worker *worker = self();
     worker->votes += predicate != 0;
@@ -327,7 +325,7 @@ int EXPORT kfcpu_barrier_count(uint32_t thread, int predicate, uint32_t *arrived
     return (int)worker->last_votes;
 }
 
-void EXPORT kfcpu_grid_barrier(uint32_t thread)
+void kfcpu_grid_barrier(uint32_t thread)
 {
     struct worker *worker = self();
     note_started(worker, thread);
@@ -337,12 +335,12 @@ void EXPORT kfcpu_grid_barrier(uint32_t thread)
     wait_released(worker, thread);
 }
 
-int EXPORT kfcpu_is_cooperative(void)
+int kfcpu_is_cooperative(void)
 {
     return kfcpu_in_kernel() && self()->launch->config->cooperative;
 }
 
-uint64_t EXPORT kfcpu_warp(uint32_t thread, uint32_t mask, int op, uint64_t value, uint32_t lane)
+uint64_t kfcpu_warp(uint32_t thread, uint32_t mask, int op, uint64_t value, uint32_t lane)
 {
     struct worker *worker = self();
     uint32_t warp = thread / KFCPU_WARP, bit = 1u << thread % KFCPU_WARP;
@@ -373,7 +371,7 @@ uint64_t EXPORT kfcpu_warp(uint32_t thread, uint32_t mask, int op, uint64_t valu
     return worker->result[thread];
 }
 
-uint32_t EXPORT kfcpu_active_mask(uint32_t thread)
+uint32_t kfcpu_active_mask(uint32_t thread)
 {
     struct worker *worker = self();
     uint32_t warp = thread / KFCPU_WARP;
@@ -385,7 +383,7 @@ uint32_t EXPORT kfcpu_active_mask(uint32_t thread)
 }
 
 // A thread that seems to spin on what another one has to do. Threads that have not started come first, then the others in turn.
-void EXPORT kfcpu_yield(uint32_t thread)
+void kfcpu_yield(uint32_t thread)
 {
     if (!kfcpu_in_kernel()) return;
     struct worker *worker = self();
@@ -491,7 +489,7 @@ void kfcpu_fault(struct worker *worker, uint32_t thread, int error, const char *
     __builtin_unreachable();
 }
 
-void EXPORT kfcpu_trap(uint32_t thread, int error, const char *text)
+void kfcpu_trap(uint32_t thread, int error, const char *text)
 {
     if (!kfcpu_in_kernel()) {
         fprintf(stderr, "%s\n", text);

@@ -15,11 +15,9 @@
 #include <unistd.h>
 #include "exec_internal.h"
 
-#define EXPORT __attribute__((visibility("default")))
-
 enum { IDLE, POSTED, RUNNING, ASLEEP }; // worker.state
 
-const struct kfcpu_limits EXPORT kfcpu_limits = {
+const struct kfcpu_limits kfcpu_limits = {
     .threads_per_block = KFCPU_MAX_THREADS,
     .threads_per_sm = 2048,
     .blocks_per_sm = 32,
@@ -75,7 +73,7 @@ void kfcpu_record_fault(struct launch *launch, int error, const char *text)
     pthread_mutex_unlock(&fault_mutex);
 }
 
-const char *EXPORT kfcpu_last_fault(void)
+const char *kfcpu_last_fault(void)
 {
     return fault_text;
 }
@@ -189,18 +187,18 @@ static void start_pool(void)
     }
 }
 
-void EXPORT kfcpu_start(void)
+void kfcpu_start(void)
 {
     pthread_once(&pool.once, start_pool);
 }
 
-int EXPORT kfcpu_thread_count(void)
+int kfcpu_thread_count(void)
 {
     kfcpu_start();
     return pool.count;
 }
 
-int EXPORT kfcpu_blocks_per_sm(int threads, size_t shared)
+int kfcpu_blocks_per_sm(int threads, size_t shared)
 {
     if (threads < 1 || threads > kfcpu_limits.threads_per_block || shared > kfcpu_limits.shared_per_block_optin) return 0;
 #ifdef __SANITIZE_ADDRESS__
@@ -309,7 +307,7 @@ static int check(const struct kfcpu_geometry *config, uint64_t *blocks)
     return 0;
 }
 
-int EXPORT kfcpu_execute(const struct kfcpu_geometry *config, kfcpu_loop loop, void *closure)
+int kfcpu_execute(const struct kfcpu_geometry *config, kfcpu_loop loop, void *closure)
 {
     kfcpu_start();
     if (!pool.count) return refuse(config, 2, "no memory for the first worker");

@@ -3,12 +3,10 @@
 #include <stddef.h>
 #include "kfcpu/exec.h"
 
-#define EXPORT __attribute__((visibility("default")))
-
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct kfcpu_kernel *kernels;
 
-void EXPORT kfcpu_register_kernel(struct kfcpu_kernel *kernel)
+void kfcpu_register_kernel(struct kfcpu_kernel *kernel)
 {
     pthread_mutex_lock(&mutex);
     kernel->next = kernels;
@@ -16,7 +14,7 @@ void EXPORT kfcpu_register_kernel(struct kfcpu_kernel *kernel)
     pthread_mutex_unlock(&mutex);
 }
 
-void EXPORT kfcpu_forget_kernel(struct kfcpu_kernel *kernel)
+void kfcpu_forget_kernel(struct kfcpu_kernel *kernel)
 {
     pthread_mutex_lock(&mutex);
     for (struct kfcpu_kernel **link = &kernels; *link; link = &(*link)->next)
@@ -27,7 +25,7 @@ void EXPORT kfcpu_forget_kernel(struct kfcpu_kernel *kernel)
     pthread_mutex_unlock(&mutex);
 }
 
-const struct kfcpu_kernel *EXPORT kfcpu_find_kernel(const void *address)
+const struct kfcpu_kernel *kfcpu_find_kernel(const void *address)
 {
     pthread_mutex_lock(&mutex);
     struct kfcpu_kernel *kernel = kernels;

@@ -7,6 +7,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 #define KFCPU_WARP 32
 #define KFCPU_MAX_THREADS 1024 // threads of a block
@@ -117,8 +118,9 @@ struct kfcpu_view {
     void *dynamic_shared;
     size_t dynamic_size;
 };
-extern __thread struct kfcpu_view *kfcpu_self;
+extern __thread struct kfcpu_view *kfcpu_self __attribute__((tls_model("initial-exec")));
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif
