@@ -1,0 +1,410 @@
+/* Verdicts in memory: building one up, and settling what it comes to. JSON is in verdict_json.c. */
+#include "kforge/verdict.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kforge/buffer.h"
+
+/* ---- names -------------------------------------------------------------------------------------------------------------------------- */
+
+static const char *const status_names[KF_STATUS_COUNT] = {
+    [KF_JUDGE_ERROR] = "judge_error",
+    [KF_COMPILE_ERROR] = "compile_error",
+    [KF_UNSUPPORTED_DEVICE] = "unsupported_device",
+    [KF_OUT_OF_MEMORY] = "out_of_memory",
+    [KF_CRASH] = "crash",
+    [KF_TIMEOUT] = "timeout",
+    [KF_LAUNCH_FAILURE] = "launch_failure",
+    [KF_CONTRACT_VIOLATION] = "contract_violation",
+    [KF_WRONG_RESULT] = "wrong_result",
+    [KF_CHEATING] = "cheating",
+    [KF_INTERFERENCE] = "interference",
+    [KF_IMPOSSIBLE] = "impossible",
+    [KF_CORRECT] = "correct",
+};
+
+static const char *const blame_names[] = {
+    [KF_BLAME_NOBODY] = "nobody",   [KF_BLAME_CANDIDATE] = "candidate", [KF_BLAME_TASK] = "task",
+    [KF_BLAME_MACHINE] = "machine", [KF_BLAME_JUDGE] = "judge",
+};
+
+static int name_index(const char *name, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(names[i], name) == 0) return (int)i;
+    return -1;
+}
+
+const char *kf_status_name(kf_status status)
+{
+    return status_names[status];
+}
+const char *kf_blame_name(kf_blame blame)
+{
+    return blame_names[blame];
+}
+
+bool kf_status_parse(const char *name, kf_status *status)
+{
+    int index = name_index(name, status_names, KF_STATUS_COUNT);
+    if (index >= 0) *status = (kf_status)index;
+    return index >= 0;
+}
+
+bool kf_blame_parse(const char *name, kf_blame *blame)
+{
+    int index = name_index(name, blame_names, sizeof blame_names / sizeof *blame_names);
+    if (index >= 0) *blame = (kf_blame)index;
+    return index >= 0;
+}
+
+/* ---- text --------------------------------------------------------------------------------------------------------------------------- */
+
+/* Length of the valid UTF-8 sequence at `s` (RFC 3629: nothing overlong, no surrogates, nothing past U+10FFFF), 0 when there is none. */
+static size_t utf8_length(const unsigned char *s, size_t left)
+{
+    static const uint32_t least[] = {0, 1, 0x80, 0x800, 0x10000};
+    size_t length = s[0] < 0x80 ? 1 : (s[0] >> 5) == 6 ? 2 : (s[0] >> 4) == 14 ? 3 : (s[0] >> 3) == 30 ? 4 : 0;
+    if (length == 0 || length > left) return 0;
+    uint32_t code = length == 1 ? s[0] : s[0] & (0x7fu >> length);
+    for (size_t i = 1; i < length; i++) {
+        if ((s[i] & 0xc0) != 0x80) return 0;
+        code = code << 6 | (s[i] & 0x3f);
+    }
+    return code < least[length] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000) ? 0 : length;
+}
+
+char *kf_text_clean(const char *bytes, size_t size, bool one_line)
+{
+    if (size > (SIZE_MAX - 1) / 3) return NULL;
+    /* U+FFFD takes 3 bytes for each that it replaces. */
+    size_t bad = 0;
+    for (size_t i = 0, length; i < size; i += length ? length : 1) {
+        length = utf8_length((const unsigned char *)bytes + i, size - i);
+        bad += length == 0;
+    }
+    char *text = malloc(size + 2 * bad + 1), *out = text;
+    if (!text) return NULL;
+    for (size_t i = 0; i < size;) {
+        size_t length = utf8_length((const unsigned char *)bytes + i, size - i);
+        unsigned char c = (unsigned char)bytes[i];
+        if (length == 0) {
+            memcpy(out, "\xef\xbf\xbd", 3);
+            out += 3, i++;
+        } else if (length == 1) {
+            bool keep = c >= 0x20 ? c != 0x7f : !one_line && (c == '\n' || c == '\t');
+            *out++ = keep ? (char)c : ' ';
+            i++;
+        } else {
+            memcpy(out, bytes + i, length);
+            out += length, i += length;
+        }
+    }
+    *out = '\0';
+    return text;
+}
+
+static char *clean_line(const char *text)
+{
+    return kf_text_clean(text, strlen(text), true);
+}
+
+static char *format_line(const char *format, va_list arguments)
+{
+    kf_autobuffer buffer = {.limit = 4096};
+    kf_buffer_format_va(&buffer, format, arguments);
+    if (buffer.failed && buffer.size < buffer.limit) return NULL; /* memory; what passed the limit is cut there */
+    return kf_text_clean(buffer.data ? buffer.data : "", buffer.size, true);
+}
+
+bool kf_verdict_set_text(char **field, const char *text)
+{
+    char *copy = clean_line(text);
+    if (!copy) return false;
+    free(*field);
+    *field = copy;
+    return true;
+}
+
+/* ---- life --------------------------------------------------------------------------------------------------------------------------- */
+
+static const kf_interval unknown_interval = {NAN, NAN, NAN};
+
+static void free_findings(kf_finding *findings, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        free(findings[i].rule);
+        free(findings[i].text);
+    }
+    free(findings);
+}
+
+static void free_workload(kf_workload_verdict *workload)
+{
+    free(workload->workload);
+    free_findings(workload->findings, workload->finding_count);
+    for (size_t i = 0; i < workload->output_count; i++) free(workload->outputs[i].argument);
+    free(workload->outputs);
+    free(workload->samples);
+}
+
+void kf_verdict_free(kf_verdict *verdict)
+{
+    if (!verdict) return;
+    free(verdict->id);
+    free(verdict->task);
+    free(verdict->task_hash);
+    free(verdict->source_hash);
+    free(verdict->binary_hash);
+    free(verdict->code_hash);
+    free(verdict->device);
+    free(verdict->message);
+    free_findings(verdict->findings, verdict->finding_count);
+    for (size_t i = 0; i < verdict->workload_count; i++) free_workload(&verdict->workloads[i]);
+    free(verdict->workloads);
+    for (size_t i = 0; i < verdict->flag_count; i++) free(verdict->flags[i]);
+    free(verdict->flags);
+    cJSON_Delete(verdict->build);
+    cJSON_Delete(verdict->counters);
+    cJSON_Delete(verdict->provenance);
+    free(verdict);
+}
+
+kf_verdict *kf_verdict_new(const char *id, const char *task, const char *device)
+{
+    kf_auto(kf_verdict) verdict = calloc(1, sizeof *verdict);
+    if (!verdict) return NULL;
+    verdict->status = KF_JUDGE_ERROR;
+    verdict->blame = KF_BLAME_JUDGE;
+    verdict->speedup = unknown_interval;
+    bool made = kf_verdict_set_text(&verdict->id, id) && kf_verdict_set_text(&verdict->task, task) &&
+                kf_verdict_set_text(&verdict->device, device) && kf_verdict_set_text(&verdict->task_hash, "") &&
+                kf_verdict_set_text(&verdict->source_hash, "") && kf_verdict_set_text(&verdict->binary_hash, "") &&
+                kf_verdict_set_text(&verdict->code_hash, "") && kf_verdict_set_text(&verdict->message, "not judged");
+    return made ? kf_steal(&verdict) : NULL;
+}
+
+/* ---- appending ---------------------------------------------------------------------------------------------------------------------- */
+
+/* Makes room for one more element of `size` bytes in *array, growing at powers of two; returns its zeroed place or NULL. */
+static void *append(void *array_pointer, size_t count, size_t size)
+{
+    void *array;
+    memcpy(&array, array_pointer, sizeof array);
+    if ((count & (count - 1)) == 0) {
+        size_t capacity = count ? 2 * count : 1;
+        if (capacity > SIZE_MAX / size) return NULL;
+        array = realloc(array, capacity * size);
+        if (!array) return NULL;
+        memcpy(array_pointer, &array, sizeof array);
+    }
+    return memset((char *)array + count * size, 0, size);
+}
+
+kf_workload_verdict *kf_verdict_add_workload(kf_verdict *verdict, const char *workload, bool timed)
+{
+    kf_autofree char *name = clean_line(workload);
+    kf_workload_verdict *added = name ? append(&verdict->workloads, verdict->workload_count, sizeof *added) : NULL;
+    if (!added) return NULL;
+    *added = (kf_workload_verdict){.workload = kf_steal(&name),
+                                   .timed = timed,
+                                   .status = KF_JUDGE_ERROR,
+                                   .speedup = unknown_interval,
+                                   .baseline_seconds = NAN,
+                                   .candidate_seconds = NAN,
+                                   .latency_speedup = unknown_interval,
+                                   .latency_baseline_seconds = NAN,
+                                   .latency_candidate_seconds = NAN,
+                                   .batch_cost_seconds = NAN};
+    verdict->workload_count++;
+    return added;
+}
+
+kf_finding *kf_verdict_add_finding(kf_verdict *verdict, kf_workload_verdict *workload, kf_status status, kf_blame blame,
+                                   const char *rule, double measured, double limit, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    kf_autofree char *text = format_line(format, arguments);
+    va_end(arguments);
+    kf_autofree char *rule_copy = clean_line(rule);
+    if (!text || !rule_copy) return NULL;
+    kf_finding **findings = workload ? &workload->findings : &verdict->findings;
+    size_t *count = workload ? &workload->finding_count : &verdict->finding_count;
+    kf_finding *added = append(findings, *count, sizeof *added);
+    if (!added) return NULL;
+    *added = (kf_finding){status, blame, kf_steal(&rule_copy), kf_steal(&text), measured, limit};
+    (*count)++;
+    return added;
+}
+
+kf_output_check *kf_workload_add_output(kf_workload_verdict *workload, const char *argument)
+{
+    kf_autofree char *name = clean_line(argument);
+    kf_output_check *added = name ? append(&workload->outputs, workload->output_count, sizeof *added) : NULL;
+    if (!added) return NULL;
+    added->argument = kf_steal(&name);
+    added->figures.first_index = -1;
+    workload->output_count++;
+    return added;
+}
+
+bool kf_workload_add_sample(kf_workload_verdict *workload, const kf_sample *sample)
+{
+    kf_sample *added = append(&workload->samples, workload->sample_count, sizeof *added);
+    if (!added) return false;
+    *added = *sample;
+    workload->sample_count++;
+    return true;
+}
+
+bool kf_verdict_add_flag(kf_verdict *verdict, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    kf_autofree char *flag = format_line(format, arguments);
+    va_end(arguments);
+    if (!flag) return false;
+    for (size_t i = 0; i < verdict->flag_count; i++)
+        if (strcmp(verdict->flags[i], flag) == 0) return true;
+    char **added = append(&verdict->flags, verdict->flag_count, sizeof *added);
+    if (!added) return false;
+    *added = kf_steal(&flag);
+    verdict->flag_count++;
+    return true;
+}
+
+/* ---- conclusion --------------------------------------------------------------------------------------------------------------------- */
+
+/* The finding that decides: the first of those with the lowest status. NULL for none; findings of status correct are only notes. */
+static const kf_finding *deciding_finding(const kf_finding *findings, size_t count)
+{
+    const kf_finding *deciding = NULL;
+    for (size_t i = 0; i < count; i++)
+        if (findings[i].status < (deciding ? deciding->status : KF_CORRECT)) deciding = &findings[i];
+    return deciding;
+}
+
+/* Mismatched elements are a wrong result whether or not the judge wrote a finding of it. False when out of memory. */
+static bool note_mismatches(kf_verdict *verdict, kf_workload_verdict *workload)
+{
+    for (size_t i = 0; i < workload->finding_count; i++)
+        if (workload->findings[i].status <= KF_WRONG_RESULT) return true;
+    for (size_t i = 0; i < workload->output_count; i++) {
+        const kf_error_figures *f = &workload->outputs[i].figures;
+        if (f->mismatched <= 0) continue;
+        bool rms = isfinite(f->allowed_rms) && f->rms > f->allowed_rms;
+        if (!kf_verdict_add_finding(verdict, workload, KF_WRONG_RESULT, KF_BLAME_CANDIDATE, "output.mismatch",
+                                    rms ? f->rms : f->max, rms ? f->allowed_rms : f->allowed_max,
+                                    "output %s: %lld of %lld elements are wrong%s%s%s; first at %lld: expected %.9g, got %.9g",
+                                    workload->outputs[i].argument, (long long)f->mismatched, (long long)f->compared,
+                                    f->pattern[0] ? " (" : "", f->pattern, f->pattern[0] ? ")" : "", (long long)f->first_index,
+                                    f->first_expected, f->first_got))
+            return false;
+    }
+    return true;
+}
+
+static void settle_workload(kf_verdict *verdict, kf_workload_verdict *workload)
+{
+    bool noted = note_mismatches(verdict, workload);
+    const kf_finding *finding = deciding_finding(workload->findings, workload->finding_count);
+    if (finding)
+        workload->status = finding->status;
+    else if (workload->status != KF_CORRECT || !noted)
+        workload->status = KF_JUDGE_ERROR;
+}
+
+static kf_interval combined_speedup(const kf_verdict *verdict)
+{
+    kf_autofree kf_interval *speedups = calloc(verdict->workload_count + 1, sizeof *speedups);
+    if (!speedups) return unknown_interval;
+    size_t count = 0;
+    for (size_t i = 0; i < verdict->workload_count; i++)
+        if (verdict->workloads[i].timed) speedups[count++] = verdict->workloads[i].speedup;
+    return kf_speedup_combine(speedups, count);
+}
+
+static void describe_correct(const kf_verdict *verdict, kf_buffer *message)
+{
+    const kf_interval *s = &verdict->speedup;
+    if (isnan(s->value)) {
+        kf_buffer_string(message, "correct; speed not measured");
+        return;
+    }
+    kf_buffer_format(message, "correct; %.3g times the baseline's speed", s->value);
+    if (isnan(s->low) || isnan(s->high))
+        kf_buffer_string(message, " (too few measurements for an interval)");
+    else if (s->low > 1)
+        kf_buffer_format(message, " (95 %% interval %.4g to %.4g: faster)", s->low, s->high);
+    else if (s->high < 1)
+        kf_buffer_format(message, " (95 %% interval %.4g to %.4g: slower)", s->low, s->high);
+    else
+        kf_buffer_format(message, " (95 %% interval %.4g to %.4g: no difference shown)", s->low, s->high);
+}
+
+static size_t count_findings(const kf_verdict *verdict)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < verdict->finding_count; i++) count += verdict->findings[i].status != KF_CORRECT;
+    for (size_t w = 0; w < verdict->workload_count; w++)
+        for (size_t i = 0; i < verdict->workloads[w].finding_count; i++)
+            count += verdict->workloads[w].findings[i].status != KF_CORRECT;
+    return count;
+}
+
+static void describe_finding(const kf_verdict *verdict, const char *workload, const kf_finding *finding, kf_buffer *message)
+{
+    for (const char *c = kf_status_name(finding->status); *c; c++) kf_buffer_append(message, *c == '_' ? " " : c, 1);
+    if (workload) kf_buffer_format(message, " in workload \"%s\"", workload);
+    kf_buffer_format(message, ": %s", finding->text);
+    if (finding->blame != KF_BLAME_CANDIDATE && finding->blame != KF_BLAME_NOBODY)
+        kf_buffer_format(message, " (the %s's fault, not the candidate's)", kf_blame_name(finding->blame));
+    size_t more = count_findings(verdict) - 1;
+    if (more) kf_buffer_format(message, " (and %zu more finding%s)", more, more > 1 ? "s" : "");
+}
+
+/* No finding explains the status: the judge's own state does. */
+static void conclude_without_findings(kf_verdict *verdict, kf_buffer *message)
+{
+    const kf_workload_verdict *worst = NULL;
+    for (size_t i = 0; i < verdict->workload_count; i++)
+        if (!worst || verdict->workloads[i].status < worst->status) worst = &verdict->workloads[i];
+    verdict->status = worst ? worst->status : KF_JUDGE_ERROR;
+    verdict->blame = verdict->status == KF_CORRECT ? KF_BLAME_NOBODY : KF_BLAME_JUDGE;
+    if (!worst)
+        kf_buffer_string(message, "judge error: no workload was judged, and no finding says why");
+    else if (verdict->status != KF_CORRECT)
+        kf_buffer_format(message, "judge error: workload \"%s\" was not judged, and no finding says why", worst->workload);
+}
+
+void kf_verdict_conclude(kf_verdict *verdict)
+{
+    const kf_finding *deciding = deciding_finding(verdict->findings, verdict->finding_count);
+    const char *workload = NULL;
+    for (size_t i = 0; i < verdict->workload_count; i++) {
+        kf_workload_verdict *w = &verdict->workloads[i];
+        settle_workload(verdict, w);
+        const kf_finding *finding = deciding_finding(w->findings, w->finding_count);
+        if (!finding || (deciding && deciding->status <= finding->status)) continue;
+        deciding = finding;
+        workload = w->workload;
+    }
+    kf_autobuffer message = {.limit = 8192};
+    if (deciding) {
+        verdict->status = deciding->status;
+        verdict->blame = deciding->blame;
+        describe_finding(verdict, workload, deciding, &message);
+    } else {
+        conclude_without_findings(verdict, &message);
+    }
+    verdict->speedup = verdict->status == KF_CORRECT ? combined_speedup(verdict) : unknown_interval;
+    if (verdict->status == KF_CORRECT) describe_correct(verdict, &message);
+    /* Out of memory: the status at least is right, and its name is a message. */
+    if (!kf_verdict_set_text(&verdict->message, message.data ? message.data : kf_status_name(verdict->status)) && verdict->message)
+        verdict->message[0] = '\0';
+}
