@@ -1,4 +1,5 @@
 kf_test(expression kf_model)
+kf_test(task kf_model)
 if(COMMAND kf_fuzz)
   kf_fuzz(expression kf_model)
 endif()

@@ -47,9 +47,11 @@ typedef enum kf_distribution_kind {
 typedef struct kf_distribution {
     kf_distribution_kind kind;
     double a, b;
-    bool vary;       /* the judge may vary scale, offset and structure on its own (default true for normal and uniform floats) */
-    bool nonfinite;  /* the task declares ±inf and NaN legal in this input */
+    bool vary;      /* the judge may vary scale, offset and structure on its own (default true for normal and uniform) */
+    bool nonfinite; /* the task declares ±inf and NaN legal in this input */
 } kf_distribution;
+
+#define KF_ERROR_RATIO_DEFAULT 8.0
 
 typedef enum kf_compare_kind { KF_ERROR_RATIO, KF_ALLCLOSE, KF_EXACT, KF_ANY_ORDER } kf_compare_kind;
 
@@ -66,9 +68,9 @@ typedef struct kf_problem_argument {
     kf_dtype dtype;
     int dims;
     int64_t shape[KF_MAX_DIMS];
-    int64_t elements;    /* product of shape; 1 for scalars; may be 0 */
-    uint64_t bytes;      /* elements * size of dtype */
-    kf_value value;      /* scalars */
+    int64_t elements;             /* product of shape, at least 1; 1 for scalars */
+    uint64_t bytes;               /* elements * size of dtype */
+    kf_value value;               /* scalars */
     kf_distribution distribution; /* inputs and inouts */
     kf_tolerance tolerance;       /* outputs and inouts */
 } kf_problem_argument;
@@ -79,7 +81,8 @@ typedef struct kf_problem {
     bool hidden;          /* its shapes are not shown to models */
     kf_problem_argument arguments[KF_MAX_ARGUMENTS];
     int argument_count;
-    double work_bytes, work_flops; /* per call; 0 when the task does not say */
+    double work_bytes, work_flops; /* per call; work_flops is 0 when the task does not say */
+    bool work_bytes_derived;       /* the task does not say: work_bytes is kf_problem_least_bytes */
     uint64_t total_bytes;          /* of all buffers of one set */
 } kf_problem;
 
@@ -129,6 +132,17 @@ bool kf_task_resolve(const kf_task *task, int workload, const char *device, kf_p
 /* The candidate's prototype, e.g. `extern "C" void axpy(const float *x, float *y, float a, int64_t n, cudaStream_t stream)`, without
  * the semicolon; malloc'd. `oracle` gives that of the oracle. */
 char *kf_task_prototype(const kf_task *task, bool oracle);
+
+/* Values of all params of the task for a workload on a device, names borrowed; their number, or -1. */
+int kf_task_params(const kf_task *task, int workload, const char *device, kf_binding bindings[KF_MAX_PARAMS], kf_error *error);
+
+/* Memory traffic that no implementation can avoid: inputs read once, outputs written once, inouts both. */
+double kf_problem_least_bytes(const kf_problem *problem);
+
+/* "held_out": not to be used for training or the tuning of prompts. */
+bool kf_task_held_out(const kf_task *task);
+/* The validated task.json, borrowed: for metadata (family, tags, license) and whatever only a person wants to see. */
+const cJSON *kf_task_json(const kf_task *task);
 
 /* The validated task.json as canonical text, for `task show --json` and hashes; malloc'd. */
 char *kf_task_canonical(const kf_task *task);

@@ -1,0 +1,285 @@
+/* Where tasks come from and how they are released; small accessors.
+ *
+ * Both ways in — a folder, a bundle — end in the same steps: parse the tree, get the text of each file that it names, check the texts, take the
+ * content address. A file is read through its real path, which has to lie below the real path of the folder, so that a symbolic link
+ * can't bring another file of the machine into a bundle. */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "kforge/file.h"
+#include "task_internal.h"
+
+#define KF_BUNDLE_SCHEMA "kforge-bundle/1"
+
+/* ---- release ----------------------------------------------------------------------------------------------------------------------- */
+
+static void free_formulas(kf_formula *formulas, int count)
+{
+    for (int i = 0; formulas && i < count; i++) kf_formula_free(&formulas[i]);
+}
+
+static void free_overrides(kf_formula **overrides, int count)
+{
+    free_formulas(*overrides, count);
+    free(*overrides);
+}
+
+static void free_workload(kf_task *task, kf_task_workload *workload)
+{
+    free_overrides(&workload->params, task->param_count);
+    for (int i = 0; i < KF_TASK_DEVICES; i++) free_overrides(&workload->device_params[i], task->param_count);
+    for (int i = 0; workload->distributions && i < task->argument_count; i++) kf_distribution_free(&workload->distributions[i]);
+    free(workload->distributions);
+}
+
+void kf_task_free(kf_task *task)
+{
+    if (!task) return;
+    for (int i = 0; i < task->workload_count; i++) free_workload(task, &task->workloads[i]);
+    for (int i = 0; i < task->argument_count; i++) {
+        free_formulas(task->arguments[i].shape, KF_MAX_DIMS);
+        kf_formula_free(&task->arguments[i].value);
+        kf_distribution_free(&task->arguments[i].distribution);
+    }
+    free_formulas(task->params, task->param_count);
+    for (int i = 0; i < KF_TASK_DEVICES; i++) free_overrides(&task->device_params[i], task->param_count);
+    kf_formula_free(&task->work_bytes);
+    kf_formula_free(&task->work_flops);
+    for (int i = 0; i < task->file_count; i++) {
+        free(task->files[i].name);
+        free(task->files[i].text);
+    }
+    free(task->canonical);
+    free(task->folder);
+    free(task->where);
+    cJSON_Delete(task->json);
+    free(task);
+}
+
+/* ---- files ------------------------------------------------------------------------------------------------------------------------- */
+
+/* What a file of a task may hold: a bundle is JSON, so valid UTF-8 (RFC 3629) without NUL. */
+static bool is_text(const char *text, size_t size)
+{
+    const unsigned char *s = (const unsigned char *)text, *end = s + size;
+    while (s < end) {
+        unsigned char c = *s;
+        size_t length = c < 0x80 ? 1 : c >= 0xc2 && c < 0xe0 ? 2 : (c & 0xf0) == 0xe0 ? 3 : c >= 0xf0 && c < 0xf5 ? 4 : 0;
+        if (!c || !length || length > (size_t)(end - s)) return false;
+        for (size_t i = 1; i < length; i++)
+            if ((s[i] & 0xc0) != 0x80) return false;
+        /* overlong forms, surrogates, beyond U+10FFFF */
+        if ((c == 0xe0 && s[1] < 0xa0) || (c == 0xed && s[1] >= 0xa0) || (c == 0xf0 && s[1] < 0x90) || (c == 0xf4 && s[1] >= 0x90))
+            return false;
+        s += length;
+    }
+    return true;
+}
+
+static bool check_text(const char *where, const kf_task_file *file, kf_error *error)
+{
+    if (!file->size) return kf_fail(error, KF_ERROR_INPUT, "%s: the file \"%s\" is empty", where, file->name);
+    if (file->size > KF_SOURCE_BYTES)
+        return kf_fail(error, KF_ERROR_LIMIT, "%s: the file \"%s\" has %zu bytes; the limit is %u", where, file->name, file->size,
+                       KF_SOURCE_BYTES);
+    if (!is_text(file->text, file->size))
+        return kf_fail(error, KF_ERROR_INPUT, "%s: the file \"%s\" is not text (a NUL byte or invalid UTF-8)", where, file->name);
+    return true;
+}
+
+static bool read_file(const kf_task *task, const char *root, kf_task_file *file, kf_error *error)
+{
+    kf_autofree char *path = kf_path_join(task->folder, file->name);
+    if (!path) return kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", task->where);
+    kf_autofree char *real = realpath(path, NULL);
+    if (!real)
+        return kf_fail(error, errno == ENOMEM ? KF_ERROR_MEMORY : KF_ERROR_INPUT, "%s: the file \"%s\" that it names: %s",
+                       task->where, file->name, strerror(errno));
+    size_t length = strlen(root);
+    if (strncmp(real, root, length) != 0 || (real[length] != '/' && length > 1))
+        return kf_fail(error, KF_ERROR_INPUT, "%s: the file \"%s\" is a link that leaves the task's folder", task->where,
+                       file->name);
+    file->text = kf_file_read(real, KF_SOURCE_BYTES, &file->size, error);
+    return file->text ? check_text(task->where, file, error) : kf_fail_prefix(error, "%s", task->where);
+}
+
+static bool read_files(kf_task *task, kf_error *error)
+{
+    kf_autofree char *root = realpath(task->folder, NULL);
+    if (!root) return kf_fail(error, errno == ENOMEM ? KF_ERROR_MEMORY : KF_ERROR_IO, "%s: %s", task->folder, strerror(errno));
+    for (int i = 0; i < task->file_count; i++)
+        if (!read_file(task, root, &task->files[i], error)) return false;
+    return true;
+}
+
+/* ---- loading ------------------------------------------------------------------------------------------------------------------------ */
+
+/* Splits `path`, a folder or a file, into the folder and the file to read. */
+static bool find_json(const char *path, kf_task *task, kf_error *error)
+{
+    struct stat status;
+    if (stat(path, &status) < 0)
+        return kf_fail(error, errno == ENOENT || errno == ENOTDIR ? KF_ERROR_INPUT : KF_ERROR_IO,
+                       "%s: %s; expected a task.json or the folder of one", path, strerror(errno));
+    if (S_ISDIR(status.st_mode)) {
+        task->folder = strdup(path);
+        task->where = kf_path_join(path, "task.json");
+    } else {
+        const char *slash = strrchr(path, '/');
+        task->folder = !slash ? strdup(".") : slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
+        task->where = strdup(path);
+    }
+    return (task->folder && task->where) || kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", path);
+}
+
+kf_task *kf_task_load(const char *path, kf_error *error)
+{
+    kf_auto(kf_task) task = calloc(1, sizeof *task);
+    if (!task) {
+        kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", path);
+        return NULL;
+    }
+    if (!find_json(path, task, error)) return NULL;
+    size_t size;
+    kf_autofree char *text = kf_file_read(task->where, KF_JSON_TASK_BYTES, &size, error);
+    if (!text) return NULL;
+    task->json = kf_json_parse(text, size, KF_JSON_TASK_BYTES, task->where, error);
+    if (!task->json || !kf_task_parse(task, error) || !read_files(task, error) || !kf_task_address(task, error)) return NULL;
+    return kf_steal(&task);
+}
+
+static bool take_files(kf_task *task, kf_json_reader *reader, kf_error *error)
+{
+    for (int i = 0; i < task->file_count; i++) {
+        kf_task_file *file = &task->files[i];
+        const char *text = kf_json_string(reader, file->name);
+        if (reader->failed) return false;
+        file->size = strlen(text);
+        file->text = strdup(text);
+        if (!file->text) return kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", task->where);
+        if (!check_text(task->where, file, error)) return false;
+    }
+    return kf_json_finish(reader);
+}
+
+kf_task *kf_task_from_bundle(const cJSON *bundle, kf_error *error)
+{
+    kf_json_reader reader = kf_json_object(bundle, "bundle", "", error);
+    const char *schema = kf_json_string(&reader, "schema");
+    if (!reader.failed && strcmp(schema, KF_BUNDLE_SCHEMA) != 0)
+        kf_json_complain(&reader, "schema", "\"%s\"; expected \"%s\"", schema, KF_BUNDLE_SCHEMA);
+    const cJSON *json = kf_json_any(&reader, "json"), *files = kf_json_any(&reader, "files");
+    if (!kf_json_finish(&reader)) return NULL;
+
+    kf_auto(kf_task) task = calloc(1, sizeof *task);
+    if (task) task->where = strdup("bundle");
+    if (task && json) task->json = cJSON_Duplicate(json, true);
+    if (!task || !task->where || (json && !task->json)) {
+        kf_fail(error, KF_ERROR_MEMORY, "bundle: out of memory");
+        return NULL;
+    }
+    kf_json_reader texts = kf_json_object(files, task->where, "files", error);
+    if (texts.failed || !kf_task_parse(task, error) || !take_files(task, &texts, error) || !kf_task_address(task, error))
+        return NULL;
+    return kf_steal(&task);
+}
+
+cJSON *kf_task_bundle(const kf_task *task)
+{
+    kf_auto(cJSON) bundle = cJSON_CreateObject();
+    kf_auto(cJSON) json = cJSON_Duplicate(task->json, true);
+    if (!bundle || !json || !cJSON_AddStringToObject(bundle, "schema", KF_BUNDLE_SCHEMA)) return NULL;
+    if (!cJSON_AddItemToObject(bundle, "json", json)) return NULL;
+    kf_steal(&json);
+    cJSON *files = cJSON_AddObjectToObject(bundle, "files");
+    for (int i = 0; files && i < task->file_count; i++)
+        if (!cJSON_AddStringToObject(files, task->files[i].name, task->files[i].text)) return NULL;
+    return files ? kf_steal(&bundle) : NULL;
+}
+
+/* ---- accessors ---------------------------------------------------------------------------------------------------------------------- */
+
+const char *kf_task_name(const kf_task *task)
+{
+    return task->name;
+}
+
+const char *kf_task_description(const kf_task *task)
+{
+    return task->description;
+}
+
+const char *kf_task_entry(const kf_task *task)
+{
+    return task->entry;
+}
+
+const char *kf_task_precision(const kf_task *task)
+{
+    return task->precision;
+}
+
+const char *kf_task_hash(const kf_task *task)
+{
+    return task->hash;
+}
+
+const char *kf_task_folder(const kf_task *task)
+{
+    return task->folder;
+}
+
+int kf_task_workload_count(const kf_task *task)
+{
+    return task->workload_count;
+}
+
+const char *kf_task_workload_name(const kf_task *task, int workload)
+{
+    return workload >= 0 && workload < task->workload_count ? task->workloads[workload].name : NULL;
+}
+
+const kf_task_file *kf_task_oracle(const kf_task *task)
+{
+    return &task->files[task->oracle];
+}
+
+const kf_task_file *kf_task_baseline(const kf_task *task)
+{
+    return &task->files[task->baseline];
+}
+
+const kf_task_file *kf_task_baseline_named(const kf_task *task, const char *name)
+{
+    for (int i = 0; i < task->baseline_count; i++)
+        if (strcmp(task->baselines[i].name, name) == 0) return &task->files[task->baselines[i].file];
+    return NULL;
+}
+
+int kf_task_seed_count(const kf_task *task)
+{
+    return task->seed_count;
+}
+
+const kf_task_file *kf_task_seed(const kf_task *task, int seed)
+{
+    return seed >= 0 && seed < task->seed_count ? &task->files[task->seeds[seed]] : NULL;
+}
+
+const char *const *kf_task_libraries(const kf_task *task)
+{
+    return task->libraries;
+}
+
+bool kf_task_held_out(const kf_task *task)
+{
+    return task->held_out;
+}
+
+const cJSON *kf_task_json(const kf_task *task)
+{
+    return task->json;
+}

@@ -1,0 +1,596 @@
+/* task.json -> kf_task: every key of docs/task-format.md, with the field path in every message.
+ *
+ * Params come first, because all other formulas are checked against their names. Strings stay in the tree, which the task owns. Files are
+ * only noted here; task_load.c reads them. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "task_internal.h"
+
+const char *const kf_task_devices[KF_TASK_DEVICES] = {"cpu", "cuda"};
+
+int kf_task_device(const char *name)
+{
+    for (int i = 0; i < KF_TASK_DEVICES; i++)
+        if (strcmp(kf_task_devices[i], name) == 0) return i;
+    return -1;
+}
+
+/* ---- helpers --------------------------------------------------------------------------------------------------------------------- */
+
+kf_json_reader kf_task_child(const kf_json_reader *parent, const cJSON *object, const char *key, int index)
+{
+    char path[sizeof parent->path + KF_NAME_BYTES + 16];
+    const char *dot = parent->path[0] ? "." : "";
+    if (index >= 0)
+        snprintf(path, sizeof path, "%s%s%.63s[%d]", parent->path, dot, key, index);
+    else
+        snprintf(path, sizeof path, "%s%s%.63s", parent->path, dot, key);
+    return kf_json_object(object, parent->where, path, parent->error);
+}
+
+static bool out_of_memory(kf_json_reader *reader)
+{
+    reader->failed = true;
+    return kf_fail(reader->error, KF_ERROR_MEMORY, "%s: out of memory", reader->where);
+}
+
+/* The index of `word` among `words`; -1 after a complaint that names the nearest. */
+static int choose(kf_json_reader *reader, const char *key, const char *word, const char *const *words, size_t count,
+                  const char *what)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(words[i], word) == 0) return (int)i;
+    const char *near = kf_nearest(word, words, count);
+    if (near) {
+        kf_json_complain(reader, key, "there is no %s \"%s\"; did you mean \"%s\"?", what, word, near);
+        return -1;
+    }
+    char list[256] = "";
+    for (size_t i = 0, used = 0; i < count && used < sizeof list - 1; i++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", words[i]);
+    kf_json_complain(reader, key, "there is no %s \"%s\"; expected one of %s", what, word, list);
+    return -1;
+}
+
+static bool read_dtype(kf_json_reader *reader, const char *key, const char *name, kf_dtype *dtype)
+{
+    const char *names[KF_DTYPE_COUNT];
+    for (int i = 0; i < KF_DTYPE_COUNT; i++) names[i] = kf_dtype_name((kf_dtype)i);
+    int which = choose(reader, key, name, names, KF_DTYPE_COUNT, "dtype");
+    if (which >= 0) *dtype = (kf_dtype)which;
+    return which >= 0;
+}
+
+/* A string that is there and passes `fault`. */
+static const char *read_name(kf_json_reader *reader, const char *key, const char *fallback, const char *(*fault)(const char *))
+{
+    const char *name = fallback ? kf_json_string_or(reader, key, fallback) : kf_json_string(reader, key);
+    if (reader->failed) return NULL;
+    const char *what = fault(name);
+    if (!what) return name;
+    kf_json_complain(reader, key, "\"%s\" %s", name, what);
+    return NULL;
+}
+
+/* An array of at most `most` elements; *count is 0 when it is absent. */
+static const cJSON *read_array(kf_json_reader *reader, const char *key, int most, int *count)
+{
+    const cJSON *array = kf_json_array_or_null(reader, key);
+    *count = array ? cJSON_GetArraySize(array) : 0;
+    if (*count > most) {
+        kf_json_complain(reader, key, "%d elements; expected at most %d", *count, most);
+        return NULL;
+    }
+    return array;
+}
+
+/* ---- formulas --------------------------------------------------------------------------------------------------------------------- */
+
+typedef struct kf_name_check {
+    const kf_task *task;
+    const char *unknown;
+} kf_name_check;
+
+static void check_name(void *context, const char *name)
+{
+    kf_name_check *check = context;
+    bool known = false;
+    for (int i = 0; i < check->task->param_count && !known; i++) known = strcmp(check->task->param_names[i], name) == 0;
+    if (!known && !check->unknown) check->unknown = name;
+}
+
+kf_formula kf_formula_number(double number)
+{
+    bool is_integer = number == floor(number) && fabs(number) <= (double)KF_EXACT_INTEGER;
+    return (kf_formula){.present = true,
+                        .constant = {.is_integer = is_integer, .integer = is_integer ? (int64_t)number : 0, .number = number}};
+}
+
+void kf_formula_free(kf_formula *formula)
+{
+    kf_expression_free(formula->expression);
+    formula->expression = NULL;
+}
+
+const char *kf_formula_text(const kf_formula *formula, char text[KF_NAME_BYTES])
+{
+    if (formula->expression)
+        snprintf(text, KF_NAME_BYTES, "\"%.58s\"", kf_expression_text(formula->expression));
+    else
+        snprintf(text, KF_NAME_BYTES, "it");
+    return text;
+}
+
+bool kf_formula_read(const kf_task *task, kf_json_reader *reader, const char *key, const cJSON *value, kf_formula *formula)
+{
+    if (cJSON_IsNumber(value)) {
+        if (!isfinite(value->valuedouble)) return kf_json_complain(reader, key, "the number is beyond what a double can hold");
+        *formula = kf_formula_number(value->valuedouble);
+        return true;
+    }
+    if (cJSON_IsBool(value)) {
+        *formula = kf_formula_number(cJSON_IsTrue(value) ? 1 : 0);
+        return true;
+    }
+    if (!cJSON_IsString(value)) return kf_json_complain(reader, key, "expected a number or an expression in a string");
+
+    kf_error inner = {0};
+    kf_auto(kf_expression) expression = kf_expression_parse(value->valuestring, &inner);
+    if (!expression) {
+        kf_json_complain(reader, key, "%s", inner.text);
+        if (reader->error) reader->error->code = inner.code;
+        return false;
+    }
+    kf_name_check check = {.task = task};
+    kf_expression_names(expression, check_name, &check);
+    if (check.unknown) {
+        const char *near = kf_nearest(check.unknown, task->param_names, (size_t)task->param_count);
+        if (near) return kf_json_complain(reader, key, "\"%s\" is no param; did you mean \"%s\"?", check.unknown, near);
+        return kf_json_complain(reader, key, "\"%s\" is no param; declare it in \"params\"", check.unknown);
+    }
+    *formula = (kf_formula){.present = true, .expression = kf_steal(&expression)};
+    return true;
+}
+
+/* A number of a place where true and false make no sense. */
+static bool read_number(const kf_task *task, kf_json_reader *reader, const char *key, const cJSON *value, kf_formula *formula)
+{
+    if (cJSON_IsBool(value))
+        return kf_json_complain(reader, key, "expected a number or an expression in a string, found true or false");
+    return kf_formula_read(task, reader, key, value, formula);
+}
+
+static bool read_param(const kf_task *task, kf_json_reader *reader, const cJSON *value, kf_formula *formula)
+{
+    const char *key = value->string;
+    if (cJSON_IsNumber(value) &&
+        !(value->valuedouble == floor(value->valuedouble) && fabs(value->valuedouble) <= (double)KF_EXACT_INTEGER))
+        return kf_json_complain(reader, key, "%.17g; expected an integer within 2^53", value->valuedouble);
+    if (!cJSON_IsNumber(value) && !cJSON_IsString(value))
+        return kf_json_complain(reader, key, "expected an integer or an expression in a string");
+    return kf_formula_read(task, reader, key, value, formula);
+}
+
+static bool read_params(kf_task *task, kf_json_reader *top)
+{
+    const cJSON *object = kf_json_object_or_null(top, "params");
+    if (!object) return !top->failed;
+    kf_json_reader reader = kf_task_child(top, object, "params", -1);
+    for (const cJSON *child = object->child; child; child = child->next) {
+        const char *fault = kf_param_fault(child->string);
+        if (fault) return kf_json_complain(&reader, NULL, "\"%s\" %s", child->string, fault);
+        if (task->param_count == KF_MAX_PARAMS) return kf_json_complain(&reader, NULL, "more than %d params", KF_MAX_PARAMS);
+        task->param_names[task->param_count++] = child->string;
+    }
+    int index = 0;
+    for (const cJSON *child = object->child; child; child = child->next)
+        if (!read_param(task, &reader, child, &task->params[index++])) return false;
+    return true;
+}
+
+/* {"rows": 64, …}: overrides of params that the task has. */
+static bool read_overrides(const kf_task *task, const kf_json_reader *parent, const cJSON *object, const char *key,
+                           kf_formula **overrides)
+{
+    kf_json_reader reader = kf_task_child(parent, object, key, -1);
+    if (reader.failed) return false;
+    *overrides = calloc((size_t)task->param_count + 1, sizeof **overrides);
+    if (!*overrides) return out_of_memory(&reader);
+    for (int i = 0; i < task->param_count; i++) {
+        const cJSON *value = kf_json_any(&reader, task->param_names[i]);
+        if (value && !read_param(task, &reader, value, &(*overrides)[i])) return false;
+    }
+    return kf_json_finish(&reader);
+}
+
+static bool read_device_params(const kf_task *task, kf_json_reader *parent, kf_formula *overrides[KF_TASK_DEVICES])
+{
+    const cJSON *object = kf_json_object_or_null(parent, "device_params");
+    if (!object) return !parent->failed;
+    kf_json_reader reader = kf_task_child(parent, object, "device_params", -1);
+    for (int i = 0; i < KF_TASK_DEVICES; i++) {
+        const cJSON *layer = kf_json_any(&reader, kf_task_devices[i]);
+        if (layer && !read_overrides(task, &reader, layer, kf_task_devices[i], &overrides[i])) return false;
+    }
+    return kf_json_finish(&reader);
+}
+
+/* ---- tolerance -------------------------------------------------------------------------------------------------------------------- */
+
+static bool read_allclose(const kf_json_reader *parent, const cJSON *object, kf_tolerance *tolerance)
+{
+    kf_json_reader reader = kf_task_child(parent, object, "allclose", -1);
+    if (reader.failed) return false;
+    if (!kf_json_any(&reader, "rtol")) return kf_json_complain(&reader, "rtol", "missing; expected a number");
+    if (!kf_json_any(&reader, "atol")) return kf_json_complain(&reader, "atol", "missing; expected a number");
+    tolerance->kind = KF_ALLCLOSE;
+    tolerance->rtol = kf_json_number_or(&reader, "rtol", 0, 1e30, 0);
+    tolerance->atol = kf_json_number_or(&reader, "atol", 0, 1e30, 0);
+    return kf_json_finish(&reader);
+}
+
+static bool read_tolerance(kf_json_reader *parent, bool *has, kf_tolerance *tolerance)
+{
+    static const char *const forms[] = {"error_ratio", "allclose", "exact", "any_order"};
+    const cJSON *object = kf_json_object_or_null(parent, "tolerance");
+    if (!object) return !parent->failed;
+    kf_json_reader reader = kf_task_child(parent, object, "tolerance", -1);
+    *has = true;
+    *tolerance = (kf_tolerance){.ratio = KF_ERROR_RATIO_DEFAULT};
+    int given = 0;
+    const cJSON *values[4];
+    for (int i = 0; i < 4; i++) given += (values[i] = kf_json_any(&reader, forms[i])) != NULL;
+    if (!kf_json_finish(&reader)) return false;
+    if (given != 1)
+        return kf_json_complain(&reader, NULL, "%d forms; expected exactly one of error_ratio, allclose, exact, any_order", given);
+    if (values[0]) {
+        tolerance->kind = KF_ERROR_RATIO;
+        tolerance->ratio = kf_json_number_or(&reader, "error_ratio", 0, 1e6, KF_ERROR_RATIO_DEFAULT);
+        if (!reader.failed && !(tolerance->ratio > 0)) return kf_json_complain(&reader, "error_ratio", "0; expected more than 0");
+        return !reader.failed;
+    }
+    if (values[1]) return read_allclose(&reader, values[1], tolerance);
+    const char *form = values[2] ? "exact" : "any_order";
+    tolerance->kind = values[2] ? KF_EXACT : KF_ANY_ORDER;
+    if (!kf_json_boolean_or(&reader, form, false) && !reader.failed)
+        return kf_json_complain(&reader, form, "expected true, found false");
+    return !reader.failed;
+}
+
+/* ---- arguments -------------------------------------------------------------------------------------------------------------------- */
+
+static bool read_shape(const kf_task *task, kf_json_reader *reader, kf_task_argument *argument)
+{
+    int count;
+    const cJSON *shape = read_array(reader, "shape", KF_MAX_DIMS, &count);
+    if (reader->failed) return false;
+    if (!shape) return kf_json_complain(reader, "shape", "missing; expected an array of integers or expressions");
+    if (!count) return kf_json_complain(reader, "shape", "expected 1 to %d extents, found none", KF_MAX_DIMS);
+    for (int i = 0; i < count; i++) {
+        char key[32];
+        snprintf(key, sizeof key, "shape[%d]", i);
+        if (!read_number(task, reader, key, cJSON_GetArrayItem(shape, i), &argument->shape[i])) return false;
+        argument->dims = i + 1;
+    }
+    return true;
+}
+
+static bool read_buffer(const kf_task *task, kf_json_reader *reader, kf_task_argument *argument)
+{
+    const cJSON *bytes = argument->kind == KF_WORKSPACE ? kf_json_any(reader, "bytes") : NULL;
+    if (!bytes)
+        return read_dtype(reader, "dtype", kf_json_string(reader, "dtype"), &argument->dtype) && read_shape(task, reader, argument);
+    if (kf_json_any(reader, "dtype") || kf_json_any(reader, "shape"))
+        return kf_json_complain(reader, "bytes", "a workspace has either bytes, or dtype and shape; found both");
+    argument->untyped = true;
+    argument->dtype = KF_U8;
+    argument->dims = 1;
+    return read_number(task, reader, "bytes", bytes, &argument->shape[0]);
+}
+
+static bool read_argument_distribution(const kf_task *task, kf_json_reader *reader, kf_task_argument *argument)
+{
+    const cJSON *object = kf_json_any(reader, "distribution");
+    if (object) return kf_distribution_read(task, reader, object, "distribution", argument->dtype, &argument->distribution);
+    if (kf_distribution_default(argument->dtype, &argument->distribution)) return true;
+    return kf_json_complain(reader, "distribution",
+                            "missing; an input of dtype %s needs one, e.g. {\"kind\": \"integers\", \"low\": 0, \"high\": 100}",
+                            kf_dtype_name(argument->dtype));
+}
+
+static bool read_scalar(const kf_task *task, kf_json_reader *reader, kf_task_argument *argument)
+{
+    if (!read_dtype(reader, "dtype", kf_json_string(reader, "dtype"), &argument->dtype)) return false;
+    const cJSON *value = kf_json_any(reader, "value");
+    if (!value) return kf_json_complain(reader, "value", "missing; expected a number or an expression");
+    if (cJSON_IsBool(value) && argument->dtype != KF_BOOL)
+        return kf_json_complain(reader, "value", "expected a number or an expression for dtype %s, found true or false",
+                                kf_dtype_name(argument->dtype));
+    return kf_formula_read(task, reader, "value", value, &argument->value);
+}
+
+static bool read_argument_tolerance(kf_json_reader *reader, kf_task_argument *argument)
+{
+    if (!read_tolerance(reader, &argument->has_tolerance, &argument->tolerance)) return false;
+    bool floats_only = argument->tolerance.kind == KF_ERROR_RATIO || argument->tolerance.kind == KF_ALLCLOSE;
+    if (!argument->has_tolerance || !floats_only || kf_dtype_is_float(argument->dtype)) return true;
+    return kf_json_complain(reader, "tolerance",
+                            "error_ratio and allclose are for floating outputs; expected exact or any_order for dtype %s",
+                            kf_dtype_name(argument->dtype));
+}
+
+static bool read_argument(kf_task *task, kf_json_reader *reader, kf_task_argument *argument)
+{
+    static const char *const kinds[] = {"input", "output", "inout", "scalar", "workspace"};
+    argument->name = read_name(reader, "name", NULL, kf_argument_fault);
+    if (!argument->name) return false;
+    for (int i = 0; i < task->argument_count; i++)
+        if (strcmp(task->arguments[i].name, argument->name) == 0)
+            return kf_json_complain(reader, "name", "\"%s\" is the name of arguments[%d] already", argument->name, i);
+    if (strcmp(argument->name, task->entry) == 0)
+        return kf_json_complain(reader, "name", "\"%s\" is the name of the entry", argument->name);
+    int kind = choose(reader, "kind", kf_json_string(reader, "kind"), kinds, 5, "kind of argument");
+    if (kind < 0) return false;
+    argument->kind = (kf_argument_kind)kind;
+    if (argument->kind == KF_SCALAR) {
+        if (!read_scalar(task, reader, argument)) return false;
+    } else if (!read_buffer(task, reader, argument)) {
+        return false;
+    }
+    bool filled = argument->kind == KF_INPUT || argument->kind == KF_INOUT,
+         compared = argument->kind == KF_OUTPUT || argument->kind == KF_INOUT;
+    if (filled && !read_argument_distribution(task, reader, argument)) return false;
+    if (compared && !read_argument_tolerance(reader, argument)) return false;
+    return kf_json_finish(reader);
+}
+
+static bool read_arguments(kf_task *task, kf_json_reader *top)
+{
+    int count, outputs = 0;
+    const cJSON *array = read_array(top, "arguments", KF_MAX_ARGUMENTS, &count), *element;
+    if (top->failed) return false;
+    if (!count)
+        return kf_json_complain(top, "arguments", "%s; expected 1 to %d arguments", array ? "empty" : "missing", KF_MAX_ARGUMENTS);
+    cJSON_ArrayForEach(element, array)
+    {
+        kf_json_reader reader = kf_task_child(top, element, "arguments", task->argument_count);
+        kf_task_argument *argument = &task->arguments[task->argument_count];
+        bool read = !reader.failed && read_argument(task, &reader, argument);
+        task->argument_count++; /* also when it failed: what it owns is freed with the task */
+        if (!read) return false;
+        outputs += argument->kind == KF_OUTPUT || argument->kind == KF_INOUT;
+    }
+    return outputs > 0 || kf_json_complain(top, "arguments", "nothing is computed; expected at least one output or inout");
+}
+
+static bool read_precision(kf_task *task, kf_json_reader *top)
+{
+    const kf_task_argument *first = NULL;
+    for (int i = 0; i < task->argument_count; i++) {
+        const kf_task_argument *argument = &task->arguments[i];
+        if (argument->kind != KF_OUTPUT && argument->kind != KF_INOUT) continue;
+        if (!first || (kf_dtype_is_float(argument->dtype) && !kf_dtype_is_float(first->dtype))) first = argument;
+    }
+    task->precision = kf_json_string_or(top, "precision", kf_dtype_name(first->dtype));
+    kf_dtype dtype;
+    return !top->failed && read_dtype(top, "precision", task->precision, &dtype);
+}
+
+/* ---- workloads -------------------------------------------------------------------------------------------------------------------- */
+
+static bool read_devices(kf_json_reader *reader, kf_task_workload *workload)
+{
+    int count;
+    const cJSON *array = read_array(reader, "devices", KF_TASK_DEVICES, &count), *element;
+    for (int i = 0; i < KF_TASK_DEVICES; i++) workload->devices[i] = array == NULL;
+    if (!array) return !reader->failed;
+    if (!count) return kf_json_complain(reader, "devices", "empty; expected \"cpu\" or \"cuda\"");
+    cJSON_ArrayForEach(element, array)
+    {
+        if (!cJSON_IsString(element)) return kf_json_complain(reader, "devices", "expected strings");
+        int which = choose(reader, "devices", element->valuestring, kf_task_devices, KF_TASK_DEVICES, "device");
+        if (which < 0) return false;
+        workload->devices[which] = true;
+    }
+    return true;
+}
+
+static bool read_distributions(const kf_task *task, kf_json_reader *parent, kf_task_workload *workload)
+{
+    const cJSON *object = kf_json_object_or_null(parent, "distributions");
+    if (!object) return !parent->failed;
+    kf_json_reader reader = kf_task_child(parent, object, "distributions", -1);
+    workload->distributions = calloc((size_t)task->argument_count, sizeof *workload->distributions);
+    if (!workload->distributions) return out_of_memory(&reader);
+    for (int i = 0; i < task->argument_count; i++) {
+        const kf_task_argument *argument = &task->arguments[i];
+        if (argument->kind != KF_INPUT && argument->kind != KF_INOUT) continue;
+        const cJSON *child = kf_json_any(&reader, argument->name);
+        if (child && !kf_distribution_read(task, &reader, child, argument->name, argument->dtype, &workload->distributions[i]))
+            return false;
+    }
+    return kf_json_finish(&reader);
+}
+
+static bool read_workload(kf_task *task, kf_json_reader *reader, kf_task_workload *workload)
+{
+    workload->name = read_name(reader, "name", NULL, kf_name_fault);
+    if (!workload->name) return false;
+    for (int i = 0; i < task->workload_count; i++)
+        if (strcmp(task->workloads[i].name, workload->name) == 0)
+            return kf_json_complain(reader, "name", "\"%s\" is the name of workloads[%d] already", workload->name, i);
+    workload->timed = kf_json_boolean_or(reader, "timed", true);
+    workload->hidden = kf_json_boolean_or(reader, "hidden", false);
+    const cJSON *params = kf_json_object_or_null(reader, "params");
+    if (params && !read_overrides(task, reader, params, "params", &workload->params)) return false;
+    return read_device_params(task, reader, workload->device_params) && read_devices(reader, workload) &&
+           read_distributions(task, reader, workload) && read_tolerance(reader, &workload->has_tolerance, &workload->tolerance) &&
+           kf_json_finish(reader);
+}
+
+static bool read_workloads(kf_task *task, kf_json_reader *top)
+{
+    int count;
+    const cJSON *array = read_array(top, "workloads", KF_MAX_WORKLOADS, &count), *element;
+    if (top->failed) return false;
+    if (!array) {
+        task->workloads[0] = (kf_task_workload){.name = "main", .timed = true, .devices = {true, true}};
+        task->workload_count = 1;
+        return true;
+    }
+    if (!count) return kf_json_complain(top, "workloads", "empty; expected 1 to %d workloads", KF_MAX_WORKLOADS);
+    cJSON_ArrayForEach(element, array)
+    {
+        kf_json_reader reader = kf_task_child(top, element, "workloads", task->workload_count);
+        bool read = !reader.failed && read_workload(task, &reader, &task->workloads[task->workload_count]);
+        task->workload_count++; /* also when it failed: what it owns is freed with the task */
+        if (!read) return false;
+    }
+    return true;
+}
+
+/* ---- files ------------------------------------------------------------------------------------------------------------------------- */
+
+/* Notes a file of the task once; its index in task->files. */
+static bool note_file(kf_task *task, kf_json_reader *reader, const char *key, const char *name, int *index)
+{
+    const char *fault = kf_file_name_fault(name);
+    if (fault) return kf_json_complain(reader, key, "\"%s\" %s", name, fault);
+    for (*index = 0; *index < task->file_count; (*index)++)
+        if (strcmp(task->files[*index].name, name) == 0) return true;
+    task->files[task->file_count].name = strdup(name);
+    if (!task->files[task->file_count].name) return out_of_memory(reader);
+    task->file_count++;
+    return true;
+}
+
+/* {"kind": "cuda", "file": "…"} */
+static bool read_source(kf_task *task, const kf_json_reader *parent, const cJSON *object, const char *key, int *file)
+{
+    kf_json_reader reader = kf_task_child(parent, object, key, -1);
+    static const char *const kinds[] = {"cuda"};
+    if (!reader.failed && choose(&reader, "kind", kf_json_string_or(&reader, "kind", "cuda"), kinds, 1, "kind of source") < 0)
+        return false;
+    const char *name = kf_json_string(&reader, "file");
+    return !reader.failed && note_file(task, &reader, "file", name, file) && kf_json_finish(&reader);
+}
+
+static bool read_baselines(kf_task *task, kf_json_reader *top)
+{
+    const cJSON *object = kf_json_object_or_null(top, "baselines"), *child;
+    if (!object) return !top->failed;
+    kf_json_reader reader = kf_task_child(top, object, "baselines", -1);
+    cJSON_ArrayForEach(child, object)
+    {
+        const char *fault = kf_name_fault(child->string);
+        if (fault) return kf_json_complain(&reader, NULL, "\"%s\" %s", child->string, fault);
+        if (task->baseline_count == KF_MAX_BASELINES)
+            return kf_json_complain(&reader, NULL, "more than %d baselines", KF_MAX_BASELINES);
+        task->baselines[task->baseline_count].name = child->string;
+        if (!read_source(task, &reader, child, child->string, &task->baselines[task->baseline_count].file)) return false;
+        task->baseline_count++;
+    }
+    return true;
+}
+
+static bool read_files(kf_task *task, kf_json_reader *top)
+{
+    static const char *const required[] = {"oracle", "baseline"};
+    int *const indices[] = {&task->oracle, &task->baseline};
+    for (int i = 0; i < 2; i++) {
+        const cJSON *object = kf_json_any(top, required[i]);
+        if (!object)
+            return kf_json_complain(top, required[i], "missing; expected {\"kind\": \"cuda\", \"file\": \"%s.cu\"}", required[i]);
+        if (!read_source(task, top, object, required[i], indices[i])) return false;
+    }
+    if (!read_baselines(task, top)) return false;
+    int count;
+    const cJSON *seeds = read_array(top, "seeds", KF_MAX_SEEDS, &count), *element;
+    if (top->failed) return false;
+    cJSON_ArrayForEach(element, seeds)
+    {
+        char key[32];
+        snprintf(key, sizeof key, "seeds[%d]", task->seed_count);
+        if (!cJSON_IsString(element)) return kf_json_complain(top, key, "expected the name of a file");
+        if (!note_file(task, top, key, element->valuestring, &task->seeds[task->seed_count])) return false;
+        task->seed_count++;
+    }
+    return true;
+}
+
+/* ---- the rest ----------------------------------------------------------------------------------------------------------------------- */
+
+static bool read_libraries(kf_task *task, kf_json_reader *top)
+{
+    static const char *const known[KF_MAX_LIBRARIES] = {"cublas", "cublaslt", "cudnn", "cufft", "curand", "cutlass", "nvrtc"};
+    int count, used = 0;
+    const cJSON *array = read_array(top, "libraries", KF_MAX_LIBRARIES, &count), *element;
+    cJSON_ArrayForEach(element, array)
+    {
+        if (!cJSON_IsString(element)) return kf_json_complain(top, "libraries", "expected strings");
+        int which = choose(top, "libraries", element->valuestring, known, KF_MAX_LIBRARIES, "library");
+        if (which < 0) return false;
+        for (int i = 0; i < used; i++)
+            if (task->libraries[i] == known[which]) return kf_json_complain(top, "libraries", "\"%s\" comes twice", known[which]);
+        task->libraries[used++] = known[which];
+    }
+    return !top->failed;
+}
+
+static bool read_work(kf_task *task, kf_json_reader *top)
+{
+    const cJSON *object = kf_json_object_or_null(top, "work");
+    if (!object) return !top->failed;
+    kf_json_reader reader = kf_task_child(top, object, "work", -1);
+    const cJSON *bytes = kf_json_any(&reader, "bytes"), *flops = kf_json_any(&reader, "flops");
+    return (!bytes || read_number(task, &reader, "bytes", bytes, &task->work_bytes)) &&
+           (!flops || read_number(task, &reader, "flops", flops, &task->work_flops)) && kf_json_finish(&reader);
+}
+
+static bool read_metadata(kf_task *task, kf_json_reader *top)
+{
+    task->held_out = kf_json_boolean_or(top, "held_out", false);
+    kf_json_string_or(top, "family", NULL);
+    kf_json_string_or(top, "license", NULL);
+    int count;
+    const cJSON *tags = read_array(top, "tags", 64, &count), *element;
+    cJSON_ArrayForEach(element, tags) if (!cJSON_IsString(element)) return kf_json_complain(top, "tags", "expected strings");
+    return !top->failed;
+}
+
+static bool read_head(kf_task *task, kf_json_reader *top)
+{
+    const char *schema = kf_json_string(top, "schema");
+    if (!top->failed && strcmp(schema, KF_TASK_SCHEMA) != 0)
+        return kf_json_complain(top, "schema", "\"%s\"; expected \"%s\"", schema, KF_TASK_SCHEMA);
+    task->name = read_name(top, "name", NULL, kf_name_fault);
+    if (!task->name) return false;
+    task->description = kf_json_string_or(top, "description", "");
+    task->entry = read_name(top, "entry", task->name, kf_entry_fault);
+    return task->entry != NULL;
+}
+
+/* Everything that a judge will ask for later, once now. */
+static bool resolve_everything(const kf_task *task, kf_error *error)
+{
+    kf_problem *problem = malloc(sizeof *problem);
+    if (!problem) return kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", task->where);
+    bool resolved = true, applies;
+    for (int workload = 0; resolved && workload < task->workload_count; workload++)
+        for (int device = 0; resolved && device < KF_TASK_DEVICES; device++)
+            resolved = kf_task_resolve(task, workload, kf_task_devices[device], problem, &applies, error);
+    free(problem);
+    return resolved;
+}
+
+bool kf_task_parse(kf_task *task, kf_error *error)
+{
+    kf_json_reader top = kf_json_object(task->json, task->where, "", error);
+    return !top.failed && read_head(task, &top) && read_params(task, &top) && read_device_params(task, &top, task->device_params) &&
+           read_arguments(task, &top) && read_precision(task, &top) &&
+           read_tolerance(&top, &task->has_tolerance, &task->tolerance) && read_work(task, &top) && read_workloads(task, &top) &&
+           read_files(task, &top) && read_libraries(task, &top) && read_metadata(task, &top) && kf_json_finish(&top) &&
+           resolve_everything(task, error);
+}

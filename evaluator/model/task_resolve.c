@@ -1,0 +1,188 @@
+/* One workload on one device, made concrete. */
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "kforge/buffer.h"
+#include "task_internal.h"
+
+typedef struct kf_making {
+    const kf_task *task;
+    int workload, device;
+    const kf_binding *bindings;
+    size_t count;
+    kf_problem *problem;
+    kf_error *error;
+} kf_making;
+
+/* "FILE: arguments[2] (x).shape[0]: TEXT (workload "wide" on cpu)". */
+static bool refuse(const kf_making *making, int argument, const char *field, const kf_error *inner)
+{
+    const kf_task *task = making->task;
+    char path[KF_NAME_BYTES + 64] = "";
+    if (argument >= 0) snprintf(path, sizeof path, "arguments[%d] (%s)", argument, task->arguments[argument].name);
+    return kf_fail(making->error, inner->code, "%s: %s%s: %s (workload \"%s\" on %s)", task->where, path, field, inner->text,
+                   task->workloads[making->workload].name, kf_task_devices[making->device]);
+}
+
+static bool make_shape(const kf_making *making, int index, kf_problem_argument *argument)
+{
+    const kf_task_argument *from = &making->task->arguments[index];
+    kf_error inner = {0};
+    char field[32], text[KF_NAME_BYTES];
+    argument->dims = from->dims;
+    argument->elements = 1;
+    for (int d = 0; d < from->dims; d++) {
+        if (from->untyped)
+            snprintf(field, sizeof field, ".bytes");
+        else
+            snprintf(field, sizeof field, ".shape[%d]", d);
+        int64_t extent;
+        if (!kf_formula_integer(&from->shape[d], making->bindings, making->count, &extent, &inner))
+            return refuse(making, index, field, &inner);
+        if (extent < 1) {
+            kf_fail(&inner, KF_ERROR_INPUT, "%s is %lld; expected at least 1", kf_formula_text(&from->shape[d], text),
+                    (long long)extent);
+            return refuse(making, index, field, &inner);
+        }
+        if (__builtin_mul_overflow(argument->elements, extent, &argument->elements) || argument->elements > KF_MAX_ELEMENTS) {
+            kf_fail(&inner, KF_ERROR_INPUT, "%s is %lld, which makes more than 2^40 elements",
+                    kf_formula_text(&from->shape[d], text), (long long)extent);
+            return refuse(making, index, field, &inner);
+        }
+        argument->shape[d] = extent;
+    }
+    argument->bytes = (uint64_t)argument->elements * kf_dtype_size(from->dtype);
+    if (__builtin_add_overflow(making->problem->total_bytes, argument->bytes, &making->problem->total_bytes)) {
+        kf_fail(&inner, KF_ERROR_INPUT, "all buffers together are more than 2^64 bytes");
+        return refuse(making, index, "", &inner);
+    }
+    return true;
+}
+
+static bool make_scalar(const kf_making *making, int index, kf_problem_argument *argument)
+{
+    const kf_task_argument *from = &making->task->arguments[index];
+    kf_error inner = {0};
+    char text[KF_NAME_BYTES];
+    argument->elements = 1;
+    argument->bytes = kf_dtype_size(from->dtype);
+    if (!kf_formula_evaluate(&from->value, making->bindings, making->count, &argument->value, &inner))
+        return refuse(making, index, ".value", &inner);
+    if (!kf_value_fits(from->dtype, argument->value)) {
+        kf_fail(&inner, KF_ERROR_INPUT, "%s is %.17g, which does not fit %s", kf_formula_text(&from->value, text),
+                argument->value.number, kf_dtype_name(from->dtype));
+        return refuse(making, index, ".value", &inner);
+    }
+    if (!kf_dtype_is_float(from->dtype) && !argument->value.is_integer)
+        argument->value =
+            (kf_value){.is_integer = true, .integer = (int64_t)argument->value.number, .number = argument->value.number};
+    return true;
+}
+
+static bool make_distribution(const kf_making *making, int index, kf_problem_argument *argument)
+{
+    const kf_task_workload *workload = &making->task->workloads[making->workload];
+    const kf_distribution_spec *spec = &making->task->arguments[index].distribution;
+    if (workload->distributions && workload->distributions[index].present) spec = &workload->distributions[index];
+    kf_error inner = {0};
+    if (kf_distribution_resolve(spec, making->bindings, making->count, argument, &inner)) return true;
+    return refuse(making, index, ".distribution", &inner);
+}
+
+/* Workload's beats the argument's beats the task's; error_ratio and allclose of task or workload leave integers exact. */
+static kf_tolerance tolerance_of(const kf_task *task, int workload, int argument)
+{
+    const kf_task_workload *at = &task->workloads[workload];
+    const kf_task_argument *of = &task->arguments[argument];
+    bool is_float = kf_dtype_is_float(of->dtype);
+    kf_tolerance tolerance = {.kind = is_float ? KF_ERROR_RATIO : KF_EXACT, .ratio = KF_ERROR_RATIO_DEFAULT};
+    const kf_tolerance *general[2] = {task->has_tolerance ? &task->tolerance : NULL, at->has_tolerance ? &at->tolerance : NULL};
+    for (int i = 0; i < 2; i++) {
+        if (general[i] && (is_float || general[i]->kind == KF_EXACT || general[i]->kind == KF_ANY_ORDER)) tolerance = *general[i];
+        if (i == 0 && of->has_tolerance) tolerance = of->tolerance;
+    }
+    return tolerance;
+}
+
+static bool make_argument(const kf_making *making, int index)
+{
+    const kf_task_argument *from = &making->task->arguments[index];
+    kf_problem_argument *argument = &making->problem->arguments[index];
+    argument->name = from->name;
+    argument->kind = from->kind;
+    argument->dtype = from->dtype;
+    if (from->kind == KF_SCALAR) return make_scalar(making, index, argument);
+    if (!make_shape(making, index, argument)) return false;
+    if (from->kind == KF_OUTPUT || from->kind == KF_INOUT)
+        argument->tolerance = tolerance_of(making->task, making->workload, index);
+    return (from->kind != KF_INPUT && from->kind != KF_INOUT) || make_distribution(making, index, argument);
+}
+
+static bool make_work(const kf_making *making)
+{
+    const kf_formula *formulas[2] = {&making->task->work_bytes, &making->task->work_flops};
+    double *figures[2] = {&making->problem->work_bytes, &making->problem->work_flops};
+    for (int i = 0; i < 2; i++) {
+        kf_error inner = {0};
+        kf_value value = {0};
+        if (!formulas[i]->present) continue;
+        bool known = kf_formula_evaluate(formulas[i], making->bindings, making->count, &value, &inner);
+        if (known && value.number < 0) known = kf_fail(&inner, KF_ERROR_INPUT, "is %.17g; expected at least 0", value.number);
+        if (!known) return refuse(making, -1, i ? "work.flops" : "work.bytes", &inner);
+        *figures[i] = value.number;
+    }
+    if (making->task->work_bytes.present) return true;
+    making->problem->work_bytes_derived = true;
+    making->problem->work_bytes = kf_problem_least_bytes(making->problem);
+    return true;
+}
+
+double kf_problem_least_bytes(const kf_problem *problem)
+{
+    double bytes = 0;
+    for (int i = 0; i < problem->argument_count; i++) {
+        const kf_problem_argument *argument = &problem->arguments[i];
+        int times = argument->kind == KF_INOUT ? 2 : argument->kind == KF_INPUT || argument->kind == KF_OUTPUT ? 1 : 0;
+        bytes += times * (double)argument->bytes;
+    }
+    return bytes;
+}
+
+bool kf_task_resolve(const kf_task *task, int workload, const char *device, kf_problem *problem, bool *applies, kf_error *error)
+{
+    int which = kf_task_device(device);
+    if (which < 0)
+        return kf_fail(error, KF_ERROR_INPUT, "%s: there is no device \"%s\"; expected cpu or cuda", task->where, device);
+    if (workload < 0 || workload >= task->workload_count)
+        return kf_fail(error, KF_ERROR_INPUT, "%s: there is no workload number %d; it has %d", task->where, workload,
+                       task->workload_count);
+    const kf_task_workload *from = &task->workloads[workload];
+    *applies = from->devices[which];
+    *problem = (kf_problem){.workload = from->name, .timed = from->timed, .hidden = from->hidden};
+    if (!*applies) return true;
+
+    kf_binding bindings[KF_MAX_PARAMS];
+    if (!kf_params_resolve(task, workload, which, bindings, error)) return false;
+    kf_making making = {.task = task,
+                        .workload = workload,
+                        .device = which,
+                        .bindings = bindings,
+                        .count = (size_t)task->param_count,
+                        .problem = problem,
+                        .error = error};
+    problem->argument_count = task->argument_count;
+    for (int i = 0; i < task->argument_count; i++)
+        if (!make_argument(&making, i)) return false;
+    return make_work(&making);
+}
+
+int kf_task_params(const kf_task *task, int workload, const char *device, kf_binding bindings[KF_MAX_PARAMS], kf_error *error)
+{
+    int which = kf_task_device(device);
+    if (which < 0 || workload < 0 || workload >= task->workload_count) {
+        kf_fail(error, KF_ERROR_INPUT, "%s: there is no workload number %d on device \"%s\"", task->where, workload, device);
+        return -1;
+    }
+    return kf_params_resolve(task, workload, which, bindings, error) ? task->param_count : -1;
+}

@@ -1,0 +1,2 @@
+// baseline.cu of the test task
+int only_text;

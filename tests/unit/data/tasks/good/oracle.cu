@@ -1,0 +1,2 @@
+// oracle.cu of the test task
+int only_text;

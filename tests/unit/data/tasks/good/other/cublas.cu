@@ -1,0 +1,2 @@
+// other/cublas.cu of the test task
+int only_text;

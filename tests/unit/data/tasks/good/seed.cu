@@ -1,0 +1,2 @@
+// seed.cu of the test task
+int only_text;
