@@ -1,0 +1,143 @@
+/* Every allocation of loading, bundling and describing a task, failed once.
+ *
+ * The linker sends malloc, calloc, realloc, strdup and strndup of kforge's own objects here (-Wl,--wrap); cJSON gets the same functions through
+ * its hooks. The n-th allocation fails, for n = 1, 2, … until everything works. What counts is that nothing crashes and that the sanitizer builds
+ * find no leak. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "kforge/json.h"
+#include "kforge/task.h"
+
+#define GOOD KFORGE_SOURCE_DIR "/tests/unit/data/tasks/good"
+
+static long until_failure; /* allocations that still work; negative: all do */
+static bool failed_once;
+
+static bool fails_now(void)
+{
+    if (until_failure < 0) return false;
+    if (until_failure-- > 0) return false;
+    failed_once = true;
+    return true; /* and from here on all work: one failure has to be enough to stop */
+}
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *old, size_t size);
+char *__real_strdup(const char *text);
+char *__real_strndup(const char *text, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+char *__wrap_strdup(const char *text);
+char *__wrap_strndup(const char *text, size_t size);
+
+void *__wrap_malloc(size_t size)
+{
+    return fails_now() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    return fails_now() ? NULL : __real_calloc(count, size);
+}
+
+void *__wrap_realloc(void *old, size_t size)
+{
+    return fails_now() ? NULL : __real_realloc(old, size);
+}
+
+char *__wrap_strdup(const char *text)
+{
+    return fails_now() ? NULL : __real_strdup(text);
+}
+
+char *__wrap_strndup(const char *text, size_t size)
+{
+    return fails_now() ? NULL : __real_strndup(text, size);
+}
+
+/* Runs `work` with each of its allocations failed in turn; returns how many there were. `work` returns false when it failed, with a reason. */
+static long fail_each(bool (*work)(kf_error *))
+{
+    for (long n = 0;; n++) {
+        kf_error error = {0};
+        failed_once = false;
+        until_failure = n;
+        bool worked = work(&error);
+        until_failure = -1;
+        if (!failed_once) {
+            if (!worked) fail_msg("%s", error.text);
+            return n;
+        }
+        if (worked) fail_msg("allocation %ld failed and nobody noticed", n);
+        if (!error.text[0]) fail_msg("allocation %ld failed without a reason", n);
+    }
+}
+
+static bool load(kf_error *error)
+{
+    kf_auto(kf_task) task = kf_task_load(GOOD, error);
+    return task != NULL;
+}
+
+static kf_task *good;
+static cJSON *bundle;
+
+static bool make_bundle(kf_error *error)
+{
+    kf_auto(cJSON) made = kf_task_bundle(good);
+    return made || kf_fail(error, KF_ERROR_MEMORY, "no bundle");
+}
+
+static bool load_bundle(kf_error *error)
+{
+    kf_auto(kf_task) task = kf_task_from_bundle(bundle, error);
+    return task != NULL;
+}
+
+static bool describe(kf_error *error)
+{
+    kf_autofree char *prototype = kf_task_prototype(good, false);
+    kf_autofree char *canonical = prototype ? kf_task_canonical(good) : NULL;
+    return canonical || kf_fail(error, KF_ERROR_MEMORY, "no text");
+}
+
+static bool resolve(kf_error *error)
+{
+    kf_problem problem;
+    bool applies;
+    return kf_task_resolve(good, 1, "cpu", &problem, &applies, error);
+}
+
+static void each_allocation_may_fail(void **state)
+{
+    (void)state;
+    kf_error error = {0};
+    good = kf_task_load(GOOD, &error);
+    if (!good) fail_msg("%s", error.text);
+    bundle = kf_task_bundle(good);
+    assert_true(fail_each(load) > 300);
+    assert_true(fail_each(make_bundle) > 300);
+    assert_true(fail_each(load_bundle) > 300);
+    assert_true(fail_each(describe) >= 2);
+    assert_int_equal(fail_each(resolve), 0); /* a judge resolves in the middle of its work: nothing to fail there */
+    kf_task_free(good);
+    cJSON_Delete(bundle);
+}
+
+int main(void)
+{
+    until_failure = -1;
+    cJSON_Hooks hooks = {.malloc_fn = __wrap_malloc, .free_fn = free};
+    cJSON_InitHooks(&hooks);
+    const struct CMUnitTest tests[] = {cmocka_unit_test(each_allocation_may_fail)};
+    return cmocka_run_group_tests_name("task_memory", tests, NULL, NULL);
+}
