@@ -1,1 +1,2 @@
 kf_test(tuner kf_agent)
+kf_test(prompt kf_agent)

@@ -1,5 +1,13 @@
 /* Models: a provider answers a prompt. Providers are rows of one table (agent/llm.c): none, replay:FILE, exec:COMMAND now.
  *
+ * A spec is PROVIDER[,OPTION=NUMBER…]:ARGUMENT.
+ *   none                                     no model
+ *   replay[,skip=N][,strict=1]:FILE          recorded replies (docs/cassette-format.md); skip: calls already made before a resume;
+ *                                            strict: only replies whose "match" is the prompt's hash
+ *   exec[,timeout=S][,parallel=N]:COMMAND    /bin/sh -c COMMAND, system text and prompt on its stdin, reply on its stdout: plain, or one JSON
+ *                                            object {"text", "model", "usage": {"prompt_tokens", "completion_tokens"}, "cost_usd", "outcome"}.
+ *                                            It runs with the user's environment and rights. Default timeout: $KFORGE_EXEC_TIMEOUT or 600 s
+ *
  * Asynchronous by construction: submit many, poll for finished ones; nothing blocks longer than asked, so one slow reply never holds up
  * others. An object belongs to one thread.
  */
@@ -32,6 +40,10 @@ typedef enum kf_llm_outcome {
     KF_LLM_EXHAUSTED, /* replay: no recorded reply is left for this prompt */
 } kf_llm_outcome;
 
+/* "ok", "truncated", … as in cassettes and the store. */
+const char *kf_llm_outcome_name(kf_llm_outcome outcome);
+bool kf_llm_outcome_parse(const char *name, kf_llm_outcome *outcome);
+
 typedef struct kf_llm_reply {
     int64_t tag;
     kf_llm_outcome outcome;
@@ -49,7 +61,7 @@ kf_llm *kf_llm_open(const char *spec, kf_error *error);
 void kf_llm_close(kf_llm *llm); /* aborts what is in flight, leaves no child behind */
 KF_DEFINE_AUTO(kf_llm, kf_llm_close)
 bool kf_llm_is_none(const kf_llm *llm);
-/* Copies the request. */
+/* Copies the request. KF_ERROR_BUSY: as many are in flight as the provider takes; poll first. */
 bool kf_llm_submit(kf_llm *llm, const kf_llm_request *request, kf_error *error);
 int kf_llm_in_flight(const kf_llm *llm);
 /* Waits up to `seconds` for one finished reply: 1 and *reply filled, 0 nothing yet, in flight or not. Free with kf_llm_reply_free. */

@@ -1,0 +1,32 @@
+/* The template engine. Pure: text and values in, text out. Syntax in kforge/prompt.h. Internal to agent/. */
+#ifndef KFORGE_AGENT_PROMPT_TEMPLATE_H
+#define KFORGE_AGENT_PROMPT_TEMPLATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "kforge/error.h"
+
+#define KF_TEMPLATE_DEPTH 16
+#define KF_PROMPT_BYTES (16u << 20)
+
+typedef struct kf_template_value {
+    const char *name;
+    const char *text; /* NULL is "" */
+    bool data;        /* written by a candidate, a model or a tool: may only be quoted */
+} kf_template_value;
+
+/* `name` is the template's, for errors. malloc'd. */
+char *kf_template_render(const char *name, const char *text, size_t size, const kf_template_value *values, size_t count,
+                         kf_error *error);
+
+/* A template compiled into the program (agent/embed.cmake). */
+typedef struct kf_template_builtin {
+    const char *name;
+    const char *text;
+    size_t size;
+} kf_template_builtin;
+
+extern const kf_template_builtin kf_template_builtins[]; /* ends at a NULL name */
+
+#endif

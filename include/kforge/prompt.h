@@ -1,0 +1,61 @@
+/* Prompts: Markdown templates in prompts/, compiled in, filled from a plain struct. Pure but for reading an overriding template.
+ *
+ * Template syntax: {{name}} inserts a value; {{#if name}} … {{else}} … {{/if}} keeps a part when the value is not empty; {{quote name}} or
+ * {{quote name cuda}} inserts a value as a fenced block whose fence is longer than any in the value; {{! a remark }} inserts nothing. A line
+ * that holds nothing but #if, else, /if or a remark leaves no line behind. Values are inserted as they are: what looks like a placeholder in
+ * one is text. Values that candidates, models or tools wrote may only be quoted, never inserted bare, so that a reader of the prompt can tell
+ * data from instructions. Errors name the template and the line.
+ */
+#ifndef KFORGE_PROMPT_H
+#define KFORGE_PROMPT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kforge/error.h"
+#include "kforge/stats.h"
+
+typedef enum kf_prompt_kind {
+    KF_PROMPT_SYSTEM,       /* who the model is and the rules; the request's `system` */
+    KF_PROMPT_FIRST_DRAFT,  /* a first candidate from the baseline */
+    KF_PROMPT_IMPROVE,      /* a faster one from a correct parent */
+    KF_PROMPT_REPAIR_BUILD, /* the parent did not compile, link or load */
+    KF_PROMPT_REPAIR_WRONG, /* the parent ran and failed: wrong values, crash, timeout, broken contract */
+    KF_PROMPT_KIND_COUNT
+} kf_prompt_kind;
+
+/* What a prompt may say. Strings are borrowed for the call; NULL, "", NaN and speedups of 0 mean "not known" and leave their part out. */
+typedef struct kf_prompt_context {
+    const char *task;        /* name */
+    const char *description; /* one or more sentences */
+    const char *entry;       /* name of the entry point */
+    const char *prototype;   /* kf_task_prototype */
+    const char *precision;   /* "f32" */
+    const char *tolerance;   /* in words: "error at most 8 times the baseline's" */
+    const char *libraries;   /* allowed beside the CUDA runtime: "cublas, cutlass"; empty: none */
+    const char *device;      /* facts of the device, a few lines */
+    const char *workloads;   /* Markdown table; only those that are not hidden */
+    const char *baseline_source;
+    const char *oracle_source;  /* optional */
+    const char *parent_source;  /* improve, repair_* */
+    const char *parent_hash;    /* so that figures can be traced to a candidate; optional */
+    kf_interval parent_speedup; /* NaN: not correct or not timed */
+    double best_speedup;        /* of the run so far; NaN none */
+    const char *best_source;    /* when it is another than the parent; optional */
+    const char *figures;        /* the parent's times, counters, roofline in words; optional */
+    const char *build_log;      /* repair_build; long ones are cut in the middle */
+    const char *failure;        /* repair_wrong: status and findings in words */
+    const char *notes;          /* what worked and what did not; optional */
+    bool edits;                 /* ask for search/replace edits instead of the whole source */
+} kf_prompt_context;
+
+/* "first_draft": the template's file name without ".md". */
+const char *kf_prompt_kind_name(kf_prompt_kind kind);
+/* The finished text, malloc'd. `directory` holds overriding templates NAME.md (a missing file falls back to the built-in); NULL: none. */
+char *kf_prompt_build(kf_prompt_kind kind, const kf_prompt_context *context, const char *directory, kf_error *error);
+/* A rough token count, for budgets before a provider has counted: bytes / 3.6, rounded up. English and CUDA measure 3.2 to 4.2 bytes a token
+ * with the vocabularies in use, so it errs by some 15 %; never bill by it. */
+int64_t kf_prompt_tokens(size_t bytes);
+
+#endif
