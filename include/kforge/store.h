@@ -36,7 +36,7 @@
 #include "kforge/hash.h"
 #include "kforge/verdict.h"
 
-#define KF_STORE_BUSY_SECONDS 30
+#define KF_STORE_BUSY_SECONDS 30         /* or $KFORGE_STORE_PATIENCE seconds */
 #define KF_STORE_BLOB_BYTES (256u << 20) /* largest single text, uncompressed */
 #define KF_RUN_ID 11                     /* 10 characters of Crockford's base32, lower case, and the NUL */
 
@@ -73,8 +73,8 @@ bool kf_store_check(kf_store *store, kf_error *error);
 
 /* ---- groups ---- */
 
-/* A failed write inside a group undoes only itself, except that SQLite may have to undo the whole group (disk full, out of memory, I/O
- * error); kf_store_in_group is then false, and everything since kf_store_begin has to be written again. */
+/* A write that fails undoes the whole open group: kf_store_in_group is then false, and everything since kf_store_begin has to be written
+ * again. */
 bool kf_store_begin(kf_store *store, kf_error *error);
 bool kf_store_commit(kf_store *store, kf_error *error);
 void kf_store_rollback(kf_store *store);

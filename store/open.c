@@ -1,0 +1,309 @@
+/* Opening a store: find it, make sure that it is one before anything is changed, set the connection up, bring the schema up to date.
+ *
+ * Durability. WAL with synchronous=FULL: every commit syncs the log, so what was acknowledged survives a kill -9 and a power cut. NORMAL
+ * would be faster and still survive kill -9, but may lose the last commits with the power; a verdict costs seconds of GPU time and a sync
+ * milliseconds, and groups share one.
+ */
+#include "internal.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "kforge/buffer.h"
+#include "kforge/file.h"
+
+static const unsigned char schema_bytes[] = {
+#include "schema.inc"
+};
+#define schema_sql ((const char *)schema_bytes)
+
+double kf_store_time(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+const char *kf_store_path(const kf_store *store)
+{
+    return store->path;
+}
+
+char *kf_store_default_path(kf_error *error)
+{
+    const char *path = getenv("KFORGE_STORE");
+    const char *data = getenv("XDG_DATA_HOME");
+    const char *home = getenv("HOME");
+    kf_autobuffer text = {0};
+    if (path && *path)
+        kf_buffer_string(&text, path);
+    else if (data && *data == '/') /* the XDG base directory specification: a relative path is to be ignored */
+        kf_buffer_format(&text, "%s/kforge/kforge.db", data);
+    else if (home && *home)
+        kf_buffer_format(&text, "%s/.local/share/kforge/kforge.db", home);
+    else {
+        kf_fail(error, KF_ERROR_INPUT, "no place for the store: set KFORGE_STORE to a file, or HOME");
+        return NULL;
+    }
+    char *result = kf_buffer_take(&text);
+    if (!result) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    return result;
+}
+
+/* ---- migrations ---- */
+
+/* Start of the SQL of migration `number` in schema.sql and its length; NULL when there is none. */
+static const char *migration(int number, size_t *size)
+{
+    static const char mark[] = "\n-- migration ";
+    for (const char *at = strstr(schema_sql, mark); at; at = strstr(at + 1, mark)) {
+        if (atoi(at + sizeof mark - 1) != number) continue;
+        const char *end = strstr(at + 1, mark);
+        *size = end ? (size_t)(end - at) : strlen(at);
+        return at;
+    }
+    return NULL;
+}
+
+int kf_store_schema(void)
+{
+    int number = 0;
+    size_t size;
+    while (migration(number + 1, &size)) number++;
+    return number;
+}
+
+static bool pragma_integer(kf_store *store, const char *pragma, int *value, kf_error *error)
+{
+    sqlite3_stmt *statement = NULL;
+    bool ok = sqlite3_prepare_v2(store->db, pragma, -1, &statement, NULL) == SQLITE_OK && sqlite3_step(statement) == SQLITE_ROW;
+    if (ok)
+        *value = sqlite3_column_int(statement, 0);
+    else
+        kf_sql_fail(store, "opening", error);
+    sqlite3_finalize(statement);
+    return ok;
+}
+
+static bool execute(kf_store *store, const char *sql, const char *doing, kf_error *error)
+{
+    return sqlite3_exec(store->db, sql, NULL, NULL, NULL) == SQLITE_OK || kf_sql_fail(store, doing, error);
+}
+
+static bool apply_migrations(kf_store *store, int from, kf_error *error)
+{
+    size_t size;
+    const char *sql;
+    for (int number = from + 1; (sql = migration(number, &size)); number++) {
+        kf_autobuffer text = {0};
+        kf_buffer_append(&text, sql, size);
+        kf_buffer_format(&text, ";PRAGMA user_version = %d; PRAGMA application_id = %d;", number, KF_APPLICATION_ID);
+        if (text.failed) return kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", store->path);
+        if (!execute(store, text.data, "bringing the store up to date", error)) return false;
+    }
+    return true;
+}
+
+/* All of it in one transaction; another process may have done it while this one waited for the lock. */
+static bool migrate(kf_store *store, kf_error *error)
+{
+    if (!execute(store, "BEGIN IMMEDIATE", "bringing the store up to date", error)) return false;
+    int version;
+    if (pragma_integer(store, "PRAGMA user_version", &version, error) && apply_migrations(store, version, error) &&
+        execute(store, "COMMIT", "bringing the store up to date", error))
+        return true;
+    if (!sqlite3_get_autocommit(store->db)) sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
+    return false;
+}
+
+/* ---- connection ---- */
+
+static double patience(void)
+{
+    const char *text = getenv("KFORGE_STORE_PATIENCE");
+    char *end;
+    double seconds = text ? strtod(text, &end) : 0;
+    return text && end != text && seconds >= 0 && seconds <= 1e6 ? seconds : KF_STORE_BUSY_SECONDS;
+}
+
+static bool connect_database(kf_store *store, const char *name, int flags, kf_error *error)
+{
+    sqlite3_close_v2(store->db);
+    store->db = NULL;
+    if (sqlite3_open_v2(name, &store->db, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL) != SQLITE_OK)
+        return kf_sql_fail(store, "opening", error);
+    sqlite3_busy_timeout(store->db, (int)(patience() * 1000));
+    sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_db_config(store->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    return true;
+}
+
+/* A store on a read-only file system or folder can't have its shared-memory index beside it. When no log is left there either, its file
+ * alone is the whole truth, and SQLite may be told that nobody can change it. */
+static bool connect_immutable(kf_store *store, kf_error *error)
+{
+    kf_autobuffer log = {0}, uri = {0};
+    kf_buffer_format(&log, "%s-wal", store->path);
+    struct stat status;
+    if (log.failed || (stat(log.data, &status) == 0 && status.st_size > 0) || access(store->path, R_OK) != 0) return false;
+    kf_buffer_string(&uri, "file:");
+    for (const unsigned char *c = (const unsigned char *)store->path; *c; c++) {
+        bool plain = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') || strchr("/._-", *c);
+        kf_buffer_format(&uri, plain ? "%c" : "%%%02X", *c);
+    }
+    kf_buffer_string(&uri, "?immutable=1");
+    return !uri.failed && connect_database(store, uri.data, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, error);
+}
+
+/* What the file says it is. `empty`: an SQLite database with nothing in it, or no bytes at all. */
+static bool identify(kf_store *store, int *version, bool *empty, kf_error *error)
+{
+    int application, objects;
+    if (!pragma_integer(store, "PRAGMA application_id", &application, error) ||
+        !pragma_integer(store, "PRAGMA user_version", version, error) ||
+        !pragma_integer(store, "SELECT count(*) FROM sqlite_schema", &objects, error))
+        return false;
+    *empty = application == 0 && *version == 0 && objects == 0;
+    if (!*empty && application != KF_APPLICATION_ID)
+        return kf_fail(error, KF_ERROR_INPUT, "%s: not a kforge store but another program's database: name another file",
+                       store->path);
+    if (*version > kf_store_schema())
+        return kf_fail(
+            error, KF_ERROR_INPUT,
+            "%s: written by a newer kforge (schema %d, this one knows %d): update kforge, or name another store in KFORGE_STORE",
+            store->path, *version, kf_store_schema());
+    return true;
+}
+
+/* Switching to WAL needs the file alone for a moment, for which SQLite does not always wait on its own. */
+static bool enter_wal(kf_store *store, kf_error *error)
+{
+    double until = kf_now() + patience();
+    for (;;) {
+        sqlite3_stmt *statement = NULL;
+        int rc = sqlite3_prepare_v2(store->db, "PRAGMA journal_mode = WAL", -1, &statement, NULL);
+        if (rc == SQLITE_OK) rc = sqlite3_step(statement);
+        bool row = rc == SQLITE_ROW;
+        const char *mode = row ? (const char *)sqlite3_column_text(statement, 0) : NULL;
+        bool wal = mode && !strcmp(mode, "wal");
+        sqlite3_finalize(statement);
+        if (wal) return true;
+        if (row)
+            return kf_fail(
+                error, KF_ERROR_MACHINE,
+                "%s: the file system has no shared memory for SQLite's log (a network drive?): put the store on a local disk",
+                store->path);
+        if ((rc & 0xff) != SQLITE_BUSY || kf_now() > until) return kf_sql_fail(store, "opening", error);
+        usleep(20000);
+    }
+}
+
+static bool set_up_writer(kf_store *store, kf_error *error)
+{
+    if (sqlite3_db_readonly(store->db, "main") == 1)
+        return kf_fail(error, KF_ERROR_IO,
+                       "%s: the store is read-only: make file and folder writable, or name another in KFORGE_STORE", store->path);
+    return enter_wal(store, error) &&
+           execute(store,
+                   "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY;"
+                   "PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 67108864",
+                   "opening", error) &&
+           migrate(store, error);
+}
+
+static bool set_up_reader(kf_store *store, int version, bool empty, kf_error *error)
+{
+    if (empty) return kf_fail(error, KF_ERROR_INPUT, "%s: not a kforge store: the file is empty", store->path);
+    if (version < kf_store_schema())
+        return kf_fail(
+            error, KF_ERROR_INPUT,
+            "%s: written by an older kforge (schema %d, this one reads %d): bring it up to date by any command that writes to it",
+            store->path, version, kf_store_schema());
+    return execute(store, "PRAGMA query_only = ON; PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY", "opening", error);
+}
+
+/* Path checks that SQLite would word worse or not make. */
+static bool check_path(const char *path, kf_store_mode mode, kf_error *error)
+{
+    struct stat status;
+    if (stat(path, &status) == 0) {
+        if (S_ISDIR(status.st_mode))
+            return kf_fail(error, KF_ERROR_INPUT, "%s: is a folder, a store is a file: name one in it, such as %s/kforge.db", path,
+                           path);
+        if (!S_ISREG(status.st_mode))
+            return kf_fail(error, KF_ERROR_INPUT, "%s: not a regular file: name another for the store", path);
+        return true;
+    }
+    if (errno != ENOENT && errno != ENOTDIR) return kf_fail(error, KF_ERROR_IO, "%s: opening: %s", path, strerror(errno));
+    if (mode != KF_STORE_CREATE)
+        return kf_fail(error, KF_ERROR_INPUT, "%s: no store there yet: `kforge optimize` makes one, or set KFORGE_STORE to yours",
+                       path);
+    const char *slash = strrchr(path, '/');
+    if (!slash || slash == path) return true;
+    kf_autofree char *folder = strndup(path, (size_t)(slash - path));
+    return folder ? kf_directory_make(folder, error) : kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", path);
+}
+
+/* A path that SQLite takes as nothing but a file name: ":memory:" and "" have meanings of their own, "./:memory:" has not. */
+static char *plain_path(const char *path, kf_error *error)
+{
+    kf_autofree char *fallback = path ? NULL : kf_store_default_path(error);
+    if (!path && !(path = fallback)) return NULL;
+    if (!*path) return kf_fail(error, KF_ERROR_INPUT, "the store's path is empty: name a file"), NULL;
+    kf_autobuffer text = {0};
+    kf_buffer_format(&text, "%s%s", strchr(path, '/') ? "" : "./", path);
+    char *result = kf_buffer_take(&text);
+    if (!result) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    return result;
+}
+
+static bool open_database(kf_store *store, kf_store_mode mode, kf_error *error)
+{
+    if (!check_path(store->path, mode, error)) return false;
+    static const int flags[] = {
+        [KF_STORE_READ] = SQLITE_OPEN_READONLY,
+        [KF_STORE_WRITE] = SQLITE_OPEN_READWRITE,
+        [KF_STORE_CREATE] = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
+    };
+    int version = 0;
+    bool empty = false;
+    if (!connect_database(store, store->path, flags[mode], error)) return false;
+    if (!identify(store, &version, &empty, error)) {
+        int code = sqlite3_errcode(store->db);
+        bool no_index = code == SQLITE_CANTOPEN || code == SQLITE_READONLY;
+        if (mode != KF_STORE_READ || !no_index || !connect_immutable(store, error) || !identify(store, &version, &empty, error))
+            return false;
+    }
+    if (mode == KF_STORE_READ) return set_up_reader(store, version, empty, error);
+    if (empty && mode == KF_STORE_WRITE)
+        return kf_fail(error, KF_ERROR_INPUT, "%s: not a kforge store: the file is empty", store->path);
+    store->writable = true;
+    return set_up_writer(store, error);
+}
+
+kf_store *kf_store_open(const char *path, kf_store_mode mode, kf_error *error)
+{
+    kf_auto(kf_store) store = calloc(1, sizeof *store);
+    if (!store) {
+        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return NULL;
+    }
+    store->path = plain_path(path, error);
+    return store->path && open_database(store, mode, error) ? kf_steal(&store) : NULL;
+}
+
+void kf_store_close(kf_store *store)
+{
+    if (!store) return;
+    if (store->db) kf_store_rollback(store);
+    for (size_t i = 0; i < KF_STATEMENTS; i++) sqlite3_finalize(store->statements[i].statement);
+    sqlite3_close_v2(store->db);
+    ZSTD_freeCCtx(store->compressor);
+    ZSTD_freeDCtx(store->decompressor);
+    free(store->path);
+    free(store);
+}

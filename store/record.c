@@ -1,0 +1,288 @@
+/* Recording one finished attempt: candidate, lineage, verdict, samples, counters, population, totals and search state, in one transaction.
+ *
+ * What can be wrong with the caller's data is checked, and what takes time (hashing, compressing) is done, before the first row is
+ * written.
+ */
+#include "internal.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "kforge/json.h"
+
+void kf_store_candidate_hash(const char *source, size_t size, const char *const *flags, size_t flag_count, char hex[KF_HASH_HEX])
+{
+    kf_hash_parts_hex(hex, &source, &size, 1);
+    for (size_t i = 0; i < flag_count; i++) { /* H(H(… H(source)), flag) */
+        char before[KF_HASH_HEX];
+        memcpy(before, hex, sizeof before);
+        kf_hash_parts_hex(hex, (const char *const[]){before, flags[i]}, (size_t[]){KF_HASH_HEX - 1, strlen(flags[i])}, 2);
+    }
+}
+
+/* The flags as a JSON array; malloc'd. */
+static char *flags_json(const kf_store_attempt_new *attempt, kf_error *error)
+{
+    kf_auto(cJSON) array = cJSON_CreateArray();
+    for (size_t i = 0; i < attempt->flag_count; i++)
+        if (!cJSON_AddItemToArray(array, cJSON_CreateString(attempt->flags[i]))) break;
+    char *text = array && (size_t)cJSON_GetArraySize(array) == attempt->flag_count ? cJSON_PrintUnformatted(array) : NULL;
+    if (!text) kf_fail(error, KF_ERROR_MEMORY, "out of memory for compiler flags");
+    return text;
+}
+
+static bool wrong_call(kf_store *store, const char *what, kf_error *error)
+{
+    return kf_fail(error, KF_ERROR_INTERNAL, "%s: recording an attempt: %s: this is a bug in kforge", store->path, what);
+}
+
+static bool check(kf_store *store, const kf_store_attempt_new *attempt, kf_error *error)
+{
+    bool has_candidate = attempt->candidate || attempt->source;
+    if (!attempt->run && !attempt->task) return wrong_call(store, "neither run nor task is given", error);
+    if (!attempt->run && (attempt->parent_count || attempt->state)) return wrong_call(store, "parents and state need a run", error);
+    if (attempt->verdict && !attempt->verdict_json) return wrong_call(store, "the verdict's JSON text is missing", error);
+    if (attempt->verdict && attempt->known_verdict) return wrong_call(store, "a new and a known verdict at once", error);
+    if (!has_candidate && (attempt->verdict || attempt->known_verdict || attempt->parent_count || attempt->counters))
+        return wrong_call(store, "a verdict, parents or counters of no candidate", error);
+    if (attempt->counters && !attempt->run && !attempt->device && !attempt->verdict)
+        return wrong_call(store, "counters of no device", error);
+    if (attempt->island < 0) return wrong_call(store, "a negative island", error);
+    return true;
+}
+
+/* ---- pieces, all inside the transaction ---- */
+
+static bool candidate_exists(kf_store *store, int64_t candidate, int64_t task, kf_error *error)
+{
+    int64_t found;
+    int row = kf_sql_integer(store, &found, error, "SELECT id FROM candidate WHERE id = ? AND task = ?", "ii", candidate, task);
+    if (row == 0)
+        kf_fail(error, KF_ERROR_INPUT, "%s: no candidate %lld of this task in the store", store->path, (long long)candidate);
+    return row == 1;
+}
+
+/* Finds or stores the candidate; 0 on error. Text that only later attempts know (tunables, features) is filled in. */
+static int64_t put_candidate(kf_store *store, const kf_store_attempt_new *attempt, int64_t task, bool *is_new, kf_error *error)
+{
+    *is_new = false;
+    int64_t candidate = attempt->candidate;
+    if (candidate && !candidate_exists(store, candidate, task, error)) return 0;
+    if (!candidate) {
+        char hash[KF_HASH_HEX];
+        kf_store_candidate_hash(attempt->source, attempt->source_size, attempt->flags, attempt->flag_count, hash);
+        int row =
+            kf_sql_integer(store, &candidate, error, "SELECT id FROM candidate WHERE task = ? AND hash = ?", "it", task, hash);
+        if (row < 0) return 0;
+        if (row == 0) {
+            *is_new = true;
+            kf_autofree char *flags = flags_json(attempt, error);
+            int64_t source = flags ? kf_blob_put(store, attempt->source, attempt->source_size, error) : 0;
+            if (!source ||
+                !kf_sql_do(
+                    store, error,
+                    "INSERT INTO candidate (task, hash, source, flags, tunables, features, created) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    "ititttd", task, hash, source, flags, attempt->tunables, attempt->features, kf_store_time()))
+                return 0;
+            return sqlite3_last_insert_rowid(store->db);
+        }
+    }
+    if ((attempt->tunables || attempt->features) &&
+        !kf_sql_do(store, error,
+                   "UPDATE candidate SET tunables = coalesce(?, tunables), features = coalesce(?, features) WHERE id = ?", "tti",
+                   attempt->tunables, attempt->features, candidate))
+        return 0;
+    return candidate;
+}
+
+static kf_standing standing_of_columns(sqlite3_stmt *statement)
+{
+    return (kf_standing){
+        .verdict = sqlite3_column_int64(statement, 0),
+        .status = kf_word_to_status(sqlite3_column_text(statement, 1)),
+        .blame = kf_word_to_blame(sqlite3_column_text(statement, 2)),
+        .speedup = kf_sql_double(statement, 3),
+        .reverified = sqlite3_column_int(statement, 4) != 0,
+    };
+}
+
+/* Whether the new verdict stands for its candidate on its device; if so, the old one no longer does. */
+static bool settle_standing(kf_store *store, int64_t candidate, int64_t device, const kf_standing *fresh, bool *stands,
+                            kf_error *error)
+{
+    kf_autoreset *statement =
+        kf_sql(store, error,
+               "SELECT id, status, blame, speedup, reverified FROM verdict WHERE candidate = ? AND device = ? AND standing = 1",
+               "ii", candidate, device);
+    int row = statement ? kf_sql_step(store, statement, error) : -1;
+    *stands = true;
+    if (row != 1) return row == 0;
+    kf_standing old = standing_of_columns(statement);
+    sqlite3_reset(statement);
+    *stands = kf_standing_replaces(fresh, &old);
+    return !*stands || kf_sql_do(store, error, "UPDATE verdict SET standing = 0 WHERE id = ?", "i", old.verdict);
+}
+
+static const char *or_null(const char *text)
+{
+    return text && *text ? text : NULL;
+}
+static const char *or_empty(const char *text)
+{
+    return text ? text : "";
+}
+
+static bool insert_verdict(kf_store *store, const kf_verdict *verdict, int64_t candidate, int64_t task, int64_t device, bool stands,
+                           kf_standing *standing, kf_error *error)
+{
+    bool timed = verdict->status == KF_CORRECT && isfinite(verdict->speedup.value);
+    if (!kf_sql_do(
+            store, error,
+            "INSERT INTO verdict (candidate, task, device, status, blame, speedup, low, high, reverified, standing, binary_hash,"
+            " code_hash, message, build_seconds, judge_seconds, created) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "iiittdddnntttddd", candidate, task, device, kf_word_status(verdict->status), kf_word_blame(verdict->blame),
+            standing->speedup, timed ? verdict->speedup.low : NAN, timed ? verdict->speedup.high : NAN, (int)verdict->reverified,
+            (int)stands, or_null(verdict->binary_hash), or_null(verdict->code_hash), or_empty(verdict->message),
+            verdict->build_seconds, verdict->judge_seconds, kf_store_time()))
+        return false;
+    standing->verdict = sqlite3_last_insert_rowid(store->db);
+    return true;
+}
+
+static bool put_verdict(kf_store *store, const kf_store_attempt_new *attempt, const kf_packed *json, int64_t candidate,
+                        int64_t task, int64_t device, kf_standing *standing, kf_error *error)
+{
+    const kf_verdict *verdict = attempt->verdict;
+    bool timed = verdict->status == KF_CORRECT && isfinite(verdict->speedup.value);
+    *standing = (kf_standing){.status = verdict->status,
+                              .blame = verdict->blame,
+                              .speedup = timed ? verdict->speedup.value : NAN,
+                              .reverified = verdict->reverified};
+    bool stands;
+    if (!settle_standing(store, candidate, device, standing, &stands, error) ||
+        !insert_verdict(store, verdict, candidate, task, device, stands, standing, error) ||
+        !kf_sql_do(store, error, "INSERT INTO verdict_json (verdict, size, codec, data) VALUES (?, ?, ?, ?)", "iinb",
+                   standing->verdict, json->size, json->codec, json->data, json->data_size))
+        return false;
+    for (size_t i = 0; i < verdict->workload_count; i++)
+        if (!kf_samples_put(store, standing->verdict, (int)i, &verdict->workloads[i], error)) return false;
+    return true;
+}
+
+/* A stored verdict that is to count here too: on this candidate, or on another of the same machine code. */
+static bool reuse_verdict(kf_store *store, int64_t verdict, int64_t task, kf_standing *standing, kf_error *error)
+{
+    kf_autoreset *statement = kf_sql(
+        store, error, "SELECT id, status, blame, speedup, reverified FROM verdict WHERE id = ? AND task = ?", "ii", verdict, task);
+    int row = statement ? kf_sql_step(store, statement, error) : -1;
+    if (row == 0) kf_fail(error, KF_ERROR_INPUT, "%s: no verdict %lld of this task in the store", store->path, (long long)verdict);
+    if (row == 1) *standing = standing_of_columns(statement);
+    return row == 1;
+}
+
+static bool put_lineage(kf_store *store, const kf_store_attempt_new *attempt, int64_t number, int64_t child, kf_error *error)
+{
+    for (size_t i = 0; i < attempt->parent_count; i++) {
+        const kf_store_parent *parent = &attempt->parents[i];
+        if (!candidate_exists(store, parent->candidate, store->run_task, error) ||
+            !kf_sql_do(store, error, "INSERT INTO lineage (run, attempt, ordinal, child, parent, role) VALUES (?, ?, ?, ?, ?, ?)",
+                       "iiniit", store->run, number, (int)i, child, parent->candidate, or_empty(parent->role)))
+            return false;
+    }
+    return true;
+}
+
+/* ---- the whole ---- */
+
+typedef struct recording {
+    const kf_store_attempt_new *attempt;
+    kf_packed json, state, counters;
+    int64_t task, device; /* of the verdict */
+    kf_store_recorded result;
+    kf_standing standing;
+} recording;
+
+static bool resolve(kf_store *store, recording *r, kf_error *error)
+{
+    const kf_store_attempt_new *attempt = r->attempt;
+    if (attempt->run) {
+        if (!kf_run_load(store, attempt->run, error)) return false;
+        r->task = store->run_task;
+        r->device = store->run_device;
+    } else if (!(r->task = kf_task_row(store, attempt->task, error)))
+        return false;
+    const char *device = attempt->device    ? attempt->device
+                         : attempt->run     ? NULL
+                         : attempt->verdict ? or_empty(attempt->verdict->device)
+                                            : NULL;
+    return !device || (r->device = kf_device_row(store, device, error));
+}
+
+static bool write_candidate(kf_store *store, recording *r, kf_error *error)
+{
+    const kf_store_attempt_new *attempt = r->attempt;
+    if (!attempt->candidate && !attempt->source) return true;
+    r->result.candidate = put_candidate(store, attempt, r->task, &r->result.is_new, error);
+    if (!r->result.candidate) return false;
+    if (attempt->verdict && !put_verdict(store, attempt, &r->json, r->result.candidate, r->task, r->device, &r->standing, error))
+        return false;
+    if (attempt->known_verdict && !reuse_verdict(store, attempt->known_verdict, r->task, &r->standing, error)) return false;
+    r->result.verdict = r->standing.verdict;
+    return !attempt->counters ||
+           kf_sql_do(store, error,
+                     "INSERT OR REPLACE INTO counters (candidate, device, size, codec, data, created) VALUES (?, ?, ?, ?, ?, ?)",
+                     "iiinbd", r->result.candidate, r->device, r->counters.size, r->counters.codec, r->counters.data,
+                     r->counters.data_size, kf_store_time());
+}
+
+/* "i" binds a number; this one is NULL where 0 means none. */
+#define NULLABLE "nullif(?, 0)"
+
+static bool write_attempt(kf_store *store, recording *r, kf_error *error)
+{
+    const kf_store_attempt_new *attempt = r->attempt;
+    double now = kf_store_time();
+    if (kf_sql_integer(store, &r->result.attempt, error,
+                       "UPDATE run SET attempts = attempts + 1, updated = ? WHERE id = ? RETURNING attempts", "di", now,
+                       store->run) != 1)
+        return false;
+    return kf_sql_do(store, error,
+                     "INSERT INTO attempt (run, number, outcome, message, proposer, strategy, step, island, model_call, candidate, "
+                     "verdict,"
+                     " created) VALUES (?, ?, ?, ?, ?, ?, ?, ?, " NULLABLE ", " NULLABLE ", " NULLABLE ", ?)",
+                     "iitttttniiid", store->run, r->result.attempt, kf_attempt_outcome_name(attempt->outcome),
+                     or_empty(attempt->message), or_empty(attempt->proposer), or_empty(attempt->strategy), or_empty(attempt->step),
+                     attempt->island, attempt->model_call, r->result.candidate, r->result.verdict, now) &&
+           put_lineage(store, attempt, r->result.attempt, r->result.candidate, error) &&
+           (!r->result.verdict || kf_member_put(store, store->run, r->result.candidate, r->result.attempt, attempt->island,
+                                                attempt->cell, &r->standing, error)) &&
+           (!attempt->state || kf_state_put(store, store->run, &r->state, error));
+}
+
+static bool prepare(kf_store *store, recording *r, kf_error *error)
+{
+    const kf_store_attempt_new *attempt = r->attempt;
+    return check(store, attempt, error) &&
+           (!attempt->verdict || kf_pack(store, attempt->verdict_json, attempt->verdict_size, &r->json, error)) &&
+           (!attempt->state || kf_pack(store, attempt->state, attempt->state_size, &r->state, error)) &&
+           (!attempt->counters || kf_pack(store, attempt->counters, strlen(attempt->counters), &r->counters, error));
+}
+
+static bool record(kf_store *store, recording *r, kf_error *error)
+{
+    if (!prepare(store, r, error)) return false;
+    if (!kf_write_begin(store, error)) return false;
+    bool ok = resolve(store, r, error) && write_candidate(store, r, error) && (!r->attempt->run || write_attempt(store, r, error));
+    return kf_write_end(store, ok, error);
+}
+
+bool kf_store_record(kf_store *store, const kf_store_attempt_new *attempt, kf_store_recorded *recorded, kf_error *error)
+{
+    recording r = {.attempt = attempt};
+    bool ok = record(store, &r, error);
+    kf_cleanup_packed(&r.json);
+    kf_cleanup_packed(&r.state);
+    kf_cleanup_packed(&r.counters);
+    if (ok && recorded) *recorded = r.result;
+    return ok;
+}

@@ -1,0 +1,1 @@
+kf_test(store kf_store)
