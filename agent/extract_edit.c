@@ -212,9 +212,9 @@ static bool complain_missing(int number, const lines *text, const lines *search,
     size_t at = found->longest_at + found->longest;
     kf_span there = at < text->count ? kf_span_trim(text->line[at]) : (kf_span){"the end of the source", 21};
     return kf_fail(error, KF_ERROR_INPUT,
-                   "edit %d does not apply: its first %zu line%s match at line %zu of the source, but then it has `%.*s` where the "
+                   "edit %d does not apply: its first %zu line%s at line %zu of the source, but then it has `%.*s` where the "
                    "source has `%.*s`",
-                   number, found->longest, found->longest == 1 ? "" : "s", found->longest_at + 1,
+                   number, found->longest, found->longest == 1 ? " matches" : "s match", found->longest_at + 1,
                    (int)(wanted.size < 160 ? wanted.size : 160), wanted.data, (int)(there.size < 160 ? there.size : 160),
                    there.data);
 }

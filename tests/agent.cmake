@@ -1,2 +1,8 @@
 kf_test(tuner kf_agent)
+kf_test(extract kf_agent)
+kf_test(llm kf_agent)
 kf_test(prompt kf_agent)
+if(COMMAND kf_fuzz)
+  kf_fuzz(extract kf_agent)
+  kf_fuzz(edits kf_agent)
+endif()

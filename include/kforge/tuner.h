@@ -40,7 +40,7 @@ typedef struct kf_tunable {
     char name[64];
     int64_t values[KF_MAX_TUNABLE_VALUES];
     int count;
-    int initial; /* index of the #define's default, 0 when it is not among the values */
+    int initial; /* index of the #define's default; 0 when that is no integer constant expression */
 } kf_tunable;
 
 typedef struct kf_tune_space kf_tune_space;

@@ -1,0 +1,258 @@
+/* Code out of replies: fenced blocks, reasoning, search/replace edits. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <cmocka.h>
+
+#include "../../agent/extract_code.h"
+#include "kforge/buffer.h"
+#include "kforge/cleanup.h"
+#include "kforge/extract.h"
+
+#define ENTRY "extern \"C\" void f(const float *x, int64_t n, cudaStream_t s)\n{\n    k<<<1, 1, 0, s>>>(x, n);\n}\n"
+
+static void chooses_the_block(void **state)
+{
+    (void)state;
+    const struct {
+        const char *what, *reply, *expected;
+    } rows[] = {
+        {"one block", "Here:\n```cuda\n" ENTRY "```\nDone.", ENTRY},
+        {"tildes", "~~~cpp\n" ENTRY "~~~\n", ENTRY},
+        {"no tag", "```\n" ENTRY "```\n", ENTRY},
+        {"wrong tag", "```python\n" ENTRY "```\n", ENTRY},
+        {"unclosed", "```cuda\n" ENTRY, ENTRY},
+        {"CRLF", "text\r\n```cuda\r\nvoid f(int a)\r\n{\r\n}\r\n```\r\n", "void f(int a)\n{\n}\n"},
+        {"longer fence around a shorter one", "````cuda\n// ```\n" ENTRY "````\n", "// ```\n" ENTRY},
+        {"Markdown in Markdown", "````markdown\n# Title\n```cuda\n" ENTRY "```\n````\n", ENTRY},
+        {"nested with equal fences", "```markdown\ntext\n```cuda\n" ENTRY "```\n```\n", ENTRY},
+        {"a close with an info string is none", "```cuda\n" ENTRY "```cuda\nint other;\n```\n", ENTRY},
+        {"tilde does not close backtick", "```cuda\n// x\n~~~\n" ENTRY "```\n", "// x\n~~~\n" ENTRY},
+        {"indented in a list", "1. Do:\n   ```cuda\n   void f(int a)\n   {\n       a++;\n   }\n   ```\n",
+         "void f(int a)\n{\n    a++;\n}\n"},
+        {"defines beats longer",
+         "```cuda\n__global__ void long_helper_kernel(const float *x, float *y, int n) { y[0] = x[n]; } // f is called elsewhere, "
+         "f(x)\n```\n```cuda\nvoid f(int a) {}\n```\n",
+         "void f(int a) {}\n"},
+        {"mention in a comment or a string is no definition",
+         "```cpp\n// void f(int a) { }\nconst char *s = \"void f() {\";\n/* void f(int a) { } and more text to be long "
+         "*/\n```\n```text\nvoid f(int a)\n{}\n```\n",
+         "void f(int a)\n{}\n"},
+        {"a declaration is no definition",
+         "```cuda\nextern \"C\" void f(int a); // declared, with a long remark behind it\n```\n```cuda\nvoid f(int a) {}\n```\n",
+         "void f(int a) {}\n"},
+        {"a call is no definition",
+         "```cuda\nint main() { f(1); if (f(2)) { return f(3); } }\n```\n```cuda\nvoid f(int a) {}\n```\n", "void f(int a) {}\n"},
+        {"tag beats length", "```bash\nnvcc -O3 -o x x.cu && ./x --and --a --long --command --line\n```\n```cuda\nint g;\n```\n",
+         "int g;\n"},
+        {"longest of the tagged", "```cuda\nint g;\n```\n```c\nint g; int h;\n```\n", "int g; int h;\n"},
+        {"longest of those that define", "```cuda\nvoid f(int a) {}\n```\n```cuda\nvoid f(int a) { a++; }\n```\n",
+         "void f(int a) { a++; }\n"},
+        {"definition with attributes",
+         "```\nextern \"C\" __attribute__((visibility(\"default\"))) void\nf(int a, // first\n  int b) noexcept\n{\n}\n```\n",
+         "extern \"C\" __attribute__((visibility(\"default\"))) void\nf(int a, // first\n  int b) noexcept\n{\n}\n"},
+        {"in an extern C block", "```\nextern \"C\" {\nvoid f(int a)\n{\n}\n}\n```\n", "extern \"C\" {\nvoid f(int a)\n{\n}\n}\n"},
+        {"reasoning first",
+         "<think>\nMaybe:\n```cuda\nvoid f(int wrong) { wrong++; wrong++; }\n```\n</think>\n```cuda\nvoid f(int a) {}\n```\n",
+         "void f(int a) {}\n"},
+        {"reasoning without its opening tag",
+         "hm\n```cuda\nvoid f(int wrong) { wrong++; }\n```\n</think>\n\n```cuda\nvoid f(int a) {}\n```\n", "void f(int a) {}\n"},
+        {"two kinds of reasoning", "<thinking>a</thinking>\n<reasoning>b</reasoning>\n```cuda\nvoid f(int a) {}\n```\n",
+         "void f(int a) {}\n"},
+        {"reasoning never closed", "<think>\nso\n```cuda\nvoid f(int a) {}\n```\n", "void f(int a) {}\n"},
+        {"no fence", "Sure, here it is.\n\n#include <cstdint>\n" ENTRY "\nThis is fast because it is.\n",
+         "#include <cstdint>\n" ENTRY},
+        {"no fence, code only", "#include <cstdint>\n" ENTRY, "#include <cstdint>\n" ENTRY},
+        {"NUL-less UTF-8", "```cuda\nvoid f(int a) { /* ≤ 1 µs */ }\n```", "void f(int a) { /* ≤ 1 µs */ }\n"},
+        {"raw strings and separators",
+         "```\nconst char *s = R\"x(void f() { )y\" )x\"; int n = 1'000; char c = '\"';\nvoid f(int a) {}\n```\n",
+         "const char *s = R\"x(void f() { )y\" )x\"; int n = 1'000; char c = '\"';\nvoid f(int a) {}\n"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        kf_error error = {0};
+        kf_autofree char *source = kf_extract_source(rows[i].reply, strlen(rows[i].reply), "f", &error);
+        if (!source) fail_msg("%s: %s", rows[i].what, error.text);
+        if (strcmp(source, rows[i].expected) != 0) fail_msg("%s: got\n%s", rows[i].what, source);
+    }
+}
+
+static void says_what_was_found_instead(void **state)
+{
+    (void)state;
+    const struct {
+        const char *reply;
+        size_t size;
+        kf_error_code code;
+        const char *expected;
+    } rows[] = {
+        {"", 0, KF_ERROR_INPUT, "the reply is empty"},
+        {" \n\t\n", 4, KF_ERROR_INPUT, "the reply is empty"},
+        {"I can't help with that.", 23, KF_ERROR_INPUT,
+         "0 fenced blocks, none of them CUDA code; answer with one ```cuda block that defines f"},
+        {"```bash\nls\n```\n", 14, KF_ERROR_INPUT, "1 fenced block, none of them"},
+        {"```cuda\n```\n", 12, KF_ERROR_INPUT, "1 fenced block"},
+        {"<think>hm", 9, KF_ERROR_INPUT, "only reasoning"},
+        {"<think>hm</think>\n ", 19, KF_ERROR_INPUT, "only reasoning"},
+        {"a\0b", 3, KF_ERROR_INPUT, "NUL byte at offset 1"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        kf_error error = {0};
+        assert_null(kf_extract_source(rows[i].reply, rows[i].size, "f", &error));
+        assert_int_equal(error.code, rows[i].code);
+        if (!strstr(error.text, rows[i].expected)) fail_msg("row %zu: %s", i, error.text);
+    }
+    kf_autofree char *huge = malloc(KF_REPLY_BYTES + 1);
+    memset(huge, 'x', KF_REPLY_BYTES + 1);
+    kf_error error;
+    assert_null(kf_extract_source(huge, KF_REPLY_BYTES + 1, "f", &error));
+    assert_int_equal(error.code, KF_ERROR_LIMIT);
+}
+
+/* ---- edits ------------------------------------------------------------------------------------------------------------------------ */
+
+static const char parent[] = "#include <cstdint>\n"
+                             "__global__ void k(float *y, int n)\n"
+                             "{\n"
+                             "    int i = threadIdx.x;\n"
+                             "    if (i < n) {\n"
+                             "        y[i] = 1;\n"
+                             "    }\n"
+                             "}\n"
+                             "__global__ void k2(float *y, int n)\n"
+                             "{\n"
+                             "    int i = threadIdx.x;\n"
+                             "    y[i] = 2;\n"
+                             "}\n";
+
+#define EDIT(search, replace) "<<<<<<< SEARCH\n" search "=======\n" replace ">>>>>>> REPLACE\n"
+
+static void edits_apply(void **state)
+{
+    (void)state;
+    const struct {
+        const char *what, *reply, *present, *absent;
+        int count;
+    } rows[] = {
+        {"exact", "Change:\n```\n" EDIT("        y[i] = 1;\n", "        y[i] = 3;\n") "```\n", "        y[i] = 3;\n    }\n",
+         "y[i] = 1", 1},
+        {"two, the second on what the first wrote",
+         EDIT("        y[i] = 1;\n", "        y[i] = 3;\n") "and\n" EDIT("        y[i] = 3;\n", "        y[i] = 4;\n"), "y[i] = 4;",
+         "y[i] = 3", 2},
+        {"trailing blanks", EDIT("        y[i] = 1;   \n    } \n", "        y[i] = 5;\n    }\n"), "y[i] = 5;\n    }\n}\n",
+         "y[i] = 1", 1},
+        {"CRLF reply", "<<<<<<< SEARCH\r\n        y[i] = 1;\r\n=======\r\n        y[i] = 6;\r\n>>>>>>> REPLACE\r\n",
+         "        y[i] = 6;\n", "\r", 1},
+        {"other indentation",
+         EDIT("if (i < n) {\n    y[i] = 1;\n}\n",
+              "for (; i < n; i += 32) {\n    y[i] = 1;\n    if (i) {\n        y[i]++;\n    }\n}\n"),
+         "    for (; i < n; i += 32) {\n        y[i] = 1;\n        if (i) {\n            y[i]++;\n        }\n    }\n}\n",
+         "if (i < n)", 1},
+        {"too much indentation", EDIT("            y[i] = 1;\n", "            y[i] = 7;\n                y[0] = 0;\n"),
+         "\n        y[i] = 7;\n            y[0] = 0;\n    }", "y[i] = 1", 1},
+        {"blank lines around", EDIT("\n      y[i] = 1;\n\n", "      y[i] = 8;\n"), "\n        y[i] = 8;\n", "y[i] = 1", 1},
+        {"deletion", EDIT("    int i = threadIdx.x;\n    y[i] = 2;\n", ""), "k2(float *y, int n)\n{\n}\n", "y[i] = 2", 1},
+        {"last line without line break", "<<<<<<< SEARCH\n    y[i] = 2;\n=======\n    y[i] = 9;\n>>>>>>> REPLACE", "y[i] = 9;\n}\n",
+         "y[i] = 2", 1},
+        {"shorter marks, indented", "  <<<<< SEARCH\n    y[i] = 2;\n  =====\n    y[i] = 9;\n  >>>>> REPLACE\n", "y[i] = 9;\n}\n",
+         "y[i] = 2", 1},
+        {"after reasoning", "<think>" EDIT("nonsense\n", "x\n") "</think>\n" EDIT("    y[i] = 2;\n", "    y[i] = 9;\n"),
+         "y[i] = 9;\n}\n", "y[i] = 2", 1},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        kf_error error = {0};
+        int applied = 0;
+        size_t size = strlen(rows[i].reply);
+        assert_true(kf_extract_has_edits(rows[i].reply, size));
+        kf_autofree char *source = kf_extract_apply(parent, rows[i].reply, size, &applied, &error);
+        if (!source) fail_msg("%s: %s", rows[i].what, error.text);
+        if (!strstr(source, rows[i].present) || strstr(source, rows[i].absent)) fail_msg("%s: got\n%s", rows[i].what, source);
+        assert_int_equal(applied, rows[i].count);
+    }
+    int applied;
+    kf_autofree char *crlf =
+        kf_extract_apply("a;\r\nb;\r\nc;\r\n", EDIT("b;\n", "B;\n"), strlen(EDIT("b;\n", "B;\n")), &applied, NULL);
+    assert_string_equal(crlf, "a;\r\nB;\nc;\r\n");
+}
+
+static void edits_that_do_not_apply_say_why(void **state)
+{
+    (void)state;
+    const struct {
+        const char *reply, *expected;
+        int applied;
+    } rows[] = {
+        {"no edit", "holds no search/replace edit", 0},
+        {EDIT("    int i = threadIdx.x;\n", "x\n"),
+         "edit 1 is ambiguous: its SEARCH lines are at lines 4 and 11 of the source; add lines", 0},
+        {EDIT("int i = threadIdx.x;\n", "x\n"), "edit 1 is ambiguous", 0},
+        {EDIT("    y[i] = 2;\n", "    y[i] = 3;\n") EDIT("    q[i] = 2;\n", ""),
+         "edit 2 does not apply: its first line `q[i] = 2;` is nowhere in the source", 1},
+        {EDIT("    if (i < n) {\n        y[i] = 17;\n", ""),
+         "its first 1 line matches at line 5 of the source, but then it has `y[i] = 17;` where the source has `y[i] = 1;`", 0},
+        {EDIT("}\nnever\n", ""), "then it has `never` where the source has `}`", 0},
+        {EDIT("    y[i] = 2;\n}\nmore\n", ""), "where the source has `the end of the source`", 0},
+        {EDIT("", "x\n"), "edit 1 has an empty SEARCH part", 0},
+        {EDIT("  \n", "x\n"), "edit 1 has an empty SEARCH part", 0},
+        {"<<<<<<< SEARCH\nx\n", "edit 1 has no ======= line", 0},
+        {"<<<<<<< SEARCH\nx\n=======\ny\n", "edit 1 has no >>>>>>> REPLACE line", 0},
+        {"<<<<<<< SEARCH\nx\n<<<<<<< SEARCH\n=======\ny\n>>>>>>> REPLACE\n", "edit 1 has no ======= line", 0},
+        {"", "the reply is empty", 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        kf_error error = {0};
+        int applied = -1;
+        assert_null(kf_extract_apply(parent, rows[i].reply, strlen(rows[i].reply), &applied, &error));
+        if (!strstr(error.text, rows[i].expected)) fail_msg("row %zu: %s", i, error.text);
+        assert_int_equal(applied, rows[i].applied);
+    }
+    assert_false(kf_extract_has_edits("a < b", 5));
+}
+
+/* Repetitive input of the largest size: linear, not quadratic. */
+static void hostile_size_stays_quick(void **state)
+{
+    (void)state;
+    clock_t start = clock();
+    kf_autobuffer source = {0}, reply = {0}, nested = {0}, calls = {0};
+    for (int i = 0; i < 1000000; i++) kf_buffer_string(&source, "a\n");
+    kf_buffer_string(&reply, "<<<<<<< SEARCH\n");
+    for (int i = 0; i < 500000; i++) kf_buffer_string(&reply, "a\n");
+    kf_buffer_string(&reply, "b\n=======\n>>>>>>> REPLACE\n");
+    int applied;
+    kf_error error;
+    assert_null(kf_extract_apply(source.data, reply.data, reply.size, &applied, &error));
+    assert_non_null(strstr(error.text, "its first 500000 lines match at line 1 of"));
+    for (int i = 0; i < 500000; i++) kf_buffer_string(&nested, "```markdown\n");
+    assert_null(kf_extract_source(nested.data, nested.size, "f", &error));
+    kf_buffer_string(&calls, "```cuda\n");
+    for (int i = 0; i < 1000000; i++) kf_buffer_string(&calls, "a f(");
+    kf_autofree char *text = kf_extract_source(calls.data, calls.size, "f", &error);
+    assert_non_null(text);
+    assert_true((double)(clock() - start) / CLOCKS_PER_SEC < 10);
+}
+
+static void code_is_told_from_comments(void **state)
+{
+    (void)state;
+    static const char text[] = "int a; // x\\\n y\n/* b\n */ \"c\\\"d\" 'e' 1'000 u8R\"(f\n)\" g";
+    kf_autofree char *blank = kf_code_blank(text, sizeof text - 1);
+    assert_string_equal(blank, "int a; \1\1\1\1\1\n\1\1\n    \n    \"\"\"\"\"\" \"\"\" 1'000 u8R\"\"\"\n\"\" g");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(chooses_the_block),
+        cmocka_unit_test(says_what_was_found_instead),
+        cmocka_unit_test(edits_apply),
+        cmocka_unit_test(edits_that_do_not_apply_say_why),
+        cmocka_unit_test(hostile_size_stays_quick),
+        cmocka_unit_test(code_is_told_from_comments),
+    };
+    return cmocka_run_group_tests_name("extract", tests, NULL, NULL);
+}

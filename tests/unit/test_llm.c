@@ -1,0 +1,430 @@
+/* The model interface: specs, recorded replies, commands. */
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "kforge/buffer.h"
+#include "kforge/cleanup.h"
+#include "kforge/extract.h"
+#include "kforge/file.h"
+#include "kforge/hash.h"
+#include "kforge/llm.h"
+#include "kforge/tuner.h"
+
+static kf_llm *open_spec(const char *spec)
+{
+    kf_error error = {0};
+    kf_llm *llm = kf_llm_open(spec, &error);
+    if (!llm) fail_msg("%s: %s", spec, error.text);
+    return llm;
+}
+
+static void submit(kf_llm *llm, const char *prompt, int64_t tag)
+{
+    kf_error error = {0};
+    if (!kf_llm_submit(llm, &(kf_llm_request){.prompt = prompt, .temperature = -1, .tag = tag}, &error)) fail_msg("%s", error.text);
+}
+
+/* Submits one prompt and waits for its reply. */
+static kf_llm_reply ask(kf_llm *llm, const char *prompt)
+{
+    submit(llm, prompt, 42);
+    kf_llm_reply reply = {0};
+    assert_int_equal(kf_llm_poll(llm, 20, &reply), 1);
+    assert_int_equal(reply.tag, 42);
+    assert_int_equal(kf_llm_in_flight(llm), 0);
+    return reply;
+}
+
+/* The same with a provider opened for it. */
+static kf_llm_reply ask_spec(const char *spec, const char *prompt)
+{
+    kf_auto(kf_llm) llm = open_spec(spec);
+    return ask(llm, prompt);
+}
+
+static void specs_are_checked(void **state)
+{
+    (void)state;
+    const struct {
+        const char *spec, *expected;
+    } rows[] = {
+        {"", "known forms are none, replay:FILE, exec:COMMAND"},
+        {"gpt", "unknown model \"gpt\""},
+        {"exce:cat", "did you mean exec?"},
+        {"exec", "names nothing behind the colon; the form is exec:COMMAND"},
+        {"exec:", "names nothing behind the colon"},
+        {"none:x", "the form is none"},
+        {"exec,timeout:cat", "has no value"},
+        {"exec,timeout=x:cat", "timeout=x is not a number"},
+        {"exec,timeout=-1:cat", "is not a number from"},
+        {"exec,timeot=1:cat", "unknown option \"timeot\"; did you mean timeout"},
+        {"exec,parallel=1000:cat", "parallel=1000 is not a number from 1 to 64"},
+        {"replay:/nonexistent/file", "/nonexistent/file: No such file"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        kf_error error = {0};
+        assert_null(kf_llm_open(rows[i].spec, &error));
+        if (!strstr(error.text, rows[i].expected)) fail_msg("\"%s\": %s", rows[i].spec, error.text);
+    }
+    kf_auto(kf_llm) none = open_spec("none");
+    assert_true(kf_llm_is_none(none));
+    kf_error error;
+    assert_false(kf_llm_submit(none, &(kf_llm_request){.prompt = "x"}, &error));
+    assert_non_null(strstr(error.text, "no model is configured"));
+    kf_llm_reply reply;
+    assert_int_equal(kf_llm_poll(none, 0, &reply), 0);
+    for (int i = 0; i <= KF_LLM_EXHAUSTED; i++) {
+        kf_llm_outcome back;
+        assert_true(kf_llm_outcome_parse(kf_llm_outcome_name((kf_llm_outcome)i), &back) && (int)back == i);
+    }
+}
+
+/* ---- exec ------------------------------------------------------------------------------------------------------------------------- */
+
+static void exec_answers(void **state)
+{
+    (void)state;
+    kf_auto(kf_llm) llm = open_spec("exec:cat; echo to stderr >&2");
+    kf_llm_reply reply = ask(llm, "hello\nworld");
+    assert_int_equal(reply.outcome, KF_LLM_OK);
+    assert_string_equal(reply.text, "hello\nworld");
+    assert_string_equal(reply.model, "exec");
+    assert_true(isnan(reply.cost_usd) && reply.prompt_tokens == -1);
+    kf_llm_reply_free(&reply);
+    /* The system text comes first; /dev/stdin can be opened again; large prompts are no problem. */
+    kf_auto(kf_llm) again = open_spec("exec:cat /dev/stdin | tail -c 20; head -c 6 /dev/stdin");
+    kf_autobuffer large = {0};
+    for (int i = 0; i < 300000; i++) kf_buffer_format(&large, "line %6d\n", i);
+    kf_error error;
+    assert_true(kf_llm_submit(again, &(kf_llm_request){.system = "SYSTEM", .prompt = large.data}, &error));
+    assert_int_equal(kf_llm_poll(again, 20, &reply), 1);
+    assert_non_null(strstr(reply.text, "line 299999\n"));
+    assert_string_equal(reply.text + reply.size - 6, "SYSTEM");
+    kf_llm_reply_free(&reply);
+}
+
+static void exec_json_replies(void **state)
+{
+    (void)state;
+    kf_auto(kf_llm) llm = open_spec("exec:cat");
+    kf_llm_reply reply = ask(llm, "{\"text\": \"code\\n\", \"model\": \"m-1\", \"usage\": {\"prompt_tokens\": 12, "
+                                  "\"completion_tokens\": 3}, \"cost_usd\": 0.25}");
+    assert_string_equal(reply.text, "code\n");
+    assert_string_equal(reply.model, "m-1");
+    assert_true(reply.prompt_tokens == 12 && reply.completion_tokens == 3 && reply.cost_usd == 0.25);
+    kf_llm_reply_free(&reply);
+    reply = ask(llm, "{\"text\": \"cut\", \"outcome\": \"truncated\", \"usage\": 7}");
+    assert_int_equal(reply.outcome, KF_LLM_TRUNCATED);
+    kf_llm_reply_free(&reply);
+    /* Anything else is text. */
+    const char *const plain[] = {"{\"answer\": 1}", "{\"text\": 1}", "{\"text\": \"a\"} and more", "{ int a; }"};
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) {
+        reply = ask(llm, plain[i]);
+        assert_int_equal(reply.outcome, KF_LLM_OK);
+        assert_string_equal(reply.text, plain[i]);
+        kf_llm_reply_free(&reply);
+    }
+}
+
+static void exec_failures_are_told(void **state)
+{
+    (void)state;
+    const struct {
+        const char *spec;
+        kf_llm_outcome outcome;
+        const char *expected;
+    } rows[] = {
+        {"exec:echo partial; echo 'quota used up' >&2; exit 3", KF_LLM_FAILED,
+         "ended with status 3; it wrote to stderr: quota used up"},
+        {"exec:no-such-program-anywhere", KF_LLM_FAILED, "status 127"},
+        {"exec:kill -9 $$", KF_LLM_FAILED, "ended by signal 9"},
+        {"exec,timeout=0.2:sleep 60", KF_LLM_FAILED, "no reply within 0.2 s"},
+        {"exec:true", KF_LLM_EMPTY, ""},
+        {"exec:printf ' \\n'", KF_LLM_EMPTY, ""},
+        {"exec:printf 'a\\0b'", KF_LLM_FAILED, "NUL byte"},
+        {"exec:head -c 9000000 /dev/zero | tr '\\0' x", KF_LLM_FAILED, "more than 8388608 bytes"},
+        {"exec:yes too much | head -c 3000000 >&2; exit 1", KF_LLM_FAILED, "wrote to stderr: too much too much"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        kf_llm_reply reply = ask_spec(rows[i].spec, "x");
+        if (reply.outcome != rows[i].outcome || !strstr(reply.error.text, rows[i].expected))
+            fail_msg("%s: outcome %d, %s", rows[i].spec, reply.outcome, reply.error.text);
+        kf_llm_reply_free(&reply);
+    }
+    setenv("KFORGE_EXEC_TIMEOUT", "0.2", 1);
+    kf_llm_reply reply = ask_spec("exec:sleep 60", "x");
+    assert_non_null(strstr(reply.error.text, "within 0.2 s"));
+    kf_llm_reply_free(&reply);
+    setenv("KFORGE_EXEC_TIMEOUT", "soon", 1);
+    kf_error error;
+    assert_null(kf_llm_open("exec:cat", &error));
+    unsetenv("KFORGE_EXEC_TIMEOUT");
+}
+
+static void exec_runs_many_at_once(void **state)
+{
+    (void)state;
+    kf_auto(kf_llm) llm = open_spec("exec,parallel=8:read n; sleep 0.$n; echo $n");
+    double start = kf_now();
+    char prompt[8];
+    for (int i = 8; i >= 1; i--) {
+        snprintf(prompt, sizeof prompt, "%d\n", i);
+        submit(llm, prompt, i);
+    }
+    assert_int_equal(kf_llm_in_flight(llm), 8);
+    kf_error error;
+    assert_false(kf_llm_submit(llm, &(kf_llm_request){.prompt = "9"}, &error));
+    assert_int_equal(error.code, KF_ERROR_BUSY);
+    int seen = 0, inversions = 0;
+    int64_t last = 0;
+    for (int i = 0; i < 8; i++) {
+        kf_llm_reply reply;
+        assert_int_equal(kf_llm_poll(llm, 20, &reply), 1);
+        assert_int_equal(atoi(reply.text), reply.tag);
+        seen |= 1 << reply.tag;
+        inversions += reply.tag < last;
+        last = reply.tag;
+        kf_llm_reply_free(&reply);
+    }
+    assert_int_equal(seen, 0x1fe);
+    assert_true(kf_now() - start < 3); /* 3.6 s one after the other */
+    assert_true(inversions <= 4);      /* the quick ones are not held up */
+    kf_llm_reply reply;
+    assert_int_equal(kf_llm_poll(llm, 0.01, &reply), 0);
+}
+
+/* Waits until a process is gone (reaped by whoever inherited it, or a zombie). */
+static bool gone(pid_t pid)
+{
+    char path[64], line[256];
+    for (int i = 0; i < 100; i++) {
+        snprintf(path, sizeof path, "/proc/%d/stat", pid);
+        kf_autofclose FILE *file = fopen(path, "r");
+        if (!file || !fgets(line, sizeof line, file) || strstr(line, ") Z ")) return true;
+        usleep(20000);
+    }
+    return false;
+}
+
+static void exec_leaves_nothing_behind(void **state)
+{
+    (void)state;
+    /* A background process that keeps the pipe open neither delays the reply nor survives it. */
+    double start = kf_now();
+    kf_llm_reply reply = ask_spec("exec:sleep 61 & echo $!", "x");
+    assert_true(kf_now() - start < 10);
+    assert_true(gone((pid_t)atoi(reply.text)));
+    kf_llm_reply_free(&reply);
+    /* Closing ends what is in flight, children of the shell included. */
+    kf_autofree char *directory = kf_directory_temporary("kforge-llm", NULL);
+    kf_autofree char *spec = NULL;
+    assert_true(
+        asprintf(&spec, "exec:sleep 62 & echo $! > %s/pid.tmp; mv %s/pid.tmp %s/pid; wait", directory, directory, directory) > 0);
+    kf_llm *llm = open_spec(spec);
+    submit(llm, "x", 1);
+    kf_autofree char *path = kf_path_join(directory, "pid");
+    char *text = NULL;
+    for (int i = 0; i < 200 && !text; i++) {
+        assert_int_equal(kf_llm_poll(llm, 0.05, &reply), 0);
+        text = kf_file_read(path, 100, NULL, NULL);
+    }
+    assert_non_null(text);
+    pid_t child = (pid_t)atoi(text);
+    assert_int_equal(kill(child, 0), 0);
+    kf_llm_close(llm);
+    assert_true(gone(child));
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+    assert_int_equal(errno, ECHILD);
+    free(text);
+    assert_true(kf_directory_remove(directory, NULL));
+}
+
+static void exec_inherits_no_descriptors(void **state)
+{
+    (void)state;
+    int leaked[2];
+    assert_int_equal(pipe(leaked), 0); /* not close-on-exec */
+    kf_llm_reply reply = ask_spec("exec:exec ls /proc/self/fd", "x");
+    assert_string_equal(reply.text, "0\n1\n2\n3\n"); /* 3: the directory ls reads */
+    kf_llm_reply_free(&reply);
+    close(leaked[0]);
+    close(leaked[1]);
+}
+
+/* ---- replay ----------------------------------------------------------------------------------------------------------------------- */
+
+#define HEADER "{\"schema\": \"kforge-cassette/1\", \"source\": \"written for this test\", \"model\": \"m\"}\n"
+
+typedef struct cassette {
+    char *directory, *path;
+    char spec[300];
+} cassette;
+
+static cassette write_cassette(const char *text)
+{
+    cassette c = {.directory = kf_directory_temporary("kforge-cassette", NULL)};
+    c.path = kf_path_join(c.directory, "c.jsonl");
+    assert_true(kf_file_write(c.path, text, strlen(text), NULL));
+    snprintf(c.spec, sizeof c.spec, "replay:%s", c.path);
+    return c;
+}
+
+static void drop_cassette(cassette *c)
+{
+    kf_directory_remove(c->directory, NULL);
+    free(c->directory);
+    free(c->path);
+}
+
+static void expect_reply(kf_llm *llm, const char *prompt, const char *expected)
+{
+    kf_llm_reply reply = ask(llm, prompt);
+    if (expected)
+        assert_string_equal(reply.text, expected);
+    else
+        assert_int_equal(reply.outcome, KF_LLM_EXHAUSTED);
+    kf_llm_reply_free(&reply);
+}
+
+static void replay_prefers_the_matching_prompt(void **state)
+{
+    (void)state;
+    kf_hash hash = kf_hash_bytes("second", 6);
+    char hex[KF_HASH_HEX], text[2000];
+    kf_hash_hex(&hash, hex);
+    snprintf(text, sizeof text,
+             HEADER
+             "{\"match\": null, \"reply\": \"one\", \"tokens\": {\"prompt\": 5, \"completion\": 7}, \"seconds\": 1.5, "
+             "\"cost_usd\": 0.5}\n\n"
+             "{\"match\": \"%s\", \"reply\": \"two\", \"model\": \"other\"}\r\n{\"reply\": \"three\", \"outcome\": \"truncated\"}\n"
+             "{\"reply\": \"\", \"outcome\": \"failed\", \"error\": \"503\"}",
+             hex);
+    cassette c = write_cassette(text);
+    kf_auto(kf_llm) llm = open_spec(c.spec);
+    expect_reply(llm, "second", "two");
+    kf_llm_reply reply = ask(llm, "anything");
+    assert_string_equal(reply.text, "one");
+    assert_string_equal(reply.model, "m");
+    assert_true(reply.prompt_tokens == 5 && reply.completion_tokens == 7 && reply.seconds == 1.5 && reply.cost_usd == 0.5);
+    kf_llm_reply_free(&reply);
+    reply = ask(llm, "second");
+    assert_int_equal(reply.outcome, KF_LLM_TRUNCATED);
+    kf_llm_reply_free(&reply);
+    reply = ask(llm, "x");
+    assert_int_equal(reply.outcome, KF_LLM_FAILED);
+    assert_string_equal(reply.error.text, "503");
+    kf_llm_reply_free(&reply);
+    expect_reply(llm, "x", NULL);
+    /* Several in flight come back in order. */
+    kf_auto(kf_llm) queue = open_spec(c.spec);
+    for (int i = 0; i < 6; i++) submit(queue, "p", i);
+    assert_int_equal(kf_llm_in_flight(queue), 6);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(kf_llm_poll(queue, 0, &reply), 1);
+        assert_int_equal(reply.tag, i);
+        kf_llm_reply_free(&reply);
+    }
+    /* skip goes on after a resume; strict never answers another prompt. */
+    char spec[400];
+    snprintf(spec, sizeof spec, "replay,skip=2:%s", c.path);
+    kf_auto(kf_llm) resumed = open_spec(spec);
+    expect_reply(resumed, "second", "three");
+    snprintf(spec, sizeof spec, "replay,strict=1:%s", c.path);
+    kf_auto(kf_llm) strict = open_spec(spec);
+    expect_reply(strict, "anything", NULL);
+    expect_reply(strict, "second", "two");
+    drop_cassette(&c);
+}
+
+static void malformed_cassettes_are_refused(void **state)
+{
+    (void)state;
+    const struct {
+        const char *text, *expected;
+    } rows[] = {
+        {"", "c.jsonl: empty; a cassette starts with"},
+        {"\n\n", "c.jsonl: empty"},
+        {"{\"schema\": \"kforge-cassette/2\", \"source\": \"x\", \"model\": \"m\"}\n",
+         "c.jsonl:1: schema: \"kforge-cassette/2\" is not"},
+        {"{\"schema\": \"kforge-cassette/1\", \"model\": \"m\"}\n", "c.jsonl:1: source: missing"},
+        {"{\"schema\": \"kforge-cassette/1\", \"source\": \"\", \"model\": \"m\"}\n", "c.jsonl:1: source: empty"},
+        {"{\"reply\": \"x\"}\n", "c.jsonl:1: schema: missing"},
+        {HEADER "{\"match\": null}\n", "c.jsonl:2: reply: missing"},
+        {HEADER "\n{\"reply\": 1}\n", "c.jsonl:3: reply: expected a string"},
+        {HEADER "{\"reply\": \"x\"\n", "c.jsonl:2:"},
+        {HEADER "{\"reply\": \"x\", \"match\": \"abc\"}\n", "c.jsonl:2: match: expected null or the 64"},
+        {HEADER "{\"reply\": \"x\", \"outcome\": \"good\"}\n", "c.jsonl:2: outcome: unknown outcome \"good\""},
+        {HEADER "{\"reply\": \"x\", \"tokens\": {\"prompt\": -1}}\n", "c.jsonl:2: tokens.prompt: -1 is out of range"},
+        {HEADER "{\"reply\": \"x\", \"tokens\": [1]}\n", "c.jsonl:2: tokens: expected an object"},
+        {HEADER "{\"reply\": \"x\", \"reply\": \"y\"}\n", "comes twice"},
+        {HEADER "{\"replay\": \"x\", \"reply\": \"y\"}\n", "c.jsonl:2: replay: unknown key; did you mean \"reply\"?"},
+        {HEADER "[]\n", "c.jsonl:2: expected an object"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        cassette c = write_cassette(rows[i].text);
+        kf_error error = {0};
+        assert_null(kf_llm_open(c.spec, &error));
+        if (!strstr(error.text, rows[i].expected)) fail_msg("row %zu: %s", i, error.text);
+        drop_cassette(&c);
+    }
+}
+
+/* The conversations that come with kforge: every reply holds a source for its task, the last one declares tunables. */
+static void kept_conversations_hold_sources(void **state)
+{
+    (void)state;
+    const char *const tasks[] = {"row_softmax", "axpy"};
+    for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++) {
+        char spec[600];
+        snprintf(spec, sizeof spec, "replay:%s/tests/replay/%s.jsonl", KFORGE_SOURCE_DIR, tasks[i]);
+        kf_auto(kf_llm) llm = open_spec(spec);
+        double points = 0;
+        int replies = 0;
+        for (;;) {
+            kf_llm_reply reply = ask(llm, "next");
+            if (reply.outcome == KF_LLM_EXHAUSTED) {
+                kf_llm_reply_free(&reply);
+                break;
+            }
+            kf_error error = {0};
+            kf_autofree char *source = kf_extract_source(reply.text, reply.size, tasks[i], &error);
+            if (!source) fail_msg("%s", error.text);
+            assert_non_null(strstr(source, "extern \"C\""));
+            kf_auto(kf_tune_space) space = kf_tune_space_read(source, &error);
+            if (!space) fail_msg("%s", error.text);
+            points = kf_tune_space_size(space, NULL);
+            replies++;
+            kf_llm_reply_free(&reply);
+        }
+        assert_int_equal(replies, 4);
+        assert_true(points > 20);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(specs_are_checked),
+        cmocka_unit_test(exec_answers),
+        cmocka_unit_test(exec_json_replies),
+        cmocka_unit_test(exec_failures_are_told),
+        cmocka_unit_test(exec_runs_many_at_once),
+        cmocka_unit_test(exec_leaves_nothing_behind),
+        cmocka_unit_test(exec_inherits_no_descriptors),
+        cmocka_unit_test(replay_prefers_the_matching_prompt),
+        cmocka_unit_test(malformed_cassettes_are_refused),
+        cmocka_unit_test(kept_conversations_hold_sources),
+    };
+    return cmocka_run_group_tests_name("llm", tests, NULL, NULL);
+}
