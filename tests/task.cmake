@@ -1,5 +1,6 @@
 kf_test(expression kf_model)
 kf_test(task kf_model)
+kf_test(task_lint kf_model)
 kf_test(task_memory kf_model)
 target_link_options(test_task_memory PRIVATE -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup,--wrap=strndup)
 if(COMMAND kf_fuzz)
