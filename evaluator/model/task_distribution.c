@@ -67,9 +67,14 @@ static bool read_parameter(const kf_task *task, kf_json_reader *reader, const ch
     return true;
 }
 
-static bool can_vary(kf_distribution_kind kind)
+static bool varies_by_default(kf_distribution_kind kind)
 {
     return kind == KF_NORMAL || kind == KF_UNIFORM;
+}
+
+static bool can_vary(kf_distribution_kind kind)
+{
+    return varies_by_default(kind) || kind == KF_SPARSE || kind == KF_POSITIVE_DEFINITE;
 }
 
 bool kf_distribution_read(const kf_task *task, const kf_json_reader *parent, const cJSON *object, const char *key, kf_dtype dtype,
@@ -84,10 +89,11 @@ bool kf_distribution_read(const kf_task *task, const kf_json_reader *parent, con
     if (!read_parameter(task, &reader, distributions[spec->kind].a, a, &spec->a) ||
         !read_parameter(task, &reader, distributions[spec->kind].b, b, &spec->b))
         return false;
-    spec->vary = kf_json_boolean_or(&reader, "vary", can_vary(spec->kind));
+    spec->vary = kf_json_boolean_or(&reader, "vary", varies_by_default(spec->kind));
     spec->nonfinite = kf_json_boolean_or(&reader, "nonfinite", false);
     if (spec->vary && !can_vary(spec->kind))
-        return kf_json_complain(&reader, "vary", "only normal and uniform can vary; expected false, found true");
+        return kf_json_complain(&reader, "vary",
+                                "only normal, uniform, sparse and positive_definite can vary; expected false, found true");
     if (spec->nonfinite && !kf_dtype_is_float(dtype))
         return kf_json_complain(&reader, "nonfinite", "%s has no infinities or NaN; expected false, found true",
                                 kf_dtype_name(dtype));

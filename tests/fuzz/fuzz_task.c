@@ -1,13 +1,20 @@
 /* Any bytes as the line that holds a bundle: strict JSON, then the whole loader. What loads has to resolve, to have an address that a
- * bundle of it keeps, and a canonical form that parses to the same. */
+ * bundle of it keeps, a canonical form that parses, and findings of lint that are complete. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "kforge/json.h"
+#include "kforge/lint.h"
 #include "kforge/task.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void count_error(void *context, const kf_lint_finding *finding)
+{
+    if (!finding->rule[0] || !finding->path[0] || !finding->text[0] || !finding->advice[0]) abort();
+    *(int *)context += finding->severity == KF_LINT_ERROR;
+}
 
 static void check(const kf_task *task)
 {
@@ -19,6 +26,8 @@ static void check(const kf_task *task)
             if (!kf_task_resolve(task, workload, device ? "cuda" : "cpu", &problem, &applies, &error)) abort();
     for (int i = 0; i < problem.argument_count; i++)
         if (problem.arguments[i].elements < 1 || problem.arguments[i].elements > KF_MAX_ELEMENTS) abort();
+    int errors = 0;
+    if (kf_task_lint_static(task, NULL, count_error, &errors) != errors) abort();
     kf_autofree char *prototype = kf_task_prototype(task, true);
     kf_autofree char *canonical = kf_task_canonical(task);
     if (!prototype || !canonical) abort();
