@@ -6,3 +6,5 @@ target_link_options(test_verdict PRIVATE -Wl,--wrap=malloc,--wrap=calloc,--wrap=
 if(COMMAND kf_fuzz)
   kf_fuzz(verdict kf_model)
 endif()
+kf_test(inputs kf_model)
+kf_bench(inputs kf_model)

@@ -1,0 +1,151 @@
+/* Conversions written so that compilers vectorise them: no branches, bit operations of one width. */
+#include "dtype_bulk.h"
+
+#include <float.h>
+#include <string.h>
+
+#include "inputs_formula.h"
+#include "multiversion.h"
+
+double kf_dtype_largest(kf_dtype dtype)
+{
+    static const double largest[KF_DTYPE_COUNT] = {
+        [KF_F64] = DBL_MAX, [KF_F32] = FLT_MAX,  [KF_TF32] = FLT_MAX, [KF_F16] = 65504,     [KF_BF16] = 0x1.fep127,
+        [KF_F8E4M3] = 448,  [KF_F8E5M2] = 57344, [KF_I64] = 0x1p63,   [KF_I32] = INT32_MAX, [KF_I16] = INT16_MAX,
+        [KF_I8] = INT8_MAX, [KF_U8] = UINT8_MAX, [KF_BOOL] = 1,
+    };
+    return largest[dtype];
+}
+
+/* ---- narrowing ------------------------------------------------------------------------------------------------------------------------ */
+
+/* Encodes |value| in a format of `mantissa` bits and exponent bias `bias`; `most` holds the float bits of its largest finite value. Normal
+ * results: add half a unit less the bit that makes ties even, rebias, shift. Subnormal ones: adding the float whose last place weighs as much
+ * as the format's smallest subnormal makes the processor round there. */
+static inline __attribute__((always_inline)) uint32_t encode(uint32_t bits, int mantissa, int bias, uint32_t most)
+{
+    int shift = 23 - mantissa;
+    uint32_t magnitude = bits & 0x7fffffff;
+    magnitude = magnitude < most ? magnitude : most;
+    uint32_t normal = (magnitude + (1u << (shift - 1)) - 1 + (magnitude >> shift & 1) - ((uint32_t)(127 - bias) << 23)) >> shift;
+    uint32_t magic = (uint32_t)(127 + 1 - bias - mantissa + 23) << 23;
+    uint32_t subnormal = kf_bits_of_float(kf_float_of_bits(magnitude) + kf_float_of_bits(magic)) - magic;
+    return magnitude < (uint32_t)(127 + 1 - bias) << 23 ? subnormal : normal;
+}
+
+KF_BODY store_f16_body(const float *restrict values, size_t count, uint16_t *restrict out)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint32_t bits = kf_bits_of_float(values[i]);
+        out[i] = (uint16_t)(encode(bits, 10, 15, 0x477fe000) | (bits >> 16 & 0x8000));
+    }
+}
+KF_MULTIVERSION(store_f16, (const float *restrict values, size_t count, uint16_t *restrict out), (values, count, out))
+
+KF_BODY store_bf16_body(const float *restrict values, size_t count, uint16_t *restrict out)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint32_t bits = kf_bits_of_float(values[i]), magnitude = bits & 0x7fffffff;
+        magnitude = magnitude < 0x7f7f0000 ? magnitude : 0x7f7f0000;
+        out[i] = (uint16_t)((magnitude + 0x7fff + (magnitude >> 16 & 1)) >> 16 | (bits >> 16 & 0x8000));
+    }
+}
+KF_MULTIVERSION(store_bf16, (const float *restrict values, size_t count, uint16_t *restrict out), (values, count, out))
+
+KF_BODY store_f8_body(const float *restrict values, size_t count, uint8_t *restrict out, int mantissa)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint32_t bits = kf_bits_of_float(values[i]);
+        uint32_t code = mantissa == 3 ? encode(bits, 3, 7, 0x43e00000) : encode(bits, 2, 15, 0x47600000);
+        out[i] = (uint8_t)(code | (bits >> 24 & 0x80));
+    }
+}
+KF_MULTIVERSION(store_f8, (const float *restrict values, size_t count, uint8_t *restrict out, int mantissa),
+                (values, count, out, mantissa))
+
+KF_BODY store_f32_body(const float *restrict values, size_t count, float *restrict out)
+{
+    for (size_t i = 0; i < count; i++) {
+        float value = values[i] < FLT_MAX ? values[i] : FLT_MAX;
+        out[i] = value > -FLT_MAX ? value : -FLT_MAX;
+    }
+}
+KF_MULTIVERSION(store_f32, (const float *restrict values, size_t count, float *restrict out), (values, count, out))
+
+void kf_store_floats(kf_dtype dtype, const float *values, size_t count, void *elements)
+{
+    switch (dtype) {
+    case KF_F16: store_f16(values, count, elements); return;
+    case KF_BF16: store_bf16(values, count, elements); return;
+    case KF_F8E4M3: store_f8(values, count, elements, 3); return;
+    case KF_F8E5M2: store_f8(values, count, elements, 2); return;
+    default: store_f32(values, count, elements); return;
+    }
+}
+
+/* ---- widening ------------------------------------------------------------------------------------------------------------------------- */
+
+/* A narrow magnitude (no sign) as a float. Subnormals: put the mantissa behind the implicit one of the smallest normal, then take that away. */
+static inline __attribute__((always_inline)) float decode(uint32_t magnitude, int mantissa, int bias, uint32_t infinity)
+{
+    uint32_t smallest = (uint32_t)(127 + 1 - bias) << 23, bits = magnitude << (23 - mantissa);
+    float subnormal = kf_float_of_bits(bits + smallest) - kf_float_of_bits(smallest);
+    uint32_t normal = bits + ((uint32_t)(127 - bias) << 23);
+    uint32_t special = infinity == 0x7f /* e4m3 */ ? 0x7fc00000 : bits | 0x7f800000;
+    normal = magnitude >= infinity ? special : normal;
+    return magnitude < 1u << mantissa ? subnormal : kf_float_of_bits(normal);
+}
+
+static inline __attribute__((always_inline)) float with_sign(float magnitude, uint32_t sign)
+{
+    return kf_float_of_bits(kf_bits_of_float(magnitude) | sign << 31);
+}
+
+KF_BODY load_16_body(const uint16_t *restrict in, size_t count, double *restrict values, int is_half)
+{
+    if (is_half)
+        for (size_t i = 0; i < count; i++) values[i] = (double)with_sign(decode(in[i] & 0x7fffu, 10, 15, 0x7c00), in[i] >> 15);
+    else
+        for (size_t i = 0; i < count; i++) values[i] = (double)kf_float_of_bits((uint32_t)in[i] << 16);
+}
+KF_MULTIVERSION(load_16, (const uint16_t *restrict in, size_t count, double *restrict values, int is_half),
+                (in, count, values, is_half))
+
+KF_BODY load_f8_body(const uint8_t *restrict in, size_t count, double *restrict values, int mantissa)
+{
+    if (mantissa == 3)
+        for (size_t i = 0; i < count; i++) values[i] = (double)with_sign(decode(in[i] & 0x7fu, 3, 7, 0x7f), in[i] >> 7);
+    else
+        for (size_t i = 0; i < count; i++) values[i] = (double)with_sign(decode(in[i] & 0x7fu, 2, 15, 0x7c), in[i] >> 7);
+}
+KF_MULTIVERSION(load_f8, (const uint8_t *restrict in, size_t count, double *restrict values, int mantissa),
+                (in, count, values, mantissa))
+
+KF_BODY load_f32_body(const float *restrict in, size_t count, double *restrict values)
+{
+    for (size_t i = 0; i < count; i++) values[i] = (double)in[i];
+}
+KF_MULTIVERSION(load_f32, (const float *restrict in, size_t count, double *restrict values), (in, count, values))
+
+KF_BODY load_i32_body(const int32_t *restrict in, size_t count, double *restrict values)
+{
+    for (size_t i = 0; i < count; i++) values[i] = (double)in[i];
+}
+KF_MULTIVERSION(load_i32, (const int32_t *restrict in, size_t count, double *restrict values), (in, count, values))
+
+void kf_load_doubles(kf_dtype dtype, const void *elements, size_t count, double *values)
+{
+    switch (dtype) {
+    case KF_F64: memcpy(values, elements, count * sizeof *values); return;
+    case KF_F32:
+    case KF_TF32: load_f32(elements, count, values); return;
+    case KF_F16:
+    case KF_BF16: load_16(elements, count, values, dtype == KF_F16); return;
+    case KF_F8E4M3: load_f8(elements, count, values, 3); return;
+    case KF_F8E5M2: load_f8(elements, count, values, 2); return;
+    case KF_I32: load_i32(elements, count, values); return;
+    default: break;
+    }
+    size_t size = kf_dtype_size(dtype);
+    for (size_t i = 0; i < count; i++) values[i] = kf_dtype_load(dtype, (const char *)elements + i * size);
+}

@@ -1,0 +1,548 @@
+/* Filling inputs: every distribution, element by element from a counter, so that any part of any buffer can be computed alone.
+ *
+ * Words. w(p, b) is Philox block b of purpose p under the buffer's key (philox.h): four words. Then for element i:
+ *   w32(p, i) = w(p, i/4)[i%4]           w64(p, i) = 2^32 w(p, i/2)[2(i%2)] + w(p, i/2)[2(i%2)+1]
+ *   U32(i) = (w32(VALUES, i) >> 8) 2^-24                    in [0, 1)
+ *   U64(i) = (w64's upper 27 and lower 26 bits) 2^-53: ((w >> 37 << 26) | (low word >> 6)) 2^-53, for f64
+ *   N(i): Box-Muller (inputs_formula.h) of the two words that elements i and i^1 share; for f64, elements 2b and 2b+1 use words 0, 1 of block b
+ *         and get their low bits from words 2 and 3.
+ * Computed in float for all floating types but f64, there in double, then rounded to nearest even once; what would overflow becomes the
+ * largest finite value. Integers are stored as they are, saturating.
+ *   normal             fma(N(i), b, a)
+ *   uniform            fma(U(i), b - a, a), then held within the type's smallest value >= a and its largest value < b
+ *   uniform, integer   as integers
+ *   integers           a + floor(w64(VALUES, i) (b - a) / 2^64)
+ *   permutation        eight-round Feistel network over i, see kf_permuted; round keys are blocks 0 and 1 of PERMUTATION
+ *   sorted             k = i % n, n the last axis: fma((k + w32(VALUES, i) 2^-32) / n, b - a, a) in double, held as for uniform; integers:
+ *                      floor of that, at most b - 1
+ *   offsets            r = n - 1 rows over the whole array: 0, floor(a ((i + w32(VALUES, i) 2^-32 255/256) / r)^b) for 0 < i < r, a
+ *   sparse             w32(VALUES, i) < a 2^32 ? N'(i) : 0, N' like N from purpose VALUES_TOO
+ *   constant           a
+ *   one_hot            row r = i / n: 1 where i % n = floor(w64(VALUES, r) n / 2^64), else 0
+ *   positive_definite  k = matrix, n = max(rows, columns), l = min(row, column), h = max: v = 2 u - 1, u = kf_hash_word(k n n + l n + h) 2^-32, keys as for permutation;
+ *                      off the diagonal v, on it a n + u; |v| <= 1, so by Gershgorin every eigenvalue is at least 1 for a >= 1
+ * Variations (factor: 64; f16 8; 8-bit floats 4):
+ *   scale_up, scale_down  a and b (normal, uniform), or the value (sparse, positive_definite), times factor or 1/factor
+ *   offset                + 8 b (normal), + 8 (b - a) / sqrt(12) (uniform; towards the side where the interval lies when it excludes 0)
+ *   cancellation          x[2j+1] = fma(x[2j+1], 1/64, -x[2j])
+ *   outlier               in each run of 1024 elements one is 32 times larger: number floor(w64' len / 2^64), w64' the first two words of block
+ *                         `run` of OUTLIERS, len the run's length
+ *   nonfinite             run 0 and one in sixteen others (word 2 of block `run` of NONFINITE divisible by 16) get one element, chosen likewise, that
+ *                         is +inf, -inf or NaN (word 3 % 3)
+ */
+#include "kforge/inputs.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "dtype_bulk.h"
+#include "inputs_formula.h"
+#include "multiversion.h"
+#include "philox.h"
+
+#define RUN 1024 /* elements computed at a time */
+
+/* ---- variations ------------------------------------------------------------------------------------------------------------------------ */
+
+const char *kf_variation_name(kf_variation variation)
+{
+    static const char *const names[KF_VARIATION_COUNT] = {
+        [KF_VARY_NONE] = "none",           [KF_VARY_SCALE_UP] = "scale_up",         [KF_VARY_SCALE_DOWN] = "scale_down",
+        [KF_VARY_OFFSET] = "offset",       [KF_VARY_CANCELLATION] = "cancellation", [KF_VARY_OUTLIER] = "outlier",
+        [KF_VARY_NONFINITE] = "nonfinite",
+    };
+    return names[variation];
+}
+
+bool kf_variation_applies(const kf_problem_argument *argument, kf_variation variation)
+{
+    const kf_distribution *d = &argument->distribution;
+    if (variation == KF_VARY_NONE) return true;
+    if (!kf_dtype_is_float(argument->dtype)) return false;
+    if (variation == KF_VARY_NONFINITE) return d->nonfinite;
+    bool scale = variation == KF_VARY_SCALE_UP || variation == KF_VARY_SCALE_DOWN;
+    if (!d->vary) return false;
+    switch (d->kind) {
+    case KF_NORMAL: return true;
+    case KF_UNIFORM:
+        return variation != KF_VARY_CANCELLATION || (d->a < 0 && d->b > 0); /* an interval's sign may matter: roots, logarithms */
+    case KF_SPARSE: return scale || variation == KF_VARY_OUTLIER;
+    case KF_POSITIVE_DEFINITE: return scale;
+    default: return false;
+    }
+}
+
+kf_variation kf_variation_choose(const kf_problem_argument *argument, kf_key key)
+{
+    uint32_t words[4];
+    kf_random_words(key, KF_FOR_CHOICE, 0, 1, words);
+    if (words[0] & 1) return KF_VARY_NONE;
+    kf_variation applicable[KF_VARIATION_COUNT];
+    uint64_t count = 0;
+    for (int v = 0; v < KF_VARIATION_COUNT; v++)
+        if (kf_variation_applies(argument, (kf_variation)v)) applicable[count++] = (kf_variation)v;
+    return applicable[kf_below(words[1], words[2], count)];
+}
+
+static double scale_factor(kf_dtype dtype, kf_variation variation)
+{
+    double factor = dtype == KF_F16 ? 8 : kf_dtype_size(dtype) == 1 ? 4 : 64;
+    return variation == KF_VARY_SCALE_UP ? factor : variation == KF_VARY_SCALE_DOWN ? 1 / factor : 1;
+}
+
+/* ---- a plan: what all elements of a buffer share --------------------------------------------------------------------------------------- */
+
+typedef struct plan {
+    const kf_problem_argument *argument;
+    kf_key key;
+    kf_variation variation;
+    kf_distribution_kind kind;
+    kf_dtype dtype;
+    double a, b;        /* varied */
+    double scale;       /* of values, for the kinds whose a and b are not scales */
+    double bottom, top; /* of uniform and sorted values, representable in dtype */
+    int64_t last;       /* length of the last axis, at least 1 */
+    int64_t low;        /* integers: least value and number of values */
+    uint64_t range;
+    int half_bits; /* permutation */
+    uint32_t round_keys[8];
+} plan;
+
+/* The representable number next below (direction -1) or above (+1) `value`, itself representable. */
+static double neighbour(kf_dtype dtype, double value, int direction)
+{
+    uint64_t bits = 0, sign = (uint64_t)1 << (8 * kf_dtype_size(dtype) - 1);
+    kf_dtype_store(dtype, &bits, value); /* little-endian: the low bytes */
+    if (value == 0)
+        bits = direction > 0 ? 1 : sign | 1;
+    else if ((value > 0) == (direction > 0))
+        bits++;
+    else
+        bits--;
+    return kf_dtype_load(dtype, &bits);
+}
+
+static double rounded(kf_dtype dtype, double value)
+{
+    uint64_t bits = 0;
+    double most = kf_dtype_largest(dtype);
+    kf_dtype_store(dtype, &bits, value > most ? most : value < -most ? -most : value);
+    return kf_dtype_load(dtype, &bits);
+}
+
+static void plan_interval(plan *p)
+{
+    p->bottom = rounded(p->dtype, p->a);
+    if (p->bottom < p->a) p->bottom = neighbour(p->dtype, p->bottom, 1);
+    p->top = rounded(p->dtype, p->b);
+    if (p->top >= p->b) p->top = neighbour(p->dtype, p->top, -1);
+    if (!(p->top >= p->bottom)) p->top = p->bottom; /* no number in between: the nearest one */
+}
+
+/* Bounds as integers; what lies outside of 64 bits is held there. */
+static int64_t integer_bound(double value)
+{
+    return value >= 0x1p63 ? INT64_MAX : value <= -0x1p63 ? INT64_MIN : (int64_t)ceil(value);
+}
+
+static void plan_integers(plan *p)
+{
+    p->low = integer_bound(p->a);
+    int64_t high = integer_bound(p->b);
+    p->range = high > p->low ? (uint64_t)high - (uint64_t)p->low : 1;
+}
+
+static void plan_permutation(plan *p)
+{
+    uint64_t n = (uint64_t)p->argument->elements;
+    for (p->half_bits = 1; p->half_bits < 31 && (uint64_t)1 << (2 * p->half_bits) < n;) p->half_bits++;
+}
+
+static plan make_plan(const kf_problem_argument *argument, kf_key key, kf_variation variation)
+{
+    const kf_distribution *d = &argument->distribution;
+    if (!kf_variation_applies(argument, variation)) variation = KF_VARY_NONE;
+    plan p = {
+        .argument = argument, .key = key, .variation = variation, .kind = d->kind, .dtype = argument->dtype, .a = d->a, .b = d->b};
+    p.scale = scale_factor(p.dtype, variation);
+    p.last = argument->dims > 0 && argument->shape[argument->dims - 1] > 0 ? argument->shape[argument->dims - 1] : 1;
+    if (p.kind == KF_UNIFORM && !kf_dtype_is_float(p.dtype)) p.kind = KF_INTEGERS;
+    if (p.kind == KF_NORMAL || p.kind == KF_UNIFORM) {
+        double shift = variation != KF_VARY_OFFSET ? 0
+                       : p.kind == KF_NORMAL       ? 8 * p.b
+                                                   : 2.3094010767585030 /* 8 / sqrt 12 */ * (p.b - p.a);
+        p.a *= p.scale;
+        p.b *= p.scale;
+        if (p.kind == KF_UNIFORM && p.b <= 0) shift = -shift;
+        p.a += shift;
+        if (p.kind == KF_UNIFORM) p.b += shift;
+    }
+    if (p.kind == KF_UNIFORM || (p.kind == KF_SORTED && kf_dtype_is_float(p.dtype))) plan_interval(&p);
+    if (p.kind == KF_INTEGERS || p.kind == KF_SORTED) plan_integers(&p);
+    if (p.kind == KF_PERMUTATION) plan_permutation(&p);
+    if (p.kind == KF_PERMUTATION || p.kind == KF_POSITIVE_DEFINITE) kf_random_words(key, KF_FOR_PERMUTATION, 0, 2, p.round_keys);
+    return p;
+}
+
+/* ---- inner loops, RUN elements ---------------------------------------------------------------------------------------------------------- */
+
+KF_BODY uniform_floats_body(const uint32_t *restrict words, float low, float range, float bottom, float top, float *restrict out)
+{
+    for (int i = 0; i < RUN; i++) {
+        float value = fmaf(kf_unit_float(words[i]), range, low);
+        value = value < top ? value : top;
+        out[i] = value > bottom ? value : bottom;
+    }
+}
+KF_MULTIVERSION(uniform_floats,
+                (const uint32_t *restrict words, float low, float range, float bottom, float top, float *restrict out),
+                (words, low, range, bottom, top, out))
+
+KF_BODY normal_floats_body(const uint32_t *restrict words, float mean, float deviation, float *restrict out)
+{
+    for (int i = 0; i < RUN / 2; i++) {
+        float z0, z1;
+        kf_normal_pair(words[2 * i], words[2 * i + 1], &z0, &z1);
+        out[2 * i] = fmaf(z0, deviation, mean);
+        out[2 * i + 1] = fmaf(z1, deviation, mean);
+    }
+}
+KF_MULTIVERSION(normal_floats, (const uint32_t *restrict words, float mean, float deviation, float *restrict out),
+                (words, mean, deviation, out))
+
+KF_BODY uniform_doubles_body(const uint32_t *restrict words, double low, double range, double bottom, double top,
+                             double *restrict out)
+{
+    for (int i = 0; i < RUN; i++) {
+        double value = fma(kf_unit_double(words[2 * i], words[2 * i + 1]), range, low);
+        value = value < top ? value : top;
+        out[i] = value > bottom ? value : bottom;
+    }
+}
+KF_MULTIVERSION(uniform_doubles,
+                (const uint32_t *restrict words, double low, double range, double bottom, double top, double *restrict out),
+                (words, low, range, bottom, top, out))
+
+KF_BODY normal_doubles_body(const uint32_t *restrict words, double mean, double deviation, double *restrict out)
+{
+    for (int i = 0; i < RUN / 2; i++) {
+        float z0, z1;
+        kf_normal_pair(words[4 * i], words[4 * i + 1], &z0, &z1);
+        out[2 * i] = fma(kf_refine_normal(z0, words[4 * i + 2]), deviation, mean);
+        out[2 * i + 1] = fma(kf_refine_normal(z1, words[4 * i + 3]), deviation, mean);
+    }
+}
+KF_MULTIVERSION(normal_doubles, (const uint32_t *restrict words, double mean, double deviation, double *restrict out),
+                (words, mean, deviation, out))
+
+KF_BODY narrow_integers_body(const uint32_t *restrict words, uint64_t range, int64_t low, int64_t *restrict out)
+{
+    for (int i = 0; i < RUN; i++)
+        out[i] = low + (int64_t)(((uint64_t)words[2 * i] * range + ((uint64_t)words[2 * i + 1] * range >> 32)) >> 32);
+}
+KF_MULTIVERSION(narrow_integers, (const uint32_t *restrict words, uint64_t range, int64_t low, int64_t *restrict out),
+                (words, range, low, out))
+
+KF_BODY to_i32_body(const int64_t *restrict values, int32_t *restrict out)
+{
+    for (int i = 0; i < RUN; i++) {
+        int64_t value = values[i] < INT32_MAX ? values[i] : INT32_MAX;
+        out[i] = (int32_t)(value > INT32_MIN ? value : INT32_MIN);
+    }
+}
+KF_MULTIVERSION(to_i32, (const int64_t *restrict values, int32_t *restrict out), (values, out))
+
+KF_BODY doubles_to_f32_body(const double *restrict values, float *restrict out)
+{
+    for (int i = 0; i < RUN; i++) {
+        double value = values[i] < (double)FLT_MAX ? values[i] : (double)FLT_MAX;
+        out[i] = (float)(value > -(double)FLT_MAX ? value : -(double)FLT_MAX);
+    }
+}
+KF_MULTIVERSION(doubles_to_f32, (const double *restrict values, float *restrict out), (values, out))
+
+KF_BODY cancel_floats_body(float *restrict values)
+{
+    for (int i = 0; i < RUN; i += 2) values[i + 1] = fmaf(values[i + 1], 0x1p-6f, -values[i]);
+}
+KF_MULTIVERSION(cancel_floats, (float *restrict values), (values))
+
+/* ---- runs: each fills RUN values of run number `run` in one of three carriers -------------------------------------------------------------- */
+
+typedef union carrier {
+    float f32[RUN];
+    double f64[RUN];
+    int64_t i64[RUN];
+} carrier;
+
+typedef enum carrier_type { CARRY_FLOATS, CARRY_DOUBLES, CARRY_INTEGERS } carrier_type;
+
+static carrier_type carrier_of(const plan *p)
+{
+    switch (p->kind) {
+    case KF_NORMAL:
+    case KF_UNIFORM:
+    case KF_SPARSE: return kf_dtype_is_float(p->dtype) && p->dtype != KF_F64 ? CARRY_FLOATS : CARRY_DOUBLES;
+    case KF_SORTED: return kf_dtype_is_float(p->dtype) ? CARRY_DOUBLES : CARRY_INTEGERS;
+    case KF_CONSTANT:
+    case KF_POSITIVE_DEFINITE: return CARRY_DOUBLES;
+    default: return CARRY_INTEGERS;
+    }
+}
+
+/* Words of a run: `per_element` is 1 or 2. */
+static void run_words(const plan *p, kf_purpose purpose, uint64_t run, int per_element, uint32_t *words)
+{
+    size_t blocks = (size_t)RUN / 4 * (size_t)per_element;
+    kf_random_words(p->key, purpose, run * blocks, blocks, words);
+}
+
+/* Words below this are non-zeros. */
+static uint64_t density_threshold(const plan *p)
+{
+    return p->a >= 1 ? (uint64_t)1 << 32 : p->a > 0 ? (uint64_t)(p->a * 0x1p32) : 0;
+}
+
+static void run_floats(const plan *p, uint64_t run, uint32_t *words, float *out)
+{
+    run_words(p, KF_FOR_VALUES, run, 1, words);
+    if (p->kind == KF_NORMAL) {
+        normal_floats(words, (float)p->a, (float)p->b, out);
+    } else if (p->kind == KF_UNIFORM) {
+        uniform_floats(words, (float)p->a, (float)(p->b - p->a), (float)p->bottom, (float)p->top, out);
+    } else {
+        uint64_t threshold = density_threshold(p);
+        uint32_t more[RUN];
+        run_words(p, KF_FOR_VALUES_TOO, run, 1, more);
+        normal_floats(more, 0, (float)p->scale, out);
+        for (int i = 0; i < RUN; i++) out[i] = words[i] < threshold ? out[i] : 0;
+    }
+}
+
+/* Unheld values of a sorted run: out[i] from words[i]. */
+static void run_sorted(const plan *p, uint64_t run, const uint32_t *words, double *out)
+{
+    uint64_t place = run * RUN % (uint64_t)p->last;
+    for (int i = 0; i < RUN; i++) {
+        out[i] = fma(((double)(int64_t)place + (double)words[i] * 0x1p-32) / (double)p->last, p->b - p->a, p->a);
+        if (++place == (uint64_t)p->last) place = 0;
+    }
+}
+
+/* Rows of symmetric matrices, walking along; positions past the end of the buffer go on counting. */
+static void run_matrix(const plan *p, uint64_t run, double *out)
+{
+    uint64_t columns = (uint64_t)p->last, rows = p->argument->dims > 1 ? (uint64_t)p->argument->shape[p->argument->dims - 2] : 1;
+    if (rows == 0) rows = 1;
+    uint64_t n = rows > columns ? rows : columns, index = run * RUN;
+    uint64_t column = index % columns, row = index / columns % rows, matrix = index / columns / rows;
+    for (int i = 0; i < RUN; i++) {
+        uint64_t low = row < column ? row : column, high = row < column ? column : row;
+        double u = (double)kf_hash_word(matrix * n * n + low * n + high, p->round_keys) * 0x1p-32;
+        out[i] = p->scale * (row == column ? fma(p->a, (double)n, u) : fma(2, u, -1));
+        if (++column < columns) continue;
+        column = 0;
+        if (++row < rows) continue;
+        row = 0, matrix++;
+    }
+}
+
+static void run_doubles(const plan *p, uint64_t run, uint32_t *words, double *out)
+{
+    switch (p->kind) {
+    case KF_NORMAL:
+        run_words(p, KF_FOR_VALUES, run, 2, words);
+        normal_doubles(words, p->a, p->b, out);
+        return;
+    case KF_UNIFORM:
+        run_words(p, KF_FOR_VALUES, run, 2, words);
+        uniform_doubles(words, p->a, p->b - p->a, p->bottom, p->top, out);
+        return;
+    case KF_SPARSE:
+        run_words(p, KF_FOR_VALUES_TOO, run, 2, words);
+        normal_doubles(words, 0, p->scale, out);
+        run_words(p, KF_FOR_VALUES, run, 1, words);
+        for (int i = 0; i < RUN; i++) out[i] = words[i] < density_threshold(p) ? out[i] : 0;
+        return;
+    case KF_SORTED:
+        run_words(p, KF_FOR_VALUES, run, 1, words);
+        run_sorted(p, run, words, out);
+        for (int i = 0; i < RUN; i++) out[i] = out[i] > p->top ? p->top : out[i] < p->bottom ? p->bottom : out[i];
+        return;
+    case KF_POSITIVE_DEFINITE: run_matrix(p, run, out); return;
+    default:
+        for (int i = 0; i < RUN; i++) out[i] = p->a;
+        return;
+    }
+}
+
+static int64_t sorted_integer(const plan *p, double place)
+{
+    double value = floor(place), high = (double)p->low + (double)(p->range - 1);
+    return value < high ? (value > (double)p->low ? (int64_t)value : p->low) : p->low + (int64_t)(p->range - 1);
+}
+
+static int64_t offset_value(const plan *p, uint64_t index, uint32_t word)
+{
+    uint64_t rows = (uint64_t)p->argument->elements - 1;
+    if (index == 0) return 0;
+    if (index >= rows) return (int64_t)p->a;
+    double place = fma((double)word, 0x1p-32 * (255.0 / 256), (double)(int64_t)index) / (double)(int64_t)rows;
+    double value = floor(p->a * (p->b == 1 ? place : kf_power_unit(place, p->b)));
+    return value < p->a ? (int64_t)value : (int64_t)p->a;
+}
+
+/* Ones of the rows that a run touches. */
+static void run_one_hot(const plan *p, uint64_t run, int64_t *out)
+{
+    uint64_t n = (uint64_t)p->last, row = UINT64_MAX, hot = 0;
+    for (int i = 0; i < RUN; i++) {
+        uint64_t index = run * RUN + (uint64_t)i;
+        if (index / n != row) {
+            uint32_t words[4];
+            row = index / n;
+            kf_random_words(p->key, KF_FOR_VALUES, row / 2, 1, words);
+            hot = kf_below(words[2 * (row % 2)], words[2 * (row % 2) + 1], n);
+        }
+        out[i] = index % n == hot;
+    }
+}
+
+static void run_integers(const plan *p, uint64_t run, uint32_t *words, int64_t *out)
+{
+    uint64_t first = run * RUN, n = (uint64_t)p->argument->elements;
+    double places[RUN];
+    switch (p->kind) {
+    case KF_INTEGERS:
+        run_words(p, KF_FOR_VALUES, run, 2, words);
+        if (p->range <= 0xffffffffu) {
+            narrow_integers(words, p->range, p->low, out);
+            return;
+        }
+        for (int i = 0; i < RUN; i++) out[i] = (int64_t)((uint64_t)p->low + kf_below(words[2 * i], words[2 * i + 1], p->range));
+        return;
+    case KF_PERMUTATION:
+        for (int i = 0; i < RUN; i++) {
+            uint64_t index = first + (uint64_t)i;
+            out[i] = index < n ? (int64_t)kf_permuted(index, n, p->half_bits, p->round_keys) : 0;
+        }
+        return;
+    case KF_SORTED:
+        run_words(p, KF_FOR_VALUES, run, 1, words);
+        run_sorted(p, run, words, places);
+        for (int i = 0; i < RUN; i++) out[i] = sorted_integer(p, places[i]);
+        return;
+    case KF_OFFSETS:
+        run_words(p, KF_FOR_VALUES, run, 1, words);
+        for (int i = 0; i < RUN; i++) out[i] = offset_value(p, first + (uint64_t)i, words[i]);
+        return;
+    default: run_one_hot(p, run, out); return;
+    }
+}
+
+/* ---- variations of a run, and storing it ---------------------------------------------------------------------------------------------------- */
+
+/* The element of a run that is special: two words choose it among those that exist. */
+static int special_element(const plan *p, uint64_t run, const uint32_t words[4])
+{
+    uint64_t left = (uint64_t)p->argument->elements - run * RUN;
+    return (int)kf_below(words[0], words[1], left < RUN ? left : RUN);
+}
+
+static void vary_run(const plan *p, uint64_t run, carrier_type type, carrier *values)
+{
+    if (p->variation == KF_VARY_CANCELLATION) {
+        if (type == CARRY_FLOATS) cancel_floats(values->f32);
+        for (int i = 0; i < RUN && type == CARRY_DOUBLES; i += 2)
+            values->f64[i + 1] = fma(values->f64[i + 1], 0x1p-6, -values->f64[i]);
+    } else if (p->variation == KF_VARY_OUTLIER) {
+        uint32_t words[4];
+        kf_random_words(p->key, KF_FOR_OUTLIERS, run, 1, words);
+        int special = special_element(p, run, words);
+        if (type == CARRY_FLOATS)
+            values->f32[special] *= 32;
+        else
+            values->f64[special] *= 32;
+    }
+}
+
+static void store_doubles(kf_dtype dtype, const double *values, char *out)
+{
+    size_t size = kf_dtype_size(dtype);
+    double most = kf_dtype_largest(dtype), least = -most;
+    if (dtype == KF_F32 || dtype == KF_TF32) {
+        doubles_to_f32(values, (float *)(void *)out);
+        return;
+    }
+    for (int i = 0; i < RUN; i++) {
+        double value = values[i] > most ? most : values[i] < least ? least : values[i];
+        kf_dtype_store(dtype, out + (size_t)i * size, kf_dtype_is_float(dtype) ? value : values[i]);
+    }
+}
+
+static void store_integers(kf_dtype dtype, const int64_t *values, void *out)
+{
+    if (dtype == KF_I64) {
+        memcpy(out, values, RUN * sizeof *values);
+    } else if (dtype == KF_I32) {
+        to_i32(values, out);
+    } else {
+        double wide[RUN];
+        for (int i = 0; i < RUN; i++) wide[i] = (double)values[i];
+        store_doubles(dtype, wide, out);
+    }
+}
+
+static void sprinkle_nonfinite(const plan *p, uint64_t run, char *out)
+{
+    uint32_t words[4];
+    kf_random_words(p->key, KF_FOR_NONFINITE, run, 1, words);
+    if (run != 0 && words[2] % 16 != 0) return;
+    static const float kinds[] = {INFINITY, -INFINITY, NAN};
+    kf_dtype_store(p->dtype, out + (size_t)special_element(p, run, words) * kf_dtype_size(p->dtype), (double)kinds[words[3] % 3]);
+}
+
+/* All RUN elements of a run, stored at `out`; those past the end of the buffer are computed like the others. */
+static void fill_run(const plan *p, uint64_t run, void *out)
+{
+    carrier values;
+    uint32_t words[2 * RUN];
+    carrier_type type = carrier_of(p);
+    if (type == CARRY_FLOATS)
+        run_floats(p, run, words, values.f32);
+    else if (type == CARRY_DOUBLES)
+        run_doubles(p, run, words, values.f64);
+    else
+        run_integers(p, run, words, values.i64);
+    vary_run(p, run, type, &values);
+    if (type == CARRY_FLOATS)
+        kf_store_floats(p->dtype, values.f32, RUN, out);
+    else if (type == CARRY_DOUBLES)
+        store_doubles(p->dtype, values.f64, out);
+    else
+        store_integers(p->dtype, values.i64, out);
+    if (p->variation == KF_VARY_NONFINITE) sprinkle_nonfinite(p, run, out);
+}
+
+void kf_input_fill(const kf_problem_argument *argument, kf_key key, kf_variation variation, void *data, int64_t first,
+                   int64_t count)
+{
+    if (first < 0 || first >= argument->elements || count <= 0) return;
+    if (count > argument->elements - first) count = argument->elements - first;
+    plan p = make_plan(argument, key, variation);
+    size_t size = kf_dtype_size(p.dtype);
+    for (int64_t left = count; left > 0;) {
+        uint64_t run = (uint64_t)first / RUN;
+        size_t skip = (size_t)first % RUN, take = left < (int64_t)(RUN - skip) ? (size_t)left : RUN - skip;
+        char *out = (char *)data + (size_t)first * size;
+        if (take == RUN) {
+            fill_run(&p, run, out);
+        } else {
+            _Alignas(64) char room[RUN * 8];
+            fill_run(&p, run, room);
+            memcpy(out, room + skip * size, take * size);
+        }
+        first += (int64_t)take, left -= (int64_t)take;
+    }
+}

@@ -1,0 +1,183 @@
+/* Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC'11), and the poison made of it.
+ *
+ * One round maps (c0, c1, c2, c3) under round key (k0, k1) to (hi(M1 c2) ^ c1 ^ k0, lo(M1 c2), hi(M0 c0) ^ c3 ^ k1, lo(M0 c0)); ten rounds,
+ * the round key growing by the golden ratio and sqrt(3)-1 after each. The secret is the whole key, so without it no stream says anything
+ * about another; block, purpose, argument and set share the counter, so streams of one secret are disjoint by construction.
+ */
+#include "philox.h"
+
+#include <string.h>
+
+#define M0 0xD2511F53u
+#define M1 0xCD9E8D57u
+#define W0 0x9E3779B9u
+#define W1 0xBB67AE85u
+#define LANES 16 /* blocks computed side by side */
+
+void kf_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4])
+{
+    uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3], k0 = key[0], k1 = key[1];
+    for (int round = 0; round < 10; round++, k0 += W0, k1 += W1) {
+        uint64_t p0 = (uint64_t)M0 * c0, p1 = (uint64_t)M1 * c2;
+        c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
+        c1 = (uint32_t)p1;
+        c2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
+        c3 = (uint32_t)p0;
+    }
+    out[0] = c0, out[1] = c1, out[2] = c2, out[3] = c3;
+}
+
+typedef struct stream {
+    uint32_t k0, k1, purpose, argument, set;
+} stream;
+
+/* ---- bulk: LANES blocks side by side, one in each 64-bit lane, because x86 multiplies 32 by 32 bits there; the upper half of a lane is
+ * ignored by the multiplication and may hold anything. Lane 2j holds block j, lane 2j+1 block j + half a vector, so that the 64-bit unpack
+ * instructions put blocks next to each other as they are stored. */
+
+static void one_by_one(stream s, uint64_t first_block, size_t blocks, uint32_t *words)
+{
+    const uint32_t key[2] = {s.k0, s.k1};
+    for (size_t b = 0; b < blocks; b++) {
+        uint64_t block = first_block + b;
+        const uint32_t counter[4] = {(uint32_t)block, (uint32_t)(block >> 32) | s.purpose << 16, s.argument, s.set};
+        kf_philox(counter, key, words + 4 * b);
+    }
+}
+
+#if defined(__x86_64__) && !defined(KFORGE_ONE_VERSION)
+#include <immintrin.h>
+
+__attribute__((target("avx2"))) static void groups_avx2(stream s, uint64_t first_block, size_t groups, uint32_t *words)
+{
+    enum { VECTORS = LANES / 4 };
+    const __m256i m0 = _mm256_set1_epi64x(M0), m1 = _mm256_set1_epi64x(M1), lanes = _mm256_setr_epi64x(0, 2, 1, 3);
+    for (size_t g = 0; g < groups; g++, words += 4 * LANES) {
+        __m256i c0[VECTORS], c1[VECTORS], c2[VECTORS], c3[VECTORS];
+        for (int v = 0; v < VECTORS; v++) {
+            c0[v] = _mm256_add_epi64(_mm256_set1_epi64x((long long)(first_block + g * LANES + (uint64_t)v * 4)), lanes);
+            c1[v] = _mm256_or_si256(_mm256_srli_epi64(c0[v], 32), _mm256_set1_epi64x((long long)s.purpose << 16));
+            c2[v] = _mm256_set1_epi64x(s.argument);
+            c3[v] = _mm256_set1_epi64x(s.set);
+        }
+        uint32_t k0 = s.k0, k1 = s.k1;
+        for (int round = 0; round < 10; round++, k0 += W0, k1 += W1) {
+            __m256i r0 = _mm256_set1_epi64x(k0), r1 = _mm256_set1_epi64x(k1);
+            for (int v = 0; v < VECTORS; v++) {
+                __m256i p0 = _mm256_mul_epu32(c0[v], m0), p1 = _mm256_mul_epu32(c2[v], m1);
+                c0[v] = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(p1, 32), c1[v]), r0);
+                c1[v] = p1;
+                c2[v] = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(p0, 32), c3[v]), r1);
+                c3[v] = p0;
+            }
+        }
+        for (int v = 0; v < VECTORS; v++) {
+            __m256i front = _mm256_blend_epi32(c0[v], _mm256_slli_epi64(c1[v], 32), 0xaa);
+            __m256i back = _mm256_blend_epi32(c2[v], _mm256_slli_epi64(c3[v], 32), 0xaa);
+            _mm256_storeu_si256((__m256i *)(void *)(words + 16 * v), _mm256_unpacklo_epi64(front, back));
+            _mm256_storeu_si256((__m256i *)(void *)(words + 16 * v + 8), _mm256_unpackhi_epi64(front, back));
+        }
+    }
+}
+
+__attribute__((target("avx512f"))) static void groups_avx512(stream s, uint64_t first_block, size_t groups, uint32_t *words)
+{
+    enum { VECTORS = LANES / 8 };
+    const __m512i m0 = _mm512_set1_epi64(M0), m1 = _mm512_set1_epi64(M1), lanes = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
+    for (size_t g = 0; g < groups; g++, words += 4 * LANES) {
+        __m512i c0[VECTORS], c1[VECTORS], c2[VECTORS], c3[VECTORS];
+        for (int v = 0; v < VECTORS; v++) {
+            c0[v] = _mm512_add_epi64(_mm512_set1_epi64((long long)(first_block + g * LANES + (uint64_t)v * 8)), lanes);
+            c1[v] = _mm512_or_si512(_mm512_srli_epi64(c0[v], 32), _mm512_set1_epi64((long long)s.purpose << 16));
+            c2[v] = _mm512_set1_epi64(s.argument);
+            c3[v] = _mm512_set1_epi64(s.set);
+        }
+        uint32_t k0 = s.k0, k1 = s.k1;
+        for (int round = 0; round < 10; round++, k0 += W0, k1 += W1) {
+            __m512i r0 = _mm512_set1_epi64(k0), r1 = _mm512_set1_epi64(k1);
+            for (int v = 0; v < VECTORS; v++) {
+                __m512i p0 = _mm512_mul_epu32(c0[v], m0), p1 = _mm512_mul_epu32(c2[v], m1);
+                c0[v] = _mm512_xor_si512(_mm512_xor_si512(_mm512_srli_epi64(p1, 32), c1[v]), r0);
+                c1[v] = p1;
+                c2[v] = _mm512_xor_si512(_mm512_xor_si512(_mm512_srli_epi64(p0, 32), c3[v]), r1);
+                c3[v] = p0;
+            }
+        }
+        for (int v = 0; v < VECTORS; v++) {
+            __m512i front = _mm512_mask_blend_epi32(0xaaaa, c0[v], _mm512_slli_epi64(c1[v], 32));
+            __m512i back = _mm512_mask_blend_epi32(0xaaaa, c2[v], _mm512_slli_epi64(c3[v], 32));
+            _mm512_storeu_si512(words + 32 * v, _mm512_unpacklo_epi64(front, back));
+            _mm512_storeu_si512(words + 32 * v + 16, _mm512_unpackhi_epi64(front, back));
+        }
+    }
+}
+
+static void philox_groups(stream s, uint64_t first_block, size_t groups, uint32_t *words)
+{
+    if (__builtin_cpu_supports("avx512f"))
+        groups_avx512(s, first_block, groups, words);
+    else if (__builtin_cpu_supports("avx2"))
+        groups_avx2(s, first_block, groups, words);
+    else
+        one_by_one(s, first_block, groups * LANES, words);
+}
+#else
+static void philox_groups(stream s, uint64_t first_block, size_t groups, uint32_t *words)
+{
+    one_by_one(s, first_block, groups * LANES, words);
+}
+#endif
+
+void kf_random_words(kf_key key, kf_purpose purpose, uint64_t first_block, size_t blocks, uint32_t *words)
+{
+    stream s = {(uint32_t)key.secret, (uint32_t)(key.secret >> 32), (uint32_t)purpose, key.argument, key.set};
+    size_t bulk = blocks - blocks % LANES;
+    philox_groups(s, first_block, bulk / LANES, words);
+    one_by_one(s, first_block + bulk, blocks - bulk, words + 4 * bulk);
+}
+
+/* ---- poison: byte i is byte i % 16 of block i / 16 ----------------------------------------------------------------------------------- */
+
+#define CHUNK_BYTES 8192u /* stays in the first-level cache */
+
+/* The poison of bytes [first, first + count), count at most CHUNK_BYTES - 16; returns where it begins in `room`. */
+static const unsigned char *poison_bytes(kf_key key, uint64_t first, size_t count, uint32_t room[CHUNK_BYTES / 4])
+{
+    uint64_t first_block = first / 16;
+    size_t skip = first % 16;
+    kf_random_words(key, KF_FOR_POISON, first_block, (skip + count + 15) / 16, room);
+    return (const unsigned char *)room + skip;
+}
+
+/* Bytes of the next chunk of at most `left` bytes at `first`, so that all but the first begin at a block. */
+static size_t chunk_size(uint64_t first, uint64_t left)
+{
+    uint64_t most = CHUNK_BYTES - 16 - first % 16;
+    return (size_t)(left < most ? left : most);
+}
+
+void kf_poison_fill(kf_key key, void *data, uint64_t first, uint64_t count)
+{
+    uint32_t room[CHUNK_BYTES / 4];
+    while (count > 0) {
+        size_t size = chunk_size(first, count);
+        memcpy((unsigned char *)data + first, poison_bytes(key, first, size, room), size);
+        first += size, count -= size;
+    }
+}
+
+bool kf_poison_intact(kf_key key, const void *data, uint64_t first, uint64_t count, uint64_t *where)
+{
+    uint32_t room[CHUNK_BYTES / 4];
+    while (count > 0) {
+        size_t size = chunk_size(first, count), i = 0;
+        const unsigned char *expected = poison_bytes(key, first, size, room), *found = (const unsigned char *)data + first;
+        if (memcmp(expected, found, size) != 0) {
+            while (expected[i] == found[i]) i++;
+            if (where) *where = first + i;
+            return false;
+        }
+        first += size, count -= size;
+    }
+    return true;
+}

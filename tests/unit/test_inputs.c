@@ -1,0 +1,371 @@
+/* Inputs: Philox against its published vectors, bulk code against the scalar formulas, and what each distribution promises. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "../../evaluator/model/dtype_bulk.h"
+#include "../../evaluator/model/inputs_formula.h"
+#include "kforge/cleanup.h"
+#include "kforge/inputs.h"
+
+static const kf_key key = {0x0123456789abcdefull, 3, 7};
+
+static kf_problem_argument argument_of(kf_dtype dtype, kf_distribution distribution, int64_t rows, int64_t columns)
+{
+    return (kf_problem_argument){.name = "x",
+                                 .kind = KF_INPUT,
+                                 .dtype = dtype,
+                                 .dims = 2,
+                                 .shape = {rows, columns},
+                                 .elements = rows * columns,
+                                 .bytes = (uint64_t)(rows * columns) * kf_dtype_size(dtype),
+                                 .distribution = distribution};
+}
+
+/* A filled buffer, malloc'd. */
+static void *filled(const kf_problem_argument *argument, kf_variation variation)
+{
+    void *data = calloc(1, argument->bytes + 16);
+    assert_non_null(data);
+    kf_input_fill(argument, key, variation, data, 0, argument->elements);
+    return data;
+}
+
+static void philox_known_answers(void **state)
+{
+    (void)state;
+    /* Random123, tests/kat_vectors, philox4x32 10 */
+    const uint32_t rows[][10] = {
+        {0, 0, 0, 0, 0, 0, 0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8},
+        {~0u, ~0u, ~0u, ~0u, ~0u, ~0u, 0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd},
+        {0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344, 0xa4093822, 0x299f31d0, 0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1},
+    };
+    for (size_t i = 0; i < 3; i++) {
+        uint32_t out[4];
+        kf_philox(rows[i], rows[i] + 4, out);
+        assert_memory_equal(out, rows[i] + 6, sizeof out);
+    }
+}
+
+/* Element i of a stream of values, one word each, from the public primitive alone. */
+static uint32_t word_of(uint64_t word, uint32_t purpose)
+{
+    const uint32_t counter[4] = {(uint32_t)(word / 4), (uint32_t)(word / 4 >> 32) | purpose << 16, key.argument, key.set};
+    const uint32_t philox_key[2] = {(uint32_t)key.secret, (uint32_t)(key.secret >> 32)};
+    uint32_t out[4];
+    kf_philox(counter, philox_key, out);
+    return out[word % 4];
+}
+
+static void bulk_equals_the_formulas(void **state)
+{
+    (void)state;
+    enum { COUNT = 5000 };
+    kf_problem_argument normal = argument_of(KF_F32, (kf_distribution){.kind = KF_NORMAL, .a = 0.5, .b = 2}, 1, COUNT);
+    kf_problem_argument uniform = argument_of(KF_F32, (kf_distribution){.kind = KF_UNIFORM, .a = -1, .b = 3}, 1, COUNT);
+    kf_problem_argument wide = argument_of(KF_F64, (kf_distribution){.kind = KF_NORMAL, .a = 0, .b = 1}, 1, COUNT);
+    kf_problem_argument integers = argument_of(KF_I64, (kf_distribution){.kind = KF_INTEGERS, .a = -5, .b = 1e15}, 1, COUNT);
+    kf_autofree float *n = filled(&normal, KF_VARY_NONE), *u = filled(&uniform, KF_VARY_NONE);
+    kf_autofree double *w = filled(&wide, KF_VARY_NONE);
+    kf_autofree int64_t *k = filled(&integers, KF_VARY_NONE);
+    for (uint64_t i = 0; i < COUNT; i++) {
+        float z[2];
+        kf_normal_pair(word_of(i & ~1ull, 0), word_of(i | 1, 0), &z[0], &z[1]);
+        assert_true(n[i] == fmaf(z[i & 1], 2.0f, 0.5f));
+        assert_true(u[i] == fmaf((float)(word_of(i, 0) >> 8) * 0x1p-24f, 4.0f, -1.0f));
+        kf_normal_pair(word_of(4 * (i / 2), 0), word_of(4 * (i / 2) + 1, 0), &z[0], &z[1]);
+        assert_true(w[i] == kf_refine_normal(z[i & 1], word_of(4 * (i / 2) + 2 + i % 2, 0)));
+        unsigned __int128 product =
+            (unsigned __int128)((uint64_t)word_of(2 * i, 0) << 32 | word_of(2 * i + 1, 0)) * 1000000000000005ull;
+        assert_true(k[i] == -5 + (int64_t)(product >> 64));
+    }
+}
+
+static void parts_equal_the_whole(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < KF_DISTRIBUTION_COUNT; kind++) {
+        for (int dtype = 0; dtype < KF_DTYPE_COUNT; dtype++) {
+            kf_problem_argument x =
+                argument_of((kf_dtype)dtype, (kf_distribution){(kf_distribution_kind)kind, 1, 20, true, true}, 61, 67);
+            kf_variation variation = (kf_variation)(kind + dtype) % KF_VARIATION_COUNT;
+            kf_autofree char *whole = filled(&x, variation), *parts = calloc(1, x.bytes + 16);
+            for (int64_t first = 0, count = 1; first < x.elements; first += count, count = count * 7 % 1500 + 1)
+                kf_input_fill(&x, key, variation, parts, first, count);
+            assert_memory_equal(whole, parts, x.bytes + 16); /* and nothing behind it was touched */
+            kf_autofree char *other = calloc(1, x.bytes);
+            kf_input_fill(&x, (kf_key){key.secret + 1, key.set, key.argument}, variation, other, 0, x.elements);
+            bool fixed =
+                kind == KF_CONSTANT || kind == KF_OFFSETS /* of total 1 */ || dtype == KF_BOOL || kind == KF_POSITIVE_DEFINITE;
+            if (!fixed && memcmp(whole, other, x.bytes) == 0)
+                fail_msg("kind %d dtype %d does not depend on the secret", kind, dtype);
+        }
+    }
+}
+
+static void moments(void **state)
+{
+    (void)state;
+    const int64_t count = 1 << 20;
+    kf_problem_argument x = argument_of(KF_F32, (kf_distribution){.kind = KF_NORMAL, .b = 1}, 1, count);
+    kf_autofree float *values = filled(&x, KF_VARY_NONE);
+    double sums[5] = {0}, products = 0, beyond_two = 0;
+    for (int64_t i = 0; i < count; i++) {
+        double power = 1;
+        for (int k = 0; k < 5; k++, power *= (double)values[i]) sums[k] += power;
+        products += (double)values[i] * (double)values[i ^ 1];
+        beyond_two += fabsf(values[i]) > 2;
+    }
+    double n = (double)count; /* standard errors: 0.001, 0.0014, 0.004, 0.01 */
+    assert_true(fabs(sums[1] / n) < 0.005);
+    assert_true(fabs(sums[2] / n - 1) < 0.007);
+    assert_true(fabs(sums[3] / n) < 0.02);
+    assert_true(fabs(sums[4] / n - 3) < 0.05);
+    assert_true(fabs(products / n) < 0.005);
+    assert_true(fabs(beyond_two / n - 0.0455) < 0.001);
+
+    x.distribution = (kf_distribution){.kind = KF_UNIFORM, .a = 2, .b = 5};
+    kf_input_fill(&x, key, KF_VARY_NONE, values, 0, count);
+    int64_t bins[16] = {0};
+    for (int64_t i = 0; i < count; i++) {
+        assert_true(values[i] >= 2 && values[i] < 5);
+        bins[(int)((values[i] - 2) / 3 * 16)]++;
+    }
+    double chi_square = 0;
+    for (int b = 0; b < 16; b++) chi_square += ((double)bins[b] - n / 16) * ((double)bins[b] - n / 16) / (n / 16);
+    assert_true(chi_square < 40); /* 15 degrees of freedom: one in 2000 */
+}
+
+static void uniform_stays_in_its_interval(void **state)
+{
+    (void)state;
+    const double bounds[][2] = {{0, 1}, {-1, 0}, {1, 1.001}, {-3, -2.9}, {0.1, 0.3}, {-1e-3, 1e-3}, {100, 300}};
+    for (int dtype = 0; dtype < KF_DTYPE_COUNT; dtype++) {
+        if (!kf_dtype_is_float((kf_dtype)dtype)) continue;
+        for (size_t b = 0; b < sizeof bounds / sizeof *bounds; b++) {
+            for (int kind = 0; kind < 2; kind++) {
+                kf_distribution d = {.kind = kind ? KF_SORTED : KF_UNIFORM, .a = bounds[b][0], .b = bounds[b][1]};
+                kf_problem_argument x = argument_of((kf_dtype)dtype, d, 4, 5000);
+                kf_autofree char *data = filled(&x, KF_VARY_NONE);
+                kf_autofree double *values = calloc(20000, sizeof *values);
+                kf_load_doubles((kf_dtype)dtype, data, 20000, values);
+                /* Coarse types may have no number in a narrow interval. */
+                double slack = bounds[b][1] - bounds[b][0] < 0.2 && kf_dtype_roundoff((kf_dtype)dtype) > 1e-4 ? 0.3 : 0;
+                for (int i = 0; i < 20000; i++) {
+                    if (!(values[i] >= d.a - slack && values[i] < d.b + slack))
+                        fail_msg("%s: %g not in [%g, %g)", kf_dtype_name((kf_dtype)dtype), values[i], d.a, d.b);
+                    if (kind && i % 5000) assert_true(values[i] >= values[i - 1]);
+                }
+            }
+        }
+    }
+}
+
+static void integers_and_structures(void **state)
+{
+    (void)state;
+    kf_problem_argument x = argument_of(KF_I32, (kf_distribution){.kind = KF_INTEGERS, .a = -3, .b = 7}, 1, 100000);
+    kf_autofree int32_t *k = filled(&x, KF_VARY_NONE);
+    int counts[10] = {0};
+    for (int i = 0; i < 100000; i++) {
+        assert_in_range(k[i] + 3, 0, 9);
+        counts[k[i] + 3]++;
+    }
+    for (int b = 0; b < 10; b++) assert_in_range(counts[b], 9500, 10500);
+
+    const int64_t sizes[] = {1, 2, 3, 5, 1000, 1024, 70000};
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        x = argument_of(KF_I64, (kf_distribution){.kind = KF_PERMUTATION}, 1, sizes[s]);
+        kf_autofree int64_t *p = filled(&x, KF_VARY_NONE);
+        kf_autofree char *seen = calloc(1, (size_t)sizes[s]);
+        int64_t fixed = 0;
+        for (int64_t i = 0; i < sizes[s]; i++) {
+            assert_true(p[i] >= 0 && p[i] < sizes[s] && !seen[p[i]]);
+            seen[p[i]] = 1;
+            fixed += p[i] == i;
+        }
+        if (sizes[s] >= 1000) assert_true(fixed < 10);
+    }
+
+    const double skews[] = {1, 3, 0.3};
+    for (int s = 0; s < 3; s++) {
+        x = argument_of(KF_I32, (kf_distribution){.kind = KF_OFFSETS, .a = 1e6, .b = skews[s]}, 1, 30001);
+        kf_autofree int32_t *o = filled(&x, KF_VARY_NONE);
+        assert_int_equal(o[0], 0);
+        assert_int_equal(o[30000], 1000000);
+        int32_t longest = 0;
+        for (int i = 1; i <= 30000; i++) {
+            assert_true(o[i] >= o[i - 1]);
+            if (o[i] - o[i - 1] > longest) longest = o[i] - o[i - 1];
+        }
+        assert_true(fabs(o[15000] - 1e6 * pow(0.5, skews[s])) < 200);
+        assert_true(longest >= 50); /* rows differ: the mean is 33 */
+    }
+
+    x = argument_of(KF_F16, (kf_distribution){.kind = KF_ONE_HOT}, 500, 37);
+    kf_autofree uint16_t *hot = filled(&x, KF_VARY_NONE);
+    int first_column = 0;
+    for (int r = 0; r < 500; r++) {
+        int ones = 0;
+        for (int c = 0; c < 37; c++) {
+            assert_true(hot[r * 37 + c] == 0 || hot[r * 37 + c] == 0x3c00);
+            ones += hot[r * 37 + c] != 0;
+        }
+        assert_int_equal(ones, 1);
+        first_column += hot[r * 37] != 0;
+    }
+    assert_in_range(first_column, 3, 30);
+
+    x = argument_of(KF_F32, (kf_distribution){.kind = KF_SPARSE, .a = 0.1}, 1, 100000);
+    kf_autofree float *sparse = filled(&x, KF_VARY_NONE);
+    int nonzeros = 0;
+    for (int i = 0; i < 100000; i++) nonzeros += sparse[i] != 0;
+    assert_in_range(nonzeros, 9500, 10500);
+}
+
+static void positive_definite_is(void **state)
+{
+    (void)state;
+    enum { N = 33 };
+    kf_problem_argument x = argument_of(KF_F64, (kf_distribution){.kind = KF_POSITIVE_DEFINITE, .a = 1}, N, N);
+    x.dims = 3;
+    x.shape[0] = 2, x.shape[1] = N, x.shape[2] = N;
+    x.elements = 2 * N * N, x.bytes = (uint64_t)x.elements * 8;
+    kf_autofree double *a = filled(&x, KF_VARY_SCALE_UP);
+    for (int m = 0; m < 2; m++) {
+        double l[N][N];
+        const double *matrix = a + m * N * N;
+        for (int i = 0; i < N; i++) {
+            for (int j = 0; j <= i; j++) {
+                assert_true(matrix[i * N + j] == matrix[j * N + i]);
+                double sum = matrix[i * N + j];
+                for (int k = 0; k < j; k++) sum -= l[i][k] * l[j][k];
+                if (i == j) assert_true(sum > 0); /* Cholesky goes through */
+                l[i][j] = i == j ? sqrt(sum) : sum / l[j][j];
+            }
+        }
+    }
+    assert_memory_not_equal(a, a + N * N, N * N * 8);
+}
+
+static void variations_do_what_they_say(void **state)
+{
+    (void)state;
+    kf_problem_argument x =
+        argument_of(KF_F32, (kf_distribution){.kind = KF_NORMAL, .b = 2, .vary = true, .nonfinite = true}, 1, 8192);
+    kf_autofree float *plain = filled(&x, KF_VARY_NONE), *up = filled(&x, KF_VARY_SCALE_UP), *down = filled(&x, KF_VARY_SCALE_DOWN);
+    kf_autofree float *offset = filled(&x, KF_VARY_OFFSET), *cancel = filled(&x, KF_VARY_CANCELLATION);
+    kf_autofree float *outlier = filled(&x, KF_VARY_OUTLIER), *strange = filled(&x, KF_VARY_NONFINITE);
+    int outliers = 0, nonfinite = 0;
+    double sum = 0, absolute = 0;
+    for (int i = 0; i < 8192; i++) {
+        assert_true(up[i] == 64 * plain[i] && down[i] == plain[i] / 64);
+        assert_true(fabsf(offset[i] - plain[i] - 16) < 1e-5f);
+        outliers += outlier[i] == 32 * plain[i] && plain[i] != 0;
+        nonfinite += !isfinite(strange[i]);
+        sum += (double)cancel[i], absolute += (double)fabsf(cancel[i]);
+    }
+    assert_int_equal(outliers, 8);
+    assert_in_range(nonfinite, 1, 4);
+    assert_true(fabs(sum) < absolute / 500);
+
+    /* Only where they may, and never out of the type's range. */
+    assert_false(kf_variation_applies(&(kf_problem_argument){.dtype = KF_I32, .distribution = {.vary = true}}, KF_VARY_SCALE_UP));
+    x.distribution.vary = false;
+    assert_false(kf_variation_applies(&x, KF_VARY_OFFSET));
+    for (int dtype = 0; dtype < KF_DTYPE_COUNT; dtype++) {
+        for (int kind = 0; kind < KF_DISTRIBUTION_COUNT; kind++) {
+            for (int v = 0; v < KF_VARY_NONFINITE; v++) {
+                kf_problem_argument y =
+                    argument_of((kf_dtype)dtype, (kf_distribution){(kf_distribution_kind)kind, 100, 3000, true, false}, 30, 30);
+                kf_autofree char *data = filled(&y, (kf_variation)v);
+                double values[900];
+                kf_load_doubles((kf_dtype)dtype, data, 900, values);
+                for (int i = 0; i < 900; i++)
+                    if (!isfinite(values[i]))
+                        fail_msg("%s kind %d variation %d: %g", kf_dtype_name((kf_dtype)dtype), kind, v, values[i]);
+            }
+        }
+    }
+    int chosen[KF_VARIATION_COUNT] = {0};
+    x.distribution.vary = true;
+    for (uint32_t set = 0; set < 1000; set++) chosen[kf_variation_choose(&x, (kf_key){1, set, 0})]++;
+    assert_in_range(chosen[KF_VARY_NONE], 450, 700);
+    for (int v = 1; v < KF_VARIATION_COUNT; v++) assert_true(chosen[v] > 30 && strlen(kf_variation_name((kf_variation)v)) > 3);
+}
+
+static void bulk_conversions_equal_single_ones(void **state)
+{
+    (void)state;
+    const kf_dtype dtypes[] = {KF_F16, KF_BF16, KF_F8E4M3, KF_F8E5M2, KF_F32};
+    for (size_t t = 0; t < 5; t++) {
+        size_t size = kf_dtype_size(dtypes[t]);
+        double most = kf_dtype_largest(dtypes[t]);
+        for (uint32_t block = 0; block < 64; block++) {
+            float values[1024];
+            char bulk[4096], single[4];
+            for (uint32_t i = 0; i < 1024; i++)
+                values[i] = kf_float_of_bits(word_of(block * 1024 + i, 1) & 0xff7fffff); /* finite */
+            kf_store_floats(dtypes[t], values, 1024, bulk);
+            for (int i = 0; i < 1024; i++) {
+                double value = fmax(-most, fmin(most, (double)values[i]));
+                kf_dtype_store(dtypes[t], single, value);
+                if (memcmp(bulk + (size_t)i * size, single, size) != 0) fail_msg("%s of %g", kf_dtype_name(dtypes[t]), value);
+            }
+        }
+        if (size > 2) continue;
+        for (uint32_t code = 0; code < (size == 2 ? 65536u : 256u); code++) {
+            double wide, expected = kf_dtype_load(dtypes[t], &code);
+            kf_load_doubles(dtypes[t], &code, 1, &wide);
+            if (!(memcmp(&wide, &expected, 8) == 0 || (isnan(wide) && isnan(expected))))
+                fail_msg("%s code %x: %g, expected %g", kf_dtype_name(dtypes[t]), code, wide, expected);
+        }
+    }
+}
+
+static void poison_is_found_intact_or_not(void **state)
+{
+    (void)state;
+    enum { SIZE = 100000 };
+    kf_autofree unsigned char *whole = calloc(1, SIZE), *parts = calloc(1, SIZE);
+    kf_poison_fill(key, whole, 0, SIZE);
+    for (uint64_t first = 0, count = 1; first < SIZE; first += count, count = count * 5 % 20011 + 1)
+        kf_poison_fill(key, parts, first, count < SIZE - first ? count : SIZE - first);
+    assert_memory_equal(whole, parts, SIZE);
+    uint64_t where = 1;
+    assert_true(kf_poison_intact(key, whole, 0, SIZE, &where));
+    assert_true(kf_poison_intact(key, whole, 77, 0, NULL));
+    for (uint64_t at = 3; at < SIZE; at += 9973) {
+        whole[at] ^= 1;
+        assert_false(kf_poison_intact(key, whole, 0, SIZE, &where));
+        assert_true(where == at);
+        assert_true(kf_poison_intact(key, whole, at + 1, SIZE - at - 1, &where));
+        assert_false(kf_poison_intact(key, whole, at, 1, NULL));
+        whole[at] ^= 1;
+    }
+    int counts[256] = {0};
+    for (int i = 0; i < SIZE; i++) counts[whole[i]]++;
+    for (int i = 0; i < 256; i++) assert_in_range(counts[i], 280, 510);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(philox_known_answers),
+        cmocka_unit_test(bulk_equals_the_formulas),
+        cmocka_unit_test(parts_equal_the_whole),
+        cmocka_unit_test(moments),
+        cmocka_unit_test(uniform_stays_in_its_interval),
+        cmocka_unit_test(integers_and_structures),
+        cmocka_unit_test(positive_definite_is),
+        cmocka_unit_test(variations_do_what_they_say),
+        cmocka_unit_test(bulk_conversions_equal_single_ones),
+        cmocka_unit_test(poison_is_found_intact_or_not),
+    };
+    return cmocka_run_group_tests_name("inputs", tests, NULL, NULL);
+}
