@@ -75,13 +75,14 @@ static const struct {
 } functions[] = {{"min", 2, MIN}, {"max", 2, MAX}, {"ceil_div", 2, CEIL_DIV}, {"log2", 1, LOG2}, {"abs", 1, ABS}};
 #define FUNCTION_COUNT (sizeof functions / sizeof *functions)
 
+/* Of a binary operator or a function. */
 static const char *operation_name(kf_operation operation)
 {
     for (size_t i = 0; i < sizeof binary_operators / sizeof *binary_operators; i++)
         if (binary_operators[i].operation == operation) return binary_operators[i].text;
     for (size_t i = 0; i < FUNCTION_COUNT; i++)
         if (functions[i].operation == operation) return functions[i].name;
-    return operation == NEGATE ? "-" : operation == NOT ? "!" : "?:";
+    return "";
 }
 
 /* ---- parsing ------------------------------------------------------------------------------------------------------------------- */

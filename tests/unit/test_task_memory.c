@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "kforge/json.h"
+#include "kforge/lint.h"
 #include "kforge/task.h"
 
 #define GOOD KFORGE_SOURCE_DIR "/tests/unit/data/tasks/good"
@@ -117,6 +118,25 @@ static bool resolve(kf_error *error)
     return kf_task_resolve(good, 1, "cpu", &problem, &applies, error);
 }
 
+static void ignore(void *context, const kf_lint_finding *finding)
+{
+    (void)context;
+    (void)finding;
+}
+
+static bool lint(kf_error *error)
+{
+    static const double values[2] = {1, 2};
+    static const double *const given[2] = {values, NULL}, *const expected[2] = {NULL, values};
+    kf_problem problem = {.argument_count = 2};
+    problem.arguments[0] =
+        (kf_problem_argument){.name = "x", .kind = KF_INPUT, .dtype = KF_F32, .dims = 1, .shape = {2}, .elements = 2};
+    problem.arguments[1] = problem.arguments[0];
+    problem.arguments[1].kind = KF_OUTPUT;
+    kf_lint_case run = {.problem = &problem, .given = given, .expected = expected, .base = -1};
+    return kf_lint_outputs(&run, 1, ignore, NULL, error) >= 0;
+}
+
 static void each_allocation_may_fail(void **state)
 {
     (void)state;
@@ -128,6 +148,7 @@ static void each_allocation_may_fail(void **state)
     assert_true(fail_each(make_bundle) > 300);
     assert_true(fail_each(load_bundle) > 300);
     assert_true(fail_each(describe) >= 2);
+    assert_int_equal(fail_each(lint), 1);
     assert_int_equal(fail_each(resolve), 0); /* a judge resolves in the middle of its work: nothing to fail there */
     kf_task_free(good);
     cJSON_Delete(bundle);
