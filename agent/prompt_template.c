@@ -43,11 +43,14 @@ static const kf_template_value *find_value(renderer *r, const char *name)
 static size_t longest_fence(const char *text, char mark)
 {
     size_t longest = 0;
-    for (const char *line = text; line; line = strchr(line, '\n'), line += line != NULL) {
+    for (const char *line = text; *line;) {
         const char *at = line + strspn(line, " \t");
         size_t run = 0;
         while (at[run] == mark) run++;
         if (run > longest) longest = run;
+        line = strchr(at, '\n');
+        if (!line) break;
+        line++;
     }
     return longest;
 }
