@@ -1,4 +1,5 @@
 /* Lint: the static rules on changes of a sound task, the rules about outputs on arrays made for them. */
+#include <dirent.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -125,6 +126,27 @@ static void static_rules(void **state)
     assert_non_null(
         strstr(found.data, "W:size.large@workloads[0]: two sets of buffers and the oracle's outputs take 0 MiB on cuda"));
     assert_null(strstr(found.data, "on cpu"));
+}
+
+/* The tasks that kforge ships load, and lint refuses none of them. */
+static void shipped_tasks(void **state)
+{
+    (void)state;
+    DIR *directory = opendir(KFORGE_SOURCE_DIR "/tasks");
+    int tasks = 0;
+    for (struct dirent *entry; directory && (entry = readdir(directory));) {
+        char path[sizeof KFORGE_SOURCE_DIR + 320];
+        snprintf(path, sizeof path, "%s/tasks/%s/task.json", KFORGE_SOURCE_DIR, entry->d_name);
+        if (entry->d_name[0] == '.' || access(path, F_OK) != 0) continue;
+        kf_error error = {0};
+        kf_auto(kf_task) task = kf_task_load(path, &error);
+        if (!task) fail_msg("%s", error.text);
+        kf_autobuffer found = {0};
+        if (kf_task_lint_static(task, NULL, collect, &found) != 0) fail_msg("%s: %s", entry->d_name, found.data);
+        tasks++;
+    }
+    if (directory) closedir(directory);
+    if (!tasks) skip();
 }
 
 /* ---- outputs ----------------------------------------------------------------------------------------------------------------------- */
@@ -350,10 +372,15 @@ static void cases_that_do_not_fit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sound_task_has_no_findings),     cmocka_unit_test(static_rules),
-        cmocka_unit_test(sound_outputs_have_no_findings), cmocka_unit_test(shortcuts_that_pass),
-        cmocka_unit_test(nearly_constant_outputs),        cmocka_unit_test(range_of_outputs),
-        cmocka_unit_test(inputs_without_influence),       cmocka_unit_test(integers),
+        cmocka_unit_test(sound_task_has_no_findings),
+        cmocka_unit_test(static_rules),
+        cmocka_unit_test(shipped_tasks),
+        cmocka_unit_test(sound_outputs_have_no_findings),
+        cmocka_unit_test(shortcuts_that_pass),
+        cmocka_unit_test(nearly_constant_outputs),
+        cmocka_unit_test(range_of_outputs),
+        cmocka_unit_test(inputs_without_influence),
+        cmocka_unit_test(integers),
         cmocka_unit_test(cases_that_do_not_fit),
     };
     return cmocka_run_group_tests_name("task_lint", tests, NULL, NULL);
