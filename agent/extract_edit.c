@@ -252,8 +252,10 @@ static bool apply_edit(kf_buffer *source, const edit *change, int number, kf_err
     write_replacement(&edited, change->replace, indentation(search.line[0]), indentation(first), level == MATCH_TRIMMED);
     kf_buffer_append(&edited, behind, (size_t)(end - behind));
     if (edited.failed) {
+        bool large = edited.size >= EDITED_BYTES;
         kf_buffer_free(&edited);
-        return kf_fail(error, KF_ERROR_LIMIT, "edit %d makes the source larger than %u bytes", number, EDITED_BYTES);
+        return large ? kf_fail(error, KF_ERROR_LIMIT, "edit %d makes the source larger than %u bytes", number, EDITED_BYTES)
+                     : kf_fail(error, KF_ERROR_MEMORY, "out of memory while applying edit %d", number);
     }
     kf_buffer_free(source);
     *source = edited;
@@ -269,7 +271,10 @@ char *kf_extract_apply(const char *parent, const char *reply, size_t size, int *
     kf_autobuffer source = {.limit = EDITED_BYTES};
     kf_buffer_string(&source, parent);
     if (source.failed) {
-        kf_fail(error, KF_ERROR_LIMIT, "the source to edit is larger than %u bytes", EDITED_BYTES);
+        if (source.size >= EDITED_BYTES)
+            kf_fail(error, KF_ERROR_LIMIT, "the source to edit is larger than %u bytes", EDITED_BYTES);
+        else
+            kf_fail(error, KF_ERROR_MEMORY, "out of memory for the source to edit");
         return NULL;
     }
     edit change;

@@ -31,7 +31,7 @@ static const kf_template_value *find_value(renderer *r, const char *name)
 {
     for (size_t i = 0; i < r->count; i++)
         if (strcmp(r->values[i].name, name) == 0) return &r->values[i];
-    kf_autofree const char **known = malloc((r->count + 1) * sizeof *known);
+    kf_autofree const char **known = malloc((r->count + 1) * sizeof *known); /* without it there is no advice */
     for (size_t i = 0; known && i < r->count; i++) known[i] = r->values[i].name;
     const char *near = known ? kf_nearest(name, known, r->count) : NULL;
     kf_fail(r->error, KF_ERROR_INPUT, "%s:%d: unknown placeholder {{%.60s}}%s%s", r->name, r->line, name,
@@ -221,7 +221,9 @@ char *kf_template_render(const char *name, const char *text, size_t size, const 
         kf_buffer_free(&r.out);
         return NULL;
     }
-    if (r.out.failed)
-        kf_fail(error, KF_ERROR_LIMIT, "%s: the prompt is larger than %u bytes, or memory is short", name, KF_PROMPT_BYTES);
+    if (r.out.failed && r.out.size < KF_PROMPT_BYTES)
+        kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", name);
+    else if (r.out.failed)
+        kf_fail(error, KF_ERROR_LIMIT, "%s: the prompt is larger than %u bytes", name, KF_PROMPT_BYTES);
     return kf_buffer_take(&r.out);
 }

@@ -232,14 +232,17 @@ static void guarded_name(const char *word, const char *rest, char name[GUARD_SIZ
     }
 }
 
-/* A #define's value as an integer: a constant expression without names; false when it is none. */
-static bool evaluate_default(const char *text, int64_t *value)
+/* A #define's value as an integer: a constant expression without names. *known says whether it is one; false only when out of memory. */
+static bool evaluate_default(const char *text, int64_t *value, bool *known)
 {
-    if (parse_integer(text, value)) return true;
-    kf_auto(kf_expression) expression = kf_expression_parse(text, NULL);
+    *known = parse_integer(text, value);
+    if (*known) return true;
+    kf_error error = {0};
+    kf_auto(kf_expression) expression = kf_expression_parse(text, &error);
     kf_value result;
-    if (!expression || !kf_expression_evaluate(expression, NULL, 0, &result, NULL) || !result.is_integer) return false;
-    *value = result.integer;
+    if (!expression) return error.code != KF_ERROR_MEMORY;
+    *known = kf_expression_evaluate(expression, NULL, 0, &result, NULL) && result.is_integer;
+    if (*known) *value = result.integer;
     return true;
 }
 
@@ -286,7 +289,9 @@ static bool read_define(kf_tune_space *space, const char *line, size_t offset, i
     space->value_at[index] = offset + (size_t)(rest - line);
     space->value_size[index] = size;
     int64_t value;
-    return !evaluate_default(text, &value) || add_default(&space->tunables[index], value, number, error);
+    bool known;
+    if (!evaluate_default(text, &value, &known)) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    return !known || add_default(&space->tunables[index], value, number, error);
 }
 
 /* ---- the whole source ----------------------------------------------------------------------------------------------------------- */

@@ -1,0 +1,203 @@
+/* Every allocation of the agent's pure parts and of replay, failed once.
+ *
+ * The linker sends the allocations of kforge's own objects here (-Wl,--wrap); cJSON gets the same functions through its hooks. The n-th
+ * allocation fails, for n = 1, 2, … until everything works. What counts: an error is told or the result is that of a run without failures;
+ * nothing crashes, and the sanitizer builds find no leak. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "kforge/buffer.h"
+#include "kforge/cleanup.h"
+#include "kforge/extract.h"
+#include "kforge/json.h"
+#include "kforge/llm.h"
+#include "kforge/prompt.h"
+#include "kforge/tuner.h"
+
+static long until_failure; /* allocations that still work; negative: all do */
+static bool failed_once;
+
+static bool fails_now(void)
+{
+    if (until_failure < 0) return false;
+    if (until_failure-- > 0) return false;
+    failed_once = true;
+    return true; /* and from here on all work: one failure has to be enough to stop */
+}
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *old, size_t size);
+char *__real_strdup(const char *text);
+char *__real_strndup(const char *text, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+char *__wrap_strdup(const char *text);
+char *__wrap_strndup(const char *text, size_t size);
+
+void *__wrap_malloc(size_t size)
+{
+    return fails_now() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    return fails_now() ? NULL : __real_calloc(count, size);
+}
+
+void *__wrap_realloc(void *old, size_t size)
+{
+    return fails_now() ? NULL : __real_realloc(old, size);
+}
+
+char *__wrap_strdup(const char *text)
+{
+    return fails_now() ? NULL : __real_strdup(text);
+}
+
+char *__wrap_strndup(const char *text, size_t size)
+{
+    return fails_now() ? NULL : __real_strndup(text, size);
+}
+
+/* Runs `work` with each of its allocations failed in turn and compares what it returns with the whole result. */
+static long fail_each(char *(*work)(kf_error *))
+{
+    until_failure = -1;
+    kf_error error = {0};
+    char *whole = work(&error);
+    if (!whole) fail_msg("%s", error.text);
+    for (long n = 0;; n++) {
+        error = (kf_error){0};
+        failed_once = false;
+        until_failure = n;
+        char *result = work(&error);
+        until_failure = -1;
+        if (result && strcmp(result, whole) != 0) fail_msg("allocation %ld: another result:\n%s", n, result);
+        if (!result && !error.text[0]) fail_msg("allocation %ld: no error told", n);
+        free(result);
+        if (!failed_once) {
+            free(whole);
+            return n;
+        }
+    }
+}
+
+#define TUNED                                                                                                                   \
+    "// kforge: tune A 1 2 4\n// kforge: tune B 1 2\n// kforge: require A * B <= 4\n// kforge: flags -O3 | --use_fast_math |\n" \
+    "#ifndef A\n#define A (1+1)\n#endif\n#ifndef B\n#define B 3\n#endif\nextern \"C\" void f(int a)\n{\n}\n"
+
+static char *extract(kf_error *error)
+{
+    static const char reply[] =
+        "<think>x</think>\n````md\ntext\n```bash\nls\n```\n```cuda\n" TUNED "```\n````\n```c\nint x;\n```\n";
+    return kf_extract_source(reply, sizeof reply - 1, "f", error);
+}
+
+static char *extract_bare(kf_error *error)
+{
+    static const char reply[] = "So:\n#include <cstdint>\nextern \"C\" void f(int a)\n{\n    a;\n}\nDone\n";
+    return kf_extract_source(reply, sizeof reply - 1, "f", error);
+}
+
+static char *edit(kf_error *error)
+{
+    static const char reply[] =
+        "<<<<<<< SEARCH\nb;\n=======\nB;\n>>>>>>> REPLACE\n<<<<<<< SEARCH\n  B; \n\n=======\nC;\n>>>>>>> REPLACE\n";
+    int applied;
+    return kf_extract_apply("a;\n    b;\nc;\n", reply, sizeof reply - 1, &applied, error);
+}
+
+/* Everything that a space is asked, as text. */
+static char *tune(kf_error *error)
+{
+    kf_auto(kf_tune_space) space = kf_tune_space_read(TUNED, error);
+    if (!space) return NULL;
+    kf_tune_point point;
+    char *flags[KF_MAX_TUNE_FLAGS];
+    kf_tune_point_default(space, &point);
+    int count = kf_tune_point_flags(space, &point, flags, error);
+    if (count < 0) return NULL;
+    while (count) free(flags[--count]);
+    return kf_tune_point_apply(space, &point, TUNED, error);
+}
+
+/* Where memory is short the search may end early, no more. */
+static char *search(kf_error *error)
+{
+    kf_auto(kf_tune_space) space = kf_tune_space_read(TUNED, error);
+    if (!space) return NULL;
+    for (size_t exhaustive = 0; exhaustive <= 1000; exhaustive += 1000) {
+        kf_auto(kf_tuner) tuner = kf_tuner_new(space, 1, exhaustive);
+        if (!tuner) {
+            kf_fail(error, KF_ERROR_MEMORY, "no tuner");
+            return NULL;
+        }
+        kf_tune_point point;
+        for (int i = 0; i < 100 && kf_tuner_next(tuner, &point); i++)
+            if (i % 3) kf_tuner_report(tuner, &point, i);
+    }
+    return __real_strdup("done");
+}
+
+static char *prompt(kf_error *error)
+{
+    kf_prompt_context context = {.task = "t", .baseline_source = "```\n", .parent_source = "x", .build_log = "log", .edits = true};
+    return kf_prompt_build(KF_PROMPT_REPAIR_BUILD, &context, KFORGE_SOURCE_DIR "/prompts", error);
+}
+
+static char *replay(kf_error *error)
+{
+    kf_auto(kf_llm) llm = kf_llm_open("replay:" KFORGE_SOURCE_DIR "/tests/replay/axpy.jsonl", error);
+    if (!llm) return NULL;
+    kf_llm_request request = {.prompt = "x"};
+    kf_llm_reply reply = {0};
+    if (!kf_llm_submit(llm, &request, error) || !kf_llm_submit(llm, &request, error)) return NULL;
+    kf_llm_poll(llm, 0, &reply);
+    char *text = kf_steal(&reply.text);
+    kf_llm_reply_free(&reply);
+    return text;
+}
+
+static char *exec(kf_error *error)
+{
+    kf_auto(kf_llm) llm = kf_llm_open("exec:echo '{\"text\": \"x\", \"model\": \"m\"}'", error);
+    if (!llm || !kf_llm_submit(llm, &(kf_llm_request){.prompt = "x"}, error)) return NULL;
+    kf_llm_reply reply = {0};
+    if (kf_llm_poll(llm, 20, &reply) != 1) return NULL;
+    if (reply.error.text[0]) kf_fail_copy(error, &reply.error);
+    /* A reply that can't be parsed for want of memory is taken as text: the caller sees JSON instead of code and says so. */
+    char *text = reply.text && reply.text[0] != '{' ? kf_steal(&reply.text) : NULL;
+    if (!text && !error->text[0]) kf_fail(error, KF_ERROR_MEMORY, "JSON left as it is");
+    kf_llm_reply_free(&reply);
+    return text;
+}
+
+static void each_allocation_may_fail(void **state)
+{
+    (void)state;
+    assert_true(fail_each(extract) > 5);
+    assert_true(fail_each(extract_bare) > 1);
+    assert_true(fail_each(edit) > 10);
+    assert_true(fail_each(tune) > 10);
+    assert_true(fail_each(search) > 10);
+    assert_true(fail_each(prompt) > 20);
+    assert_true(fail_each(replay) > 20);
+    assert_true(fail_each(exec) > 5);
+}
+
+int main(void)
+{
+    until_failure = -1;
+    cJSON_Hooks hooks = {.malloc_fn = __wrap_malloc, .free_fn = free};
+    cJSON_InitHooks(&hooks);
+    const struct CMUnitTest tests[] = {cmocka_unit_test(each_allocation_may_fail)};
+    return cmocka_run_group_tests_name("agent_memory", tests, NULL, NULL);
+}
