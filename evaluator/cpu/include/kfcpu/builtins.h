@@ -36,8 +36,9 @@
 
 static __thread uint3 threadIdx __attribute__((unused));
 static __thread uint3 blockIdx __attribute__((unused));
-static __thread dim3 blockDim __attribute__((unused));
-static __thread dim3 gridDim __attribute__((unused));
+// uint3 rather than dim3: an object with a constructor has its address taken.
+static __thread uint3 blockDim __attribute__((unused));
+static __thread uint3 gridDim __attribute__((unused));
 static constexpr int warpSize __attribute__((unused)) = KFCPU_WARP;
 
 namespace kfcpu

@@ -74,35 +74,53 @@ __attribute__((noinline, unused)) static void enter_block()
         if (!(condition)) __builtin_unreachable(); \
     } while (0)
 
-template <class Closure> __attribute__((flatten)) void run_threads(void *opaque)
-{
-    Closure closure = *static_cast<const Closure *>(opaque); // a local copy: nothing the kernel stores to can change it
-    if (kfcpu_self->fresh) {
-        kfcpu_self->fresh = 0;
-        enter_block();
+// The rest of a block one of whose threads waits already: this kernel has barriers, so its threads are called one by one.
+template <class Closure> __attribute__((noinline)) void continue_threads(Closure *closure) {
+    const unsigned nx = blockDim.x, ny = blockDim.y, nz = blockDim.z;
+    for (;;) {
+        if (next_index.x >= nx) {
+            next_index.x = 0;
+            if (++next_index.y >= ny) next_index.y = 0, ++next_index.z;
+        }
+        if (next_index.z >= nz) break;
+        threadIdx.x = next_index.x++, threadIdx.y = next_index.y, threadIdx.z = next_index.z;
+        thread_number = next_thread++;
+        (*closure)();
     }
+    next_index.x = nx, next_index.y = ny, next_index.z = nz;
+}
+
+// Starts the threads of the current block. Absent calls that may switch to another fiber the compiler sees three plain nested loops.
+template <class Closure> __attribute__((flatten)) void run_threads(void *opaque) {
+    Closure closure = *static_cast<const Closure *>(opaque); // a local copy: nothing the kernel stores to can change it
+    if (!kfcpu_self->fresh) {
+        continue_threads(static_cast<Closure *>(opaque));
+        return;
+    }
+    kfcpu_self->fresh = 0;
+    enter_block();
     const unsigned nx = blockDim.x, ny = blockDim.y, nz = blockDim.z;
     KFCPU_ASSUME(nx >= 1 && nx <= KFCPU_MAX_THREADS && ny >= 1 && ny <= KFCPU_MAX_THREADS && nz >= 1 && nz <= 64);
-    unsigned first = blockIdx.x * nx;
+    const unsigned first = blockIdx.x * nx;
     KFCPU_ASSUME(first <= 0x7fffffffu - KFCPU_MAX_THREADS);
-    if (next_index.x >= nx) { // a thread that was the last of its row is suspended
-        next_index.x = 0;
-        if (++next_index.y >= ny) next_index.y = 0, ++next_index.z;
-    }
-    if (next_index.z < nz) {
-        do {
-            do {
-                do {
-                    threadIdx.x = next_index.x, threadIdx.y = next_index.y, threadIdx.z = next_index.z;
-                    thread_number = next_thread;
-                    next_index.x++;
-                    next_thread++;
-                    closure();
-                } while (next_index.x < nx);
-                next_index.x = 0;
-            } while (++next_index.y < ny);
-            next_index.y = 0;
-        } while (++next_index.z < nz);
+    next_index.x = next_index.y = next_index.z = 0;
+    next_thread = 0;
+    // The loop counters are read back from next_index: others may have gone on while a thread waited. This form, with x, y and z
+    // starting at 0 in plain sight, is the one that gcc vectorises.
+    for (unsigned z = 0; z < nz; z = next_index.z) {
+        for (unsigned y = 0; y < ny; y = next_index.y) {
+            for (unsigned x = 0; x < nx; x = next_index.x) {
+                threadIdx.x = x, threadIdx.y = next_index.y, threadIdx.z = next_index.z;
+                thread_number = next_thread;
+                next_index.x = x + 1;
+                next_thread++;
+                closure();
+            }
+            next_index.x = 0;
+            next_index.y++;
+        }
+        next_index.y = 0;
+        next_index.z++;
     }
     // Every thread has started. Those still suspended come here too when they end, and must start none.
     next_index.x = nx, next_index.y = ny, next_index.z = nz;
