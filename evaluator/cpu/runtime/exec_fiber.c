@@ -11,8 +11,10 @@
 
 enum {
     PAGE = 4096,
-    STACK = 256 << 10, // a slot: guard page and stack. Local arrays of a kernel live here.
-    SLAB = 16,         // stacks mapped at a time
+    // A slot: guard page and stack; local arrays of a kernel live here. An odd number of pages, lest the hot pages of all stacks fall
+    // into a few sets of the translation buffer.
+    STACK = 65 * PAGE,
+    SLAB = 16, // stacks mapped at a time
     COLORS = 16,
     COLOR_STEP = 320, // bytes, a multiple of 64: neighbours' hot lines fall into different cache sets
 };
@@ -26,15 +28,17 @@ static void prepare(struct worker *worker, struct fiber *fiber)
     __asan_unpoison_memory_region(fiber->bottom, fiber->size);
 #endif
 #if defined(__x86_64__)
-    uint64_t *frame =
-        (uint64_t *)top - 8; // the return address ends 16-byte aligned: kfcpu_fiber_start calls, so it is entered aligned
-    memset(frame, 0, 8 * sizeof *frame);
+    // kfcpu_fiber_start begins with the stack 16-byte aligned, two words below the top.
+    uint64_t *frame = (uint64_t *)top - 9;
+    memset(frame, 0, 9 * sizeof *frame);
     frame[4] = (uint64_t)(uintptr_t)worker; // rbx
+    frame[3] = (uint64_t)(uintptr_t)fiber;  // r12
     frame[6] = (uint64_t)(uintptr_t)kfcpu_fiber_start;
 #elif defined(__aarch64__)
     uint64_t *frame = (uint64_t *)(top - 160);
     memset(frame, 0, 160);
     frame[0] = (uint64_t)(uintptr_t)worker;             // x19
+    frame[1] = (uint64_t)(uintptr_t)fiber;              // x20
     frame[11] = (uint64_t)(uintptr_t)kfcpu_fiber_start; // x30
 #endif
     fiber->sp = frame;

@@ -51,7 +51,7 @@ struct worker {
     uint64_t value[KFCPU_MAX_THREADS], result[KFCPU_MAX_THREADS]; // of warp operations, by thread
     uint32_t mask[KFCPU_MAX_THREADS];
     uint8_t op[KFCPU_MAX_THREADS], lane[KFCPU_MAX_THREADS];
-    struct fiber *of[KFCPU_MAX_THREADS]; // the fiber of a suspended thread
+    struct fiber *of[KFCPU_MAX_THREADS]; // the fiber of a suspended thread; only the sanitized build needs it
     struct fiber *current;
     struct fiber native; // the stack that the worker itself came on
     struct fiber **parked, **fibers;
@@ -66,7 +66,7 @@ struct worker {
 
 void kfcpu_switch(void **save, void *to);
 void kfcpu_fiber_start(void);
-void kfcpu_fiber_main(struct worker *worker) __attribute__((noreturn));
+void kfcpu_fiber_main(struct worker *worker, struct fiber *fiber) __attribute__((noreturn));
 
 // exec_fiber.c
 struct fiber *kfcpu_fiber_take(struct worker *worker); // a parked or a new one; null: no memory
