@@ -283,14 +283,40 @@ static inline void switch_threads(struct worker *worker, uint32_t thread, uint32
 #endif
 }
 
-// Leaves THREAD's fiber for a fresh one, which starts the next thread.
-static void switch_to_fresh(struct worker *worker, uint32_t thread)
+// Takes a parked fiber, which then has to be switched to.
+static inline void *take_parked(struct worker *worker, uint32_t thread)
 {
-    struct fiber *fiber = kfcpu_fiber_take(worker);
-    if (!fiber) kfcpu_fault(worker, thread, 2, "no memory for the stack of one more waiting thread");
+    if (!worker->parked_count && !kfcpu_fibers_add(worker))
+        kfcpu_fault(worker, thread, 2, "no memory for the stack of one more waiting thread");
+    worker->parked_count--;
+    if (worker->parked_count < worker->parked_low) worker->parked_low = worker->parked_count;
+    return worker->parked_sp[worker->parked_count];
+}
+
+// Leaves THREAD's fiber for a fresh one, which starts the next thread.
+static inline void switch_to_fresh(struct worker *worker, uint32_t thread)
+{
+    void *sp = take_parked(worker, thread);
     worker->suspended++;
+#ifdef __SANITIZE_ADDRESS__
     worker->of[thread] = worker->current;
-    kfcpu_fiber_jump(worker, &worker->sp[thread], fiber, fiber->sp);
+    kfcpu_fiber_jump(worker, &worker->sp[thread], worker->parked[worker->parked_count], sp);
+#else
+    kfcpu_switch(&worker->sp[thread], sp);
+#endif
+}
+
+// Parks the running fiber and goes on with another one, which has SP on it.
+static inline void park_and_switch(struct worker *worker, struct fiber *to, void *sp)
+{
+    uint32_t place = worker->parked_count++;
+#ifdef __SANITIZE_ADDRESS__
+    worker->parked[place] = worker->current;
+    kfcpu_fiber_jump(worker, &worker->parked_sp[place], to, sp);
+#else
+    (void)to;
+    kfcpu_switch(&worker->parked_sp[place], sp);
+#endif
 }
 
 // THREAD has entered one of the waiting masks and nobody was ready. Returns once it is released.
@@ -324,6 +350,8 @@ static inline void wait_released(struct worker *worker, uint32_t thread)
     int next = next_ready(worker, thread);
     if (next >= 0)
         switch_threads(worker, thread, (uint32_t)next);
+    else if (worker->started < worker->threads && !worker->waiting_warps)
+        switch_to_fresh(worker, thread);
     else
         wait_slowly(worker, thread);
 }
@@ -471,22 +499,31 @@ static int remaining(struct worker *worker)
     }
 }
 
-// What every fiber does: start threads of the block; when there are none left, let the suspended ones finish; then the next block.
-void kfcpu_fiber_main(struct worker *worker, struct fiber *fiber)
+// No thread of the block is left to start: lets the suspended ones finish, begins the next block when they have. Returns when there
+// are threads to start again. The fiber is parked here, right below the loop over threads, while others run.
+void kfcpu_threads_done(void)
+{
+    struct worker *worker = self();
+    for (;;) {
+        worker->started = worker->threads;
+        int next = remaining(worker);
+        if (next >= 0) {
+            worker->suspended--;
+            park_and_switch(worker, worker->of[next], worker->sp[next]);
+            return;
+        }
+        if (!next_block(worker))
+            park_and_switch(worker, &worker->native, worker->native.sp); // never to come back: the launch is over
+        worker->launch->loop(worker->launch->closure);
+    }
+}
+
+void kfcpu_fiber_main(struct worker *worker)
 {
     kfcpu_fiber_arrived(NULL);
     for (;;) {
         worker->launch->loop(worker->launch->closure);
-        worker->started = worker->threads;
-        int next = remaining(worker);
-        if (next < 0 && next_block(worker)) continue;
-        worker->parked[worker->parked_count++] = fiber;
-        if (next >= 0) {
-            worker->suspended--;
-            kfcpu_fiber_jump(worker, &fiber->sp, worker->of[next], worker->sp[next]);
-        } else {
-            kfcpu_fiber_jump(worker, &fiber->sp, &worker->native, worker->native.sp);
-        }
+        kfcpu_threads_done();
     }
 }
 
@@ -559,21 +596,20 @@ void kfcpu_run_blocks(struct worker *worker, struct launch *launch)
     worker->launch = launch;
     worker->threads = config->block[0] * config->block[1] * config->block[2];
     worker->view.geometry = config;
-    struct fiber *fiber;
-    if (!prepare_shared(worker, config->dynamic_shared) || !(fiber = kfcpu_fiber_take(worker))) {
+    if (!prepare_shared(worker, config->dynamic_shared) || (!worker->parked_count && !kfcpu_fibers_add(worker))) {
         kfcpu_record_fault(launch, 2, "no memory for dynamic shared memory or stacks");
         return;
     }
-    if (!kfcpu_take_blocks(worker) || !begin_block(worker)) {
-        worker->parked[worker->parked_count++] = fiber;
-        return;
-    }
+    if (!kfcpu_take_blocks(worker) || !begin_block(worker)) return;
     kfcpu_native_bounds(&worker->native);
     kfcpu_self = &worker->view;
-    kfcpu_fiber_jump(worker, &worker->native.sp, fiber, fiber->sp);
+    void *sp = take_parked(worker, 0);
+    kfcpu_fiber_jump(worker, &worker->native.sp, worker->parked[worker->parked_count], sp);
     if (worker->failed) {
         if (config->cooperative) kfcpu_grid_leave(launch);
         forget_block(worker);
+    } else {
+        kfcpu_fibers_renew(worker);
     }
     kfcpu_self = outer;
 }

@@ -20,7 +20,7 @@ enum {
 };
 
 // The frame that kfcpu_switch pops for a fiber that has not run yet: callee-saved registers, then the return address.
-static void prepare(struct worker *worker, struct fiber *fiber)
+static void *prepare(struct worker *worker, struct fiber *fiber)
 {
     uintptr_t top = (uintptr_t)fiber->bottom + fiber->size - fiber->color * COLOR_STEP;
     top &= ~(uintptr_t)63;
@@ -32,16 +32,14 @@ static void prepare(struct worker *worker, struct fiber *fiber)
     uint64_t *frame = (uint64_t *)top - 9;
     memset(frame, 0, 9 * sizeof *frame);
     frame[4] = (uint64_t)(uintptr_t)worker; // rbx
-    frame[3] = (uint64_t)(uintptr_t)fiber;  // r12
     frame[6] = (uint64_t)(uintptr_t)kfcpu_fiber_start;
 #elif defined(__aarch64__)
     uint64_t *frame = (uint64_t *)(top - 160);
     memset(frame, 0, 160);
     frame[0] = (uint64_t)(uintptr_t)worker;             // x19
-    frame[1] = (uint64_t)(uintptr_t)fiber;              // x20
     frame[11] = (uint64_t)(uintptr_t)kfcpu_fiber_start; // x30
 #endif
-    fiber->sp = frame;
+    return frame;
 }
 
 static bool grow_tables(struct worker *worker)
@@ -53,11 +51,20 @@ static bool grow_tables(struct worker *worker)
     struct fiber **parked = realloc(worker->parked, capacity * sizeof *parked);
     if (!parked) return false;
     worker->parked = parked;
+    void **parked_sp = realloc(worker->parked_sp, capacity * sizeof *parked_sp);
+    if (!parked_sp) return false;
+    worker->parked_sp = parked_sp;
     worker->fiber_capacity = capacity;
     return true;
 }
 
-static bool add_slab(struct worker *worker)
+static void park_unused(struct worker *worker, uint32_t place, struct fiber *fiber)
+{
+    worker->parked[place] = fiber;
+    worker->parked_sp[place] = prepare(worker, fiber);
+}
+
+bool kfcpu_fibers_add(struct worker *worker)
 {
     while (worker->fiber_count + SLAB > worker->fiber_capacity)
         if (!grow_tables(worker)) return false;
@@ -73,31 +80,29 @@ static bool add_slab(struct worker *worker)
         char *slot = base + (size_t)i * STACK;
         // Where the number of mappings is limited this fails; the fiber then works without a guard.
         (void)!mprotect(slot, PAGE, PROT_NONE);
-        struct fiber *fiber = &fibers[i];
-        fiber->bottom = slot + PAGE;
-        fiber->size = STACK - PAGE;
-        fiber->color = worker->fiber_count % COLORS;
-        prepare(worker, fiber);
-        worker->fibers[worker->fiber_count++] = fiber;
+        fibers[i] = (struct fiber){.bottom = slot + PAGE, .size = STACK - PAGE, .color = worker->fiber_count % COLORS};
+        worker->fibers[worker->fiber_count++] = &fibers[i];
     }
     // The first of the slab is taken first: low numbers stay warm.
-    for (int i = SLAB - 1; i >= 0; i--) worker->parked[worker->parked_count++] = &fibers[i];
+    for (int i = SLAB - 1; i >= 0; i--) park_unused(worker, worker->parked_count++, &fibers[i]);
     return true;
-}
-
-struct fiber *kfcpu_fiber_take(struct worker *worker)
-{
-    if (!worker->parked_count && !add_slab(worker)) return NULL;
-    return worker->parked[--worker->parked_count];
 }
 
 void kfcpu_fibers_reset(struct worker *worker)
 {
     worker->parked_count = 0;
-    for (uint32_t i = worker->fiber_count; i-- > 0;) {
-        prepare(worker, worker->fibers[i]);
-        worker->parked[worker->parked_count++] = worker->fibers[i];
+    for (uint32_t i = worker->fiber_count; i-- > 0;) park_unused(worker, worker->parked_count++, worker->fibers[i]);
+    worker->parked_low = worker->parked_count;
+}
+
+void kfcpu_fibers_renew(struct worker *worker)
+{
+    if (worker->parked_low == 0) { // all were used, or some were added
+        kfcpu_fibers_reset(worker);
+        return;
     }
+    for (uint32_t i = worker->parked_low; i < worker->parked_count; i++) park_unused(worker, i, worker->parked[i]);
+    worker->parked_low = worker->parked_count;
 }
 
 void kfcpu_fibers_free(struct worker *worker)
@@ -112,7 +117,9 @@ void kfcpu_fibers_free(struct worker *worker)
     }
     free(worker->fibers);
     free(worker->parked);
+    free(worker->parked_sp);
     worker->fibers = worker->parked = NULL;
+    worker->parked_sp = NULL;
     worker->fiber_count = worker->parked_count = worker->fiber_capacity = 0;
 }
 

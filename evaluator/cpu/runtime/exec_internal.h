@@ -8,9 +8,9 @@
 
 #define WARPS (KFCPU_MAX_THREADS / KFCPU_WARP)
 
-// A stack with something left on it. On the stack of a parked fiber kfcpu_fiber_main waits for threads to run.
+// A stack. Parked, it waits in kfcpu_threads_done (or has not run yet) for threads to start.
 struct fiber {
-    void *sp;
+    void *sp;     // of the native stack only
     char *bottom; // lowest usable address; a guard page lies below
     size_t size;
     unsigned color; // which offset from the top of the stack it starts at
@@ -53,10 +53,13 @@ struct worker {
     uint8_t op[KFCPU_MAX_THREADS], lane[KFCPU_MAX_THREADS];
     struct fiber *of[KFCPU_MAX_THREADS]; // the fiber of a suspended thread; only the sanitized build needs it
     struct fiber *current;
-    struct fiber native; // the stack that the worker itself came on
-    struct fiber **parked, **fibers;
+    struct fiber native;   // the stack that the worker itself came on
+    struct fiber **fibers; // all of them
+    struct fiber **parked; // the last parked is taken first; only the sanitized build keeps track of which is which
+    void **parked_sp;
     uint32_t parked_count, fiber_count, fiber_capacity;
-    void *shared; // dynamic shared memory, reused from block to block
+    uint32_t parked_low; // those from here up have been used since kfcpu_fibers_renew
+    void *shared;        // dynamic shared memory, reused from block to block
     size_t shared_size;
     // How the pool wakes it.
     pthread_t thread;
@@ -66,12 +69,13 @@ struct worker {
 
 void kfcpu_switch(void **save, void *to);
 void kfcpu_fiber_start(void);
-void kfcpu_fiber_main(struct worker *worker, struct fiber *fiber) __attribute__((noreturn));
+void kfcpu_fiber_main(struct worker *worker) __attribute__((noreturn));
 
 // exec_fiber.c
-struct fiber *kfcpu_fiber_take(struct worker *worker); // a parked or a new one; null: no memory
+bool kfcpu_fibers_add(struct worker *worker); // parks some more; false: no memory
 void kfcpu_fiber_jump(struct worker *worker, void **save, struct fiber *to, void *sp);
 void kfcpu_fiber_arrived(void *fake);
+void kfcpu_fibers_renew(struct worker *worker); // all are parked: what the used ones have on their stacks is not needed any more
 void kfcpu_fibers_reset(struct worker *worker); // parks all of them afresh, whatever was on them
 void kfcpu_fibers_free(struct worker *worker);
 void kfcpu_native_bounds(struct fiber *fiber);

@@ -1,7 +1,7 @@
 // void kfcpu_switch(void **save, void *to): leaves the running fiber, whose stack pointer goes to *save, and continues the one
 // that was left at `to`. Only what a called function must keep is saved: to the compiler this is a call like any other. It ends
 // in a plain return: fibers that wait at the same barrier have the same return address, which the return predictor then has right.
-// kfcpu_fiber_start is where a fiber begins, with its arguments in callee-saved registers.
+// kfcpu_fiber_start is where a fiber begins, with its argument in a callee-saved register.
 
 #if defined(__x86_64__)
     .text
@@ -34,7 +34,6 @@ kfcpu_fiber_start:
     .cfi_startproc
     .cfi_undefined rip
     movq %rbx, %rdi
-    movq %r12, %rsi
     call kfcpu_fiber_main
     ud2
     .cfi_endproc
@@ -80,7 +79,6 @@ kfcpu_switch:
     .type kfcpu_fiber_start, %function
 kfcpu_fiber_start:
     mov x0, x19
-    mov x1, x20
     bl kfcpu_fiber_main
     brk #0
     .size kfcpu_fiber_start, .-kfcpu_fiber_start

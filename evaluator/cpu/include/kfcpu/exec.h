@@ -96,7 +96,8 @@ enum kfcpu_warp_op {
     KFCPU_BITS_XOR,
 };
 
-void kfcpu_barrier(uint32_t thread);                                        // __syncthreads
+void kfcpu_threads_done(void);       // from the loop over threads: none is left; returns when there are some to start again
+void kfcpu_barrier(uint32_t thread); // __syncthreads
 int kfcpu_barrier_count(uint32_t thread, int predicate, uint32_t *arrived); // true predicates; *arrived: threads that voted
 void kfcpu_grid_barrier(uint32_t thread);                                   // all threads of a cooperative launch
 int kfcpu_is_cooperative(void);

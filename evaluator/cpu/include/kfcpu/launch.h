@@ -75,27 +75,31 @@ __attribute__((noinline, unused)) static void enter_block()
     } while (0)
 
 // The rest of a block one of whose threads waits already: this kernel has barriers, so its threads are called one by one.
-template <class Closure> __attribute__((noinline)) void continue_threads(Closure *closure) {
-    const unsigned nx = blockDim.x, ny = blockDim.y, nz = blockDim.z;
+// It never returns: the fiber waits in kfcpu_threads_done for the next block's threads, and is forgotten when the launch is over.
+template <class Closure> __attribute__((noinline, noreturn)) void continue_threads(Closure *closure)
+{
     for (;;) {
-        if (next_index.x >= nx) {
+        if (next_index.x >= blockDim.x) {
             next_index.x = 0;
-            if (++next_index.y >= ny) next_index.y = 0, ++next_index.z;
+            if (++next_index.y >= blockDim.y) next_index.y = 0, ++next_index.z;
         }
-        if (next_index.z >= nz) break;
+        if (next_index.z >= blockDim.z) {
+            next_index.x = blockDim.x, next_index.y = blockDim.y, next_index.z = blockDim.z;
+            kfcpu_threads_done();
+            continue;
+        }
         threadIdx.x = next_index.x++, threadIdx.y = next_index.y, threadIdx.z = next_index.z;
         thread_number = next_thread++;
         (*closure)();
     }
-    next_index.x = nx, next_index.y = ny, next_index.z = nz;
 }
 
 // Starts the threads of the current block. Absent calls that may switch to another fiber the compiler sees three plain nested loops.
-template <class Closure> __attribute__((flatten)) void run_threads(void *opaque) {
+template <class Closure> __attribute__((flatten)) void run_threads(void *opaque)
+{
     Closure closure = *static_cast<const Closure *>(opaque); // a local copy: nothing the kernel stores to can change it
     if (!kfcpu_self->fresh) {
         continue_threads(static_cast<Closure *>(opaque));
-        return;
     }
     kfcpu_self->fresh = 0;
     enter_block();
