@@ -6,8 +6,7 @@
 __global__ void axpy_kernel(const float *x, float *y, float a, int64_t n)
 {
     int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n)
-        y[i] = a * x[i] + y[i];
+    if (i < n) y[i] = a * x[i] + y[i];
 }
 
 extern "C" void axpy(const float *x, float *y, float a, int64_t n, cudaStream_t stream)

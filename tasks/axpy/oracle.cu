@@ -5,8 +5,7 @@
 __global__ void axpy_exact(const float *x, double *y, double a, int64_t n)
 {
     int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n)
-        y[i] = a * (double)x[i] + y[i];
+    if (i < n) y[i] = a * (double)x[i] + y[i];
 }
 
 extern "C" void axpy_oracle(const float *x, double *y, float a, int64_t n, cudaStream_t stream)

@@ -32,8 +32,7 @@ __global__ void axpy_kernel(const float *__restrict__ x, float *__restrict__ y, 
     const int64_t span = (int64_t)THREADS * ITEMS;
     const int64_t begin = (int64_t)blockIdx.x * span;
     if (begin + span > n) {
-        for (int64_t i = begin + threadIdx.x; i < n; i += THREADS)
-            y[i] = fmaf(a, x[i], y[i]);
+        for (int64_t i = begin + threadIdx.x; i < n; i += THREADS) y[i] = fmaf(a, x[i], y[i]);
         return;
     }
 #if LAYOUT == 0
@@ -46,13 +45,11 @@ __global__ void axpy_kernel(const float *__restrict__ x, float *__restrict__ y, 
         ys[k] = yv[k * THREADS];
     }
 #pragma unroll
-    for (int k = 0; k < ITEMS / 4; k++)
-        yv[k * THREADS] = axpy4(a, xs[k], ys[k]);
+    for (int k = 0; k < ITEMS / 4; k++) yv[k * THREADS] = axpy4(a, xs[k], ys[k]);
 #else
     const float *xs = x + begin + (int64_t)threadIdx.x * ITEMS;
     float *ys = y + begin + (int64_t)threadIdx.x * ITEMS;
-    for (int k = 0; k < ITEMS; k++)
-        ys[k] = fmaf(a, xs[k], ys[k]);
+    for (int k = 0; k < ITEMS; k++) ys[k] = fmaf(a, xs[k], ys[k]);
 #endif
 }
 

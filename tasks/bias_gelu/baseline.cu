@@ -7,8 +7,7 @@
 __global__ void bias_gelu_kernel(const float *x, const float *bias, float *y, int64_t rows, int64_t cols)
 {
     int64_t column = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    if (column >= cols)
-        return;
+    if (column >= cols) return;
     for (int64_t row = blockIdx.y; row < rows; row += gridDim.y) {
         float z = x[row * cols + column] + bias[column];
         y[row * cols + column] = 0.5f * z * (1.0f + erff(z * 0.70710678f));

@@ -68,16 +68,15 @@ __device__ __forceinline__ float gelu(float z)
 
 #if LAYOUT == 0
 /* One block: THREADS * ITEMS / 4 vectors of the matrix taken as one long array; vectors_per_row tells the place in bias. */
-__global__ void __launch_bounds__(THREADS)
-    gelu_vectors(const float4 *__restrict__ x, const float4 *__restrict__ bias, float4 *__restrict__ y, int64_t vectors, unsigned vectors_per_row)
+__global__ void __launch_bounds__(THREADS) gelu_vectors(const float4 *__restrict__ x, const float4 *__restrict__ bias,
+                                                        float4 *__restrict__ y, int64_t vectors, unsigned vectors_per_row)
 {
     int64_t first = (int64_t)blockIdx.x * (THREADS * ITEMS / 4) + threadIdx.x;
     unsigned place = (unsigned)(first % vectors_per_row);
     float4 z[ITEMS / 4];
 #pragma unroll
     for (int k = 0; k < ITEMS / 4; k++)
-        if (first + k * THREADS < vectors)
-            z[k] = x[first + k * THREADS];
+        if (first + k * THREADS < vectors) z[k] = x[first + k * THREADS];
 #pragma unroll
     for (int k = 0; k < ITEMS / 4; k++) {
         if (first + k * THREADS < vectors) {
@@ -85,29 +84,25 @@ __global__ void __launch_bounds__(THREADS)
             y[first + k * THREADS] = make_float4(gelu(z[k].x + b.x), gelu(z[k].y + b.y), gelu(z[k].z + b.z), gelu(z[k].w + b.w));
         }
         place += THREADS;
-        if (place >= vectors_per_row)
-            place %= vectors_per_row;
+        if (place >= vectors_per_row) place %= vectors_per_row;
     }
 }
 #endif
 
 /* One thread: up to ITEMS consecutive columns of one row. */
-__global__ void gelu_rows(const float *__restrict__ x, const float *__restrict__ bias, float *__restrict__ y, int64_t cols, int64_t pieces,
-                          int64_t total)
+__global__ void gelu_rows(const float *__restrict__ x, const float *__restrict__ bias, float *__restrict__ y, int64_t cols,
+                          int64_t pieces, int64_t total)
 {
     int64_t piece = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (piece >= total)
-        return;
+    if (piece >= total) return;
     int64_t row = piece / pieces, begin = (piece % pieces) * ITEMS;
     const float *xs = x + row * cols + begin;
     const float *bs = bias + begin;
     float *ys = y + row * cols + begin;
     if (begin + ITEMS <= cols) {
-        for (int k = 0; k < ITEMS; k++)
-            ys[k] = gelu(xs[k] + bs[k]);
+        for (int k = 0; k < ITEMS; k++) ys[k] = gelu(xs[k] + bs[k]);
     } else {
-        for (int k = 0; begin + k < cols; k++)
-            ys[k] = gelu(xs[k] + bs[k]);
+        for (int k = 0; begin + k < cols; k++) ys[k] = gelu(xs[k] + bs[k]);
     }
 }
 
@@ -116,8 +111,8 @@ extern "C" void bias_gelu(const float *x, const float *bias, float *y, int64_t r
 #if LAYOUT == 0
     if (cols % 4 == 0) {
         int64_t vectors = rows * cols / 4, span = THREADS * ITEMS / 4;
-        gelu_vectors<<<(unsigned)((vectors + span - 1) / span), THREADS, 0, stream>>>((const float4 *)x, (const float4 *)bias, (float4 *)y,
-                                                                                     vectors, (unsigned)(cols / 4));
+        gelu_vectors<<<(unsigned)((vectors + span - 1) / span), THREADS, 0, stream>>>((const float4 *)x, (const float4 *)bias,
+                                                                                      (float4 *)y, vectors, (unsigned)(cols / 4));
         return;
     }
 #endif

@@ -17,12 +17,10 @@ __global__ void gemm_kernel(const float *A, const float *B, float *C, int64_t m,
         a[ty][tx] = i < m && p + tx < k ? A[i * k + p + tx] : 0.0f;
         b[ty][tx] = p + ty < k && j < n ? B[(p + ty) * n + j] : 0.0f;
         __syncthreads();
-        for (int q = 0; q < TILE; q++)
-            sum += a[ty][q] * b[q][tx];
+        for (int q = 0; q < TILE; q++) sum += a[ty][q] * b[q][tx];
         __syncthreads();
     }
-    if (i < m && j < n)
-        C[i * n + j] = sum;
+    if (i < m && j < n) C[i * n + j] = sum;
 }
 
 extern "C" void gemm(const float *A, const float *B, float *C, int64_t m, int64_t n, int64_t k, cudaStream_t stream)

@@ -5,11 +5,9 @@
 __global__ void gemm_exact(const float *A, const float *B, double *C, int64_t m, int64_t n, int64_t k)
 {
     int64_t j = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, i = (int64_t)blockIdx.y * blockDim.y + threadIdx.y;
-    if (i >= m || j >= n)
-        return;
+    if (i >= m || j >= n) return;
     double sum = 0;
-    for (int64_t p = 0; p < k; p++)
-        sum += (double)A[i * k + p] * (double)B[p * n + j];
+    for (int64_t p = 0; p < k; p++) sum += (double)A[i * k + p] * (double)B[p * n + j];
     C[i * n + j] = sum;
 }
 

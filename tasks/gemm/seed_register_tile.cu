@@ -36,11 +36,11 @@
 #define B_LOADS (BN * DEPTH / 4 / THREADS)
 
 /* 4 neighbouring elements of a row-major matrix, zeros outside; `whole` promises that all of them are inside and aligned. */
-__device__ __forceinline__ float4 load4(const float *__restrict__ from, int64_t row, int64_t column, int64_t rows, int64_t columns, bool whole)
+__device__ __forceinline__ float4 load4(const float *__restrict__ from, int64_t row, int64_t column, int64_t rows, int64_t columns,
+                                        bool whole)
 {
     const float *p = from + row * columns + column;
-    if (whole)
-        return *(const float4 *)p;
+    if (whole) return *(const float4 *)p;
     float4 v = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     if (row < rows) {
         v.x = column < columns ? p[0] : 0.0f;
@@ -85,16 +85,13 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
             for (int p = 0; p < DEPTH; p++) {
                 float row[TM], column[TN];
 #pragma unroll
-                for (int r = 0; r < TM; r += 4)
-                    *(float4 *)&row[r] = *(const float4 *)&a[current][p][r / 4 * 64 + ty * 4];
+                for (int r = 0; r < TM; r += 4) *(float4 *)&row[r] = *(const float4 *)&a[current][p][r / 4 * 64 + ty * 4];
 #pragma unroll
-                for (int c = 0; c < TN; c += 4)
-                    *(float4 *)&column[c] = *(const float4 *)&b[current][p][c / 4 * 64 + tx * 4];
+                for (int c = 0; c < TN; c += 4) *(float4 *)&column[c] = *(const float4 *)&b[current][p][c / 4 * 64 + tx * 4];
 #pragma unroll
                 for (int r = 0; r < TM; r++)
 #pragma unroll
-                    for (int c = 0; c < TN; c++)
-                        sum[r][c] = fmaf(row[r], column[c], sum[r][c]);
+                    for (int c = 0; c < TN; c++) sum[r][c] = fmaf(row[r], column[c], sum[r][c]);
             }
         }
         if (slice + 1 < slices) {
@@ -125,8 +122,7 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
                 *(float4 *)&C[i * n + j] = make_float4(sum[r][c], sum[r][c + 1], sum[r][c + 2], sum[r][c + 3]);
             else if (i < m)
                 for (int e = 0; e < 4; e++)
-                    if (j + e < n)
-                        C[i * n + j + e] = sum[r][c + e];
+                    if (j + e < n) C[i * n + j + e] = sum[r][c + e];
         }
     }
 }

@@ -28,56 +28,49 @@
 #endif
 
 /* sum[r][c] += products p … p + STEPS - 1 */
-__device__ __forceinline__ void add_products(float sum[ROWS][COLUMNS], const float *__restrict__ a, const float *__restrict__ b, int64_t k, int64_t n)
+__device__ __forceinline__ void add_products(float sum[ROWS][COLUMNS], const float *__restrict__ a, const float *__restrict__ b,
+                                             int64_t k, int64_t n)
 {
     for (int r = 0; r < ROWS; r++) {
         float factor[STEPS];
 #pragma unroll
-        for (int s = 0; s < STEPS; s++)
-            factor[s] = a[r * k + s];
+        for (int s = 0; s < STEPS; s++) factor[s] = a[r * k + s];
         for (int c = 0; c < COLUMNS; c++) {
             float total = sum[r][c];
 #pragma unroll
-            for (int s = 0; s < STEPS; s++)
-                total = fmaf(factor[s], b[s * n + c], total);
+            for (int s = 0; s < STEPS; s++) total = fmaf(factor[s], b[s * n + c], total);
             sum[r][c] = total;
         }
     }
 }
 
-__global__ void gemm_kernel(const float *__restrict__ A, const float *__restrict__ B, float *__restrict__ C, int64_t m, int64_t n, int64_t k)
+__global__ void gemm_kernel(const float *__restrict__ A, const float *__restrict__ B, float *__restrict__ C, int64_t m, int64_t n,
+                            int64_t k)
 {
-    int64_t i = ((int64_t)blockIdx.y * THREADS_Y + threadIdx.y) * ROWS, j = ((int64_t)blockIdx.x * THREADS_X + threadIdx.x) * COLUMNS;
-    if (i >= m || j >= n)
-        return;
+    int64_t i = ((int64_t)blockIdx.y * THREADS_Y + threadIdx.y) * ROWS,
+            j = ((int64_t)blockIdx.x * THREADS_X + threadIdx.x) * COLUMNS;
+    if (i >= m || j >= n) return;
     if (i + ROWS > m || j + COLUMNS > n) { /* the rim of C, where the tile does not fit */
         for (int64_t r = i; r < i + ROWS && r < m; r++) {
             int64_t width = n - j < COLUMNS ? n - j : COLUMNS;
             float sum[COLUMNS];
-            for (int c = 0; c < width; c++)
-                sum[c] = 0.0f;
+            for (int c = 0; c < width; c++) sum[c] = 0.0f;
             for (int64_t p = 0; p < k; p++)
-                for (int c = 0; c < width; c++)
-                    sum[c] = fmaf(A[r * k + p], B[p * n + j + c], sum[c]);
-            for (int c = 0; c < width; c++)
-                C[r * n + j + c] = sum[c];
+                for (int c = 0; c < width; c++) sum[c] = fmaf(A[r * k + p], B[p * n + j + c], sum[c]);
+            for (int c = 0; c < width; c++) C[r * n + j + c] = sum[c];
         }
         return;
     }
     float sum[ROWS][COLUMNS];
     for (int r = 0; r < ROWS; r++)
-        for (int c = 0; c < COLUMNS; c++)
-            sum[r][c] = 0.0f;
+        for (int c = 0; c < COLUMNS; c++) sum[r][c] = 0.0f;
     int64_t p = 0;
-    for (; p + STEPS <= k; p += STEPS)
-        add_products(sum, A + i * k + p, B + p * n + j, k, n);
+    for (; p + STEPS <= k; p += STEPS) add_products(sum, A + i * k + p, B + p * n + j, k, n);
     for (; p < k; p++)
         for (int r = 0; r < ROWS; r++)
-            for (int c = 0; c < COLUMNS; c++)
-                sum[r][c] = fmaf(A[(i + r) * k + p], B[p * n + j + c], sum[r][c]);
+            for (int c = 0; c < COLUMNS; c++) sum[r][c] = fmaf(A[(i + r) * k + p], B[p * n + j + c], sum[r][c]);
     for (int r = 0; r < ROWS; r++)
-        for (int c = 0; c < COLUMNS; c++)
-            C[(i + r) * n + j + c] = sum[r][c];
+        for (int c = 0; c < COLUMNS; c++) C[(i + r) * n + j + c] = sum[r][c];
 }
 
 extern "C" void gemm(const float *A, const float *B, float *C, int64_t m, int64_t n, int64_t k, cudaStream_t stream)

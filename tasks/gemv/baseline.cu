@@ -10,17 +10,14 @@ __global__ void gemv_kernel(const float *A, const float *x, float *y, int64_t co
     __shared__ float partial[THREADS];
     int64_t row = blockIdx.x;
     float sum = 0.0f;
-    for (int64_t j = threadIdx.x; j < cols; j += THREADS)
-        sum += A[row * cols + j] * x[j];
+    for (int64_t j = threadIdx.x; j < cols; j += THREADS) sum += A[row * cols + j] * x[j];
     partial[threadIdx.x] = sum;
     __syncthreads();
     for (int half = THREADS / 2; half > 0; half /= 2) {
-        if (threadIdx.x < half)
-            partial[threadIdx.x] += partial[threadIdx.x + half];
+        if (threadIdx.x < half) partial[threadIdx.x] += partial[threadIdx.x + half];
         __syncthreads();
     }
-    if (threadIdx.x == 0)
-        y[row] = partial[0];
+    if (threadIdx.x == 0) y[row] = partial[0];
 }
 
 extern "C" void gemv(const float *A, const float *x, float *y, int64_t rows, int64_t cols, cudaStream_t stream)

@@ -12,14 +12,12 @@ __global__ void gemv_exact(const float *A, const float *x, double *y, int64_t ro
     int64_t row = (int64_t)blockIdx.x * ROWS + threadIdx.y;
     double sum = 0;
     if (row < rows)
-        for (int64_t j = threadIdx.x; j < cols; j += PARTS)
-            sum += (double)A[row * cols + j] * (double)x[j];
+        for (int64_t j = threadIdx.x; j < cols; j += PARTS) sum += (double)A[row * cols + j] * (double)x[j];
     part[threadIdx.y][threadIdx.x] = sum;
     __syncthreads();
     if (threadIdx.x == 0 && row < rows) {
         sum = 0;
-        for (int k = 0; k < PARTS; k++)
-            sum += part[threadIdx.y][k];
+        for (int k = 0; k < PARTS; k++) sum += part[threadIdx.y][k];
         y[row] = sum;
     }
 }

@@ -31,25 +31,21 @@
 
 #if THREADS_PER_ROW == 1
 
-__global__ void gemv_kernel(const float *__restrict__ A, const float *__restrict__ x, float *__restrict__ y, int64_t rows, int64_t cols)
+__global__ void gemv_kernel(const float *__restrict__ A, const float *__restrict__ x, float *__restrict__ y, int64_t rows,
+                            int64_t cols)
 {
     int64_t row = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (row >= rows)
-        return;
+    if (row >= rows) return;
     const float *a = A + row * cols;
     float part[LANES];
-    for (int k = 0; k < LANES; k++)
-        part[k] = 0.0f;
+    for (int k = 0; k < LANES; k++) part[k] = 0.0f;
     int64_t j = 0;
     for (; j + LANES <= cols; j += LANES)
-        for (int k = 0; k < LANES; k++)
-            part[k] = fmaf(a[j + k], x[j + k], part[k]);
+        for (int k = 0; k < LANES; k++) part[k] = fmaf(a[j + k], x[j + k], part[k]);
     float sum = 0.0f;
-    for (; j < cols; j++)
-        sum = fmaf(a[j], x[j], sum);
+    for (; j < cols; j++) sum = fmaf(a[j], x[j], sum);
     for (int width = LANES / 2; width > 0; width /= 2)
-        for (int k = 0; k < width; k++)
-            part[k] += part[k + width];
+        for (int k = 0; k < width; k++) part[k] += part[k + width];
     y[row] = sum + part[0];
 }
 
@@ -63,13 +59,11 @@ __device__ __forceinline__ float row_sum(float value)
         value += __shfl_xor_sync(0xffffffffu, value, offset);
 #if THREADS_PER_ROW > 32
     __shared__ float warps[THREADS / 32];
-    if (threadIdx.x % 32 == 0)
-        warps[threadIdx.x / 32] = value;
+    if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = value;
     __syncthreads();
     value = 0.0f;
     if (threadIdx.x % THREADS_PER_ROW == 0)
-        for (int k = 0; k < THREADS_PER_ROW / 32; k++)
-            value += warps[threadIdx.x / 32 + k];
+        for (int k = 0; k < THREADS_PER_ROW / 32; k++) value += warps[threadIdx.x / 32 + k];
 #endif
     return value;
 }
@@ -94,24 +88,18 @@ __global__ void __launch_bounds__(THREADS)
         for (; j + (UNROLL - 1) * THREADS_PER_ROW < count; j += UNROLL * THREADS_PER_ROW) {
             float4 v[UNROLL];
 #pragma unroll
-            for (int k = 0; k < UNROLL; k++)
-                v[k] = a[j + k * THREADS_PER_ROW];
+            for (int k = 0; k < UNROLL; k++) v[k] = a[j + k * THREADS_PER_ROW];
 #pragma unroll
-            for (int k = 0; k < UNROLL; k++)
-                part[k] = dot4(v[k], b[j + k * THREADS_PER_ROW], part[k]);
+            for (int k = 0; k < UNROLL; k++) part[k] = dot4(v[k], b[j + k * THREADS_PER_ROW], part[k]);
         }
-        for (; j < count; j += THREADS_PER_ROW)
-            part[0] = dot4(a[j], b[j], part[0]);
+        for (; j < count; j += THREADS_PER_ROW) part[0] = dot4(a[j], b[j], part[0]);
 #pragma unroll
-        for (int k = 0; k < UNROLL; k++)
-            sum += part[k];
+        for (int k = 0; k < UNROLL; k++) sum += part[k];
     } else if (row < rows) {
-        for (int64_t j = lane; j < cols; j += THREADS_PER_ROW)
-            sum = fmaf(A[row * cols + j], x[j], sum);
+        for (int64_t j = lane; j < cols; j += THREADS_PER_ROW) sum = fmaf(A[row * cols + j], x[j], sum);
     }
     sum = row_sum(sum);
-    if (lane == 0 && row < rows)
-        y[row] = sum;
+    if (lane == 0 && row < rows) y[row] = sum;
 }
 
 #endif

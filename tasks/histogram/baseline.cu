@@ -14,8 +14,7 @@ __global__ void histogram_kernel(const uint8_t *keys, int32_t *counts, int64_t n
     __syncthreads();
     int64_t begin = (int64_t)blockIdx.x * CHUNK;
     int64_t end = begin + CHUNK < n ? begin + CHUNK : n;
-    for (int64_t i = begin + threadIdx.x; i < end; i += THREADS)
-        atomicAdd(&local[keys[i]], 1);
+    for (int64_t i = begin + threadIdx.x; i < end; i += THREADS) atomicAdd(&local[keys[i]], 1);
     __syncthreads();
     atomicAdd(&counts[threadIdx.x], local[threadIdx.x]);
 }

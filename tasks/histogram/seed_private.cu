@@ -47,11 +47,11 @@ __device__ __forceinline__ void count_word(int32_t *local, uint32_t word, uint32
     }
 }
 
-__global__ void __launch_bounds__(THREADS) histogram_kernel(const uint8_t *__restrict__ keys, int32_t *__restrict__ counts, int64_t n)
+__global__ void __launch_bounds__(THREADS)
+    histogram_kernel(const uint8_t *__restrict__ keys, int32_t *__restrict__ counts, int64_t n)
 {
     __shared__ int32_t copies[256 * (COPIES + 1)];
-    for (int b = threadIdx.x; b < 256 * (COPIES + 1); b += THREADS)
-        copies[b] = 0;
+    for (int b = threadIdx.x; b < 256 * (COPIES + 1); b += THREADS) copies[b] = 0;
     __syncthreads();
     int32_t *local = copies + threadIdx.x % COPIES;
     int64_t begin = (int64_t)blockIdx.x * CHUNK;
@@ -62,8 +62,7 @@ __global__ void __launch_bounds__(THREADS) histogram_kernel(const uint8_t *__res
         for (int round = 0; round < ROUNDS; round++) {
             uint4 v[LOADS];
 #pragma unroll
-            for (int k = 0; k < LOADS; k++)
-                v[k] = from[(round * LOADS + k) * THREADS];
+            for (int k = 0; k < LOADS; k++) v[k] = from[(round * LOADS + k) * THREADS];
 #pragma unroll
             for (int k = 0; k < LOADS; k++) {
                 count_word(local, v[k].x, last, run);
@@ -76,16 +75,13 @@ __global__ void __launch_bounds__(THREADS) histogram_kernel(const uint8_t *__res
         atomicAdd(&local[last * (COPIES + 1)], run);
 #endif
     } else { /* the last block */
-        for (int64_t i = begin + threadIdx.x; i < n; i += THREADS)
-            atomicAdd(&local[keys[i] * (COPIES + 1)], 1);
+        for (int64_t i = begin + threadIdx.x; i < n; i += THREADS) atomicAdd(&local[keys[i] * (COPIES + 1)], 1);
     }
     __syncthreads();
     for (int b = threadIdx.x; b < 256; b += THREADS) {
         int32_t sum = 0;
-        for (int k = 0; k < COPIES; k++)
-            sum += copies[b * (COPIES + 1) + k];
-        if (sum)
-            atomicAdd(&counts[b], sum);
+        for (int k = 0; k < COPIES; k++) sum += copies[b * (COPIES + 1) + k];
+        if (sum) atomicAdd(&counts[b], sum);
     }
 }
 

@@ -21,25 +21,20 @@ __global__ void histogram_kernel(const uint8_t *__restrict__ keys, int32_t *__re
 {
     int32_t local[WAYS][256];
     for (int w = 0; w < WAYS; w++)
-        for (int b = 0; b < 256; b++)
-            local[w][b] = 0;
+        for (int b = 0; b < 256; b++) local[w][b] = 0;
     int64_t begin = ((int64_t)blockIdx.x * THREADS + threadIdx.x) * KEYS;
     int64_t end = begin + KEYS < n ? begin + KEYS : n;
     int64_t i = begin;
     for (; i + 8 <= end; i += 8) {
         uint64_t word = *(const uint64_t *)(keys + i);
 #pragma unroll
-        for (int k = 0; k < 8; k++)
-            local[k % WAYS][word >> (8 * k) & 255]++;
+        for (int k = 0; k < 8; k++) local[k % WAYS][word >> (8 * k) & 255]++;
     }
-    for (; i < end; i++)
-        local[0][keys[i]]++;
+    for (; i < end; i++) local[0][keys[i]]++;
     for (int b = 0; b < 256; b++) {
         int32_t sum = 0;
-        for (int w = 0; w < WAYS; w++)
-            sum += local[w][b];
-        if (sum)
-            atomicAdd(&counts[b], sum);
+        for (int w = 0; w < WAYS; w++) sum += local[w][b];
+        if (sum) atomicAdd(&counts[b], sum);
     }
 }
 

@@ -13,8 +13,7 @@ __device__ float block_sum(float value)
     partial[threadIdx.x] = value;
     __syncthreads();
     for (int half = THREADS / 2; half > 0; half /= 2) {
-        if (threadIdx.x < half)
-            partial[threadIdx.x] += partial[threadIdx.x + half];
+        if (threadIdx.x < half) partial[threadIdx.x] += partial[threadIdx.x + half];
         __syncthreads();
     }
     float sum = partial[0];
@@ -28,21 +27,18 @@ __global__ void layernorm_kernel(const float *x, const float *gamma, const float
     float *to = y + blockIdx.x * cols;
 
     float sum = 0.0f;
-    for (int64_t j = threadIdx.x; j < cols; j += THREADS)
-        sum += from[j];
+    for (int64_t j = threadIdx.x; j < cols; j += THREADS) sum += from[j];
     float mean = block_sum(sum) / cols;
 
     float squares = 0.0f;
-    for (int64_t j = threadIdx.x; j < cols; j += THREADS)
-        squares += (from[j] - mean) * (from[j] - mean);
+    for (int64_t j = threadIdx.x; j < cols; j += THREADS) squares += (from[j] - mean) * (from[j] - mean);
     float deviation = sqrtf(block_sum(squares) / cols + epsilon);
 
-    for (int64_t j = threadIdx.x; j < cols; j += THREADS)
-        to[j] = (from[j] - mean) / deviation * gamma[j] + beta[j];
+    for (int64_t j = threadIdx.x; j < cols; j += THREADS) to[j] = (from[j] - mean) / deviation * gamma[j] + beta[j];
 }
 
-extern "C" void layernorm(const float *x, const float *gamma, const float *beta, float *y, float epsilon, int64_t rows, int64_t cols,
-                          cudaStream_t stream)
+extern "C" void layernorm(const float *x, const float *gamma, const float *beta, float *y, float epsilon, int64_t rows,
+                          int64_t cols, cudaStream_t stream)
 {
     layernorm_kernel<<<(unsigned)rows, THREADS, 0, stream>>>(x, gamma, beta, y, epsilon, cols);
 }

@@ -26,17 +26,14 @@
 template <int T> __device__ __forceinline__ float group_sum(float value, float *shared)
 {
 #pragma unroll
-    for (int offset = (T < 32 ? T : 32) / 2; offset > 0; offset /= 2)
-        value += __shfl_xor_sync(0xffffffffu, value, offset);
+    for (int offset = (T < 32 ? T : 32) / 2; offset > 0; offset /= 2) value += __shfl_xor_sync(0xffffffffu, value, offset);
     if (T > 32) {
-        if (threadIdx.x % 32 == 0)
-            shared[threadIdx.x / 32] = value;
+        if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = value;
         __syncthreads();
         int first = threadIdx.x / T * (T / 32);
         value = shared[first];
 #pragma unroll
-        for (int k = 1; k < T / 32; k++)
-            value += shared[first + k];
+        for (int k = 1; k < T / 32; k++) value += shared[first + k];
     }
     return value;
 }
@@ -47,8 +44,8 @@ template <int T> struct group {
 
 template <int T>
 __global__ void __launch_bounds__(group<T>::THREADS)
-    layernorm_registers(const float4 *__restrict__ x, const float4 *__restrict__ gamma, const float4 *__restrict__ beta, float4 *__restrict__ y,
-                        float epsilon, int64_t rows, int count)
+    layernorm_registers(const float4 *__restrict__ x, const float4 *__restrict__ gamma, const float4 *__restrict__ beta,
+                        float4 *__restrict__ y, float epsilon, int64_t rows, int count)
 {
     __shared__ float shared[2][32];
     int64_t row = (int64_t)blockIdx.x * group<T>::ROWS + threadIdx.x / T;
@@ -65,58 +62,52 @@ __global__ void __launch_bounds__(group<T>::THREADS)
         v[k] = j < count ? from[j] : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     }
 #pragma unroll
-    for (int k = 0; k < VECTORS; k++)
-        sum += (v[k].x + v[k].y) + (v[k].z + v[k].w);
+    for (int k = 0; k < VECTORS; k++) sum += (v[k].x + v[k].y) + (v[k].z + v[k].w);
     float mean = group_sum<T>(sum, shared[0]) * share;
 
     float squares = 0.0f;
 #pragma unroll
     for (int k = 0; k < VECTORS; k++) {
         v[k] = make_float4(v[k].x - mean, v[k].y - mean, v[k].z - mean, v[k].w - mean);
-        if (lane + k * T < count)
-            squares += (v[k].x * v[k].x + v[k].y * v[k].y) + (v[k].z * v[k].z + v[k].w * v[k].w);
+        if (lane + k * T < count) squares += (v[k].x * v[k].x + v[k].y * v[k].y) + (v[k].z * v[k].z + v[k].w * v[k].w);
     }
     float scale = 1.0f / sqrtf(group_sum<T>(squares, shared[1]) * share + epsilon);
-    if (!used)
-        return;
+    if (!used) return;
 #pragma unroll
     for (int k = 0; k < VECTORS; k++) {
         int j = lane + k * T;
         if (j < count) {
             float4 g = gamma[j], b = beta[j];
-            y[row * count + j] = make_float4(fmaf(v[k].x * scale, g.x, b.x), fmaf(v[k].y * scale, g.y, b.y), fmaf(v[k].z * scale, g.z, b.z),
-                                             fmaf(v[k].w * scale, g.w, b.w));
+            y[row * count + j] = make_float4(fmaf(v[k].x * scale, g.x, b.x), fmaf(v[k].y * scale, g.y, b.y),
+                                             fmaf(v[k].z * scale, g.z, b.z), fmaf(v[k].w * scale, g.w, b.w));
         }
     }
 }
 
 __global__ void __launch_bounds__(LONG_THREADS)
-    layernorm_long(const float *__restrict__ x, const float *__restrict__ gamma, const float *__restrict__ beta, float *__restrict__ y, float epsilon,
-                   int64_t cols)
+    layernorm_long(const float *__restrict__ x, const float *__restrict__ gamma, const float *__restrict__ beta,
+                   float *__restrict__ y, float epsilon, int64_t cols)
 {
     __shared__ float shared[2][32];
     const float *from = x + blockIdx.x * cols;
     float *to = y + blockIdx.x * cols;
     float sum = 0.0f, squares = 0.0f;
 #pragma unroll 4
-    for (int64_t j = threadIdx.x; j < cols; j += LONG_THREADS)
-        sum += from[j];
+    for (int64_t j = threadIdx.x; j < cols; j += LONG_THREADS) sum += from[j];
     float mean = group_sum<LONG_THREADS>(sum, shared[0]) / cols;
 #pragma unroll 4
-    for (int64_t j = threadIdx.x; j < cols; j += LONG_THREADS)
-        squares += (from[j] - mean) * (from[j] - mean);
+    for (int64_t j = threadIdx.x; j < cols; j += LONG_THREADS) squares += (from[j] - mean) * (from[j] - mean);
     float scale = 1.0f / sqrtf(group_sum<LONG_THREADS>(squares, shared[1]) / cols + epsilon);
 #pragma unroll 4
-    for (int64_t j = threadIdx.x; j < cols; j += LONG_THREADS)
-        to[j] = fmaf((from[j] - mean) * scale, gamma[j], beta[j]);
+    for (int64_t j = threadIdx.x; j < cols; j += LONG_THREADS) to[j] = fmaf((from[j] - mean) * scale, gamma[j], beta[j]);
 }
 
-extern "C" void layernorm(const float *x, const float *gamma, const float *beta, float *y, float epsilon, int64_t rows, int64_t cols,
-                          cudaStream_t stream)
+extern "C" void layernorm(const float *x, const float *gamma, const float *beta, float *y, float epsilon, int64_t rows,
+                          int64_t cols, cudaStream_t stream)
 {
     const int held = 4 * VECTORS; /* floats a thread */
-#define LAUNCH(T)                                                                                                                                 \
-    layernorm_registers<T><<<(unsigned)((rows + group<T>::ROWS - 1) / group<T>::ROWS), group<T>::THREADS, 0, stream>>>(                           \
+#define LAUNCH(T)                                                                                                       \
+    layernorm_registers<T><<<(unsigned)((rows + group<T>::ROWS - 1) / group<T>::ROWS), group<T>::THREADS, 0, stream>>>( \
         (const float4 *)x, (const float4 *)gamma, (const float4 *)beta, (float4 *)y, epsilon, rows, (int)(cols / 4))
     if (cols % 4 != 0 || cols > 1024 * held)
         layernorm_long<<<(unsigned)rows, LONG_THREADS, 0, stream>>>(x, gamma, beta, y, epsilon, cols);

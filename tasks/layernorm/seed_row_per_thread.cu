@@ -30,8 +30,7 @@ __device__ __forceinline__ float row_sum(float value)
     shared[threadIdx.y][threadIdx.x] = value;
     __syncthreads();
     value = shared[threadIdx.y][0];
-    for (int k = 1; k < THREADS_PER_ROW; k++)
-        value += shared[threadIdx.y][k];
+    for (int k = 1; k < THREADS_PER_ROW; k++) value += shared[threadIdx.y][k];
 #endif
     return value;
 }
@@ -39,13 +38,12 @@ __device__ __forceinline__ float row_sum(float value)
 __device__ __forceinline__ float lane_sum(float *lane)
 {
     for (int width = LANES / 2; width > 0; width /= 2)
-        for (int k = 0; k < width; k++)
-            lane[k] += lane[k + width];
+        for (int k = 0; k < width; k++) lane[k] += lane[k + width];
     return lane[0];
 }
 
-__global__ void layernorm_rows(const float *__restrict__ x, const float *__restrict__ gamma, const float *__restrict__ beta, float *__restrict__ y,
-                               float epsilon, int64_t rows, int64_t cols)
+__global__ void layernorm_rows(const float *__restrict__ x, const float *__restrict__ gamma, const float *__restrict__ beta,
+                               float *__restrict__ y, float epsilon, int64_t rows, int64_t cols)
 {
     int64_t row = (int64_t)blockIdx.x * ROWS + threadIdx.y;
     int64_t count = row < rows ? cols : 0; /* idle threads of the last block have an empty row */
@@ -55,34 +53,27 @@ __global__ void layernorm_rows(const float *__restrict__ x, const float *__restr
     int64_t full = count / step * step; /* columns in full steps */
 
     float lane[LANES], sum = 0.0f;
-    for (int k = 0; k < LANES; k++)
-        lane[k] = 0.0f;
+    for (int k = 0; k < LANES; k++) lane[k] = 0.0f;
     for (int64_t j = threadIdx.x * LANES; j < full; j += step)
-        for (int k = 0; k < LANES; k++)
-            lane[k] += from[j + k];
-    for (int64_t j = full + threadIdx.x; j < count; j += THREADS_PER_ROW)
-        sum += from[j];
+        for (int k = 0; k < LANES; k++) lane[k] += from[j + k];
+    for (int64_t j = full + threadIdx.x; j < count; j += THREADS_PER_ROW) sum += from[j];
     float mean = row_sum(sum + lane_sum(lane)) / cols;
 
     sum = 0.0f;
-    for (int k = 0; k < LANES; k++)
-        lane[k] = 0.0f;
+    for (int k = 0; k < LANES; k++) lane[k] = 0.0f;
     for (int64_t j = threadIdx.x * LANES; j < full; j += step)
-        for (int k = 0; k < LANES; k++)
-            lane[k] = fmaf(from[j + k] - mean, from[j + k] - mean, lane[k]);
-    for (int64_t j = full + threadIdx.x; j < count; j += THREADS_PER_ROW)
-        sum = fmaf(from[j] - mean, from[j] - mean, sum);
+        for (int k = 0; k < LANES; k++) lane[k] = fmaf(from[j + k] - mean, from[j + k] - mean, lane[k]);
+    for (int64_t j = full + threadIdx.x; j < count; j += THREADS_PER_ROW) sum = fmaf(from[j] - mean, from[j] - mean, sum);
     float scale = 1.0f / sqrtf(row_sum(sum + lane_sum(lane)) / cols + epsilon);
 
     for (int64_t j = threadIdx.x * LANES; j < full; j += step)
-        for (int k = 0; k < LANES; k++)
-            to[j + k] = fmaf((from[j + k] - mean) * scale, gamma[j + k], beta[j + k]);
-    for (int64_t j = full + threadIdx.x; j < count; j += THREADS_PER_ROW)
-        to[j] = fmaf((from[j] - mean) * scale, gamma[j], beta[j]);
+        for (int k = 0; k < LANES; k++) to[j + k] = fmaf((from[j + k] - mean) * scale, gamma[j + k], beta[j + k]);
+    for (int64_t j = full + threadIdx.x; j < count; j += THREADS_PER_ROW) to[j] = fmaf((from[j] - mean) * scale, gamma[j], beta[j]);
 }
 
-extern "C" void layernorm(const float *x, const float *gamma, const float *beta, float *y, float epsilon, int64_t rows, int64_t cols,
-                          cudaStream_t stream)
+extern "C" void layernorm(const float *x, const float *gamma, const float *beta, float *y, float epsilon, int64_t rows,
+                          int64_t cols, cudaStream_t stream)
 {
-    layernorm_rows<<<(unsigned)((rows + ROWS - 1) / ROWS), dim3(THREADS_PER_ROW, ROWS), 0, stream>>>(x, gamma, beta, y, epsilon, rows, cols);
+    layernorm_rows<<<(unsigned)((rows + ROWS - 1) / ROWS), dim3(THREADS_PER_ROW, ROWS), 0, stream>>>(x, gamma, beta, y, epsilon,
+                                                                                                     rows, cols);
 }

@@ -13,17 +13,14 @@ __global__ void reduction_kernel(const float *x, float *y, int64_t cols)
     int64_t row = blockIdx.y, begin = (int64_t)blockIdx.x * CHUNK;
     int64_t end = begin + CHUNK < cols ? begin + CHUNK : cols;
     float sum = 0.0f;
-    for (int64_t j = begin + threadIdx.x; j < end; j += THREADS)
-        sum += x[row * cols + j];
+    for (int64_t j = begin + threadIdx.x; j < end; j += THREADS) sum += x[row * cols + j];
     partial[threadIdx.x] = sum;
     __syncthreads();
     for (int half = THREADS / 2; half > 0; half /= 2) {
-        if (threadIdx.x < half)
-            partial[threadIdx.x] += partial[threadIdx.x + half];
+        if (threadIdx.x < half) partial[threadIdx.x] += partial[threadIdx.x + half];
         __syncthreads();
     }
-    if (threadIdx.x == 0)
-        atomicAdd(&y[row], partial[0]);
+    if (threadIdx.x == 0) atomicAdd(&y[row], partial[0]);
 }
 
 extern "C" void reduction(const float *x, float *y, int64_t rows, int64_t cols, cudaStream_t stream)

@@ -14,8 +14,7 @@ __global__ void sum_elements(const float *x, int64_t cols)
     int64_t row = blockIdx.y;
     int part = blockIdx.x * blockDim.x + threadIdx.x;
     double sum = 0;
-    for (int64_t j = part; j < cols; j += PARTS)
-        sum += (double)x[row * cols + j];
+    for (int64_t j = part; j < cols; j += PARTS) sum += (double)x[row * cols + j];
     parts[row * PARTS + part] = sum;
 }
 
@@ -23,8 +22,7 @@ __global__ void sum_parts()
 {
     int row = blockIdx.x, group = threadIdx.x;
     double sum = 0;
-    for (int k = group; k < PARTS; k += GROUPS)
-        sum += parts[row * PARTS + k];
+    for (int k = group; k < PARTS; k += GROUPS) sum += parts[row * PARTS + k];
     groups[row * GROUPS + group] = sum;
 }
 
@@ -32,8 +30,7 @@ __global__ void sum_groups(double *y, int rows)
 {
     int row = threadIdx.x;
     double sum = 0;
-    for (int k = 0; k < GROUPS; k++)
-        sum += groups[row * GROUPS + k];
+    for (int k = 0; k < GROUPS; k++) sum += groups[row * GROUPS + k];
     y[row] = sum;
 }
 

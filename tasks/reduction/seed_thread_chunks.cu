@@ -23,7 +23,7 @@
 #define LAYOUT 1
 #endif
 #define SPAN ((int64_t)THREADS * ITEMS) /* elements a block */
-#define MAX_PARTIALS (1 << 20)
+#define MAX_PARTIALS (1 << 18)
 
 static __device__ double partials[MAX_PARTIALS];
 
@@ -33,12 +33,10 @@ __global__ void sum_items(const float *__restrict__ x, int64_t cols, int parts)
     const float *from = x + row * cols;
     double sum = 0;
     if (begin + SPAN > cols) { /* the last block of a row */
-        for (int64_t j = begin + threadIdx.x; j < cols; j += THREADS)
-            sum += from[j];
+        for (int64_t j = begin + threadIdx.x; j < cols; j += THREADS) sum += from[j];
     } else {
         float part[LANES];
-        for (int k = 0; k < LANES; k++)
-            part[k] = 0.0f;
+        for (int k = 0; k < LANES; k++) part[k] = 0.0f;
 #if LAYOUT == 0
         from += begin + threadIdx.x;
         const int stride = THREADS;
@@ -47,10 +45,8 @@ __global__ void sum_items(const float *__restrict__ x, int64_t cols, int parts)
         const int stride = 1;
 #endif
         for (int j = 0; j < ITEMS; j += LANES)
-            for (int k = 0; k < LANES; k++)
-                part[k] += from[(j + k) * stride];
-        for (int k = 0; k < LANES; k++)
-            sum += part[k];
+            for (int k = 0; k < LANES; k++) part[k] += from[(j + k) * stride];
+        for (int k = 0; k < LANES; k++) sum += part[k];
     }
     partials[row * parts + blockIdx.x * THREADS + threadIdx.x] = sum;
 }
@@ -59,14 +55,11 @@ __global__ void sum_items(const float *__restrict__ x, int64_t cols, int parts)
 __global__ void sum_partials(float *y, int rows, int parts)
 {
     int row = blockIdx.x * blockDim.x + threadIdx.x;
-    if (row >= rows)
-        return;
+    if (row >= rows) return;
     double sum[4] = {0, 0, 0, 0};
     for (int k = 0; k + 4 <= parts; k += 4)
-        for (int i = 0; i < 4; i++)
-            sum[i] += partials[(int64_t)row * parts + k + i];
-    for (int k = parts / 4 * 4; k < parts; k++)
-        sum[0] += partials[(int64_t)row * parts + k];
+        for (int i = 0; i < 4; i++) sum[i] += partials[(int64_t)row * parts + k + i];
+    for (int k = parts / 4 * 4; k < parts; k++) sum[0] += partials[(int64_t)row * parts + k];
     y[row] = (float)((sum[0] + sum[1]) + (sum[2] + sum[3]));
 }
 
@@ -74,8 +67,7 @@ extern "C" void reduction(const float *x, float *y, int64_t rows, int64_t cols, 
 {
     int64_t blocks = (cols + SPAN - 1) / SPAN, parts = blocks * THREADS;
     int64_t slab = MAX_PARTIALS / parts; /* rows a launch */
-    if (slab > 65535)
-        slab = 65535;
+    if (slab > 65535) slab = 65535;
     for (int64_t first = 0; first < rows; first += slab) {
         unsigned count = (unsigned)(rows - first < slab ? rows - first : slab);
         sum_items<<<dim3((unsigned)blocks, count), THREADS, 0, stream>>>(x + first * cols, cols, (int)parts);

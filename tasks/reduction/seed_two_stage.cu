@@ -26,14 +26,11 @@ __device__ __forceinline__ double block_sum(double value)
 {
     __shared__ double warps[THREADS / 32];
 #pragma unroll
-    for (int offset = 16; offset > 0; offset /= 2)
-        value += __shfl_down_sync(0xffffffffu, value, offset);
-    if (threadIdx.x % 32 == 0)
-        warps[threadIdx.x / 32] = value;
+    for (int offset = 16; offset > 0; offset /= 2) value += __shfl_down_sync(0xffffffffu, value, offset);
+    if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = value;
     __syncthreads();
     if (threadIdx.x == 0)
-        for (int k = 1; k < THREADS / 32; k++)
-            value += warps[k];
+        for (int k = 1; k < THREADS / 32; k++) value += warps[k];
     return value;
 }
 
@@ -51,33 +48,26 @@ template <bool VECTORS> __global__ void __launch_bounds__(THREADS) sum_chunks(co
         for (; j + (UNROLL - 1) * THREADS < count; j += UNROLL * THREADS) {
             float4 a[UNROLL];
 #pragma unroll
-            for (int k = 0; k < UNROLL; k++)
-                a[k] = v[j + k * THREADS];
+            for (int k = 0; k < UNROLL; k++) a[k] = v[j + k * THREADS];
             float part = 0.0f;
 #pragma unroll
-            for (int k = 0; k < UNROLL; k++)
-                part += (a[k].x + a[k].y) + (a[k].z + a[k].w);
+            for (int k = 0; k < UNROLL; k++) part += (a[k].x + a[k].y) + (a[k].z + a[k].w);
             sum += part;
         }
-        for (; j < count; j += THREADS)
-            sum += (v[j].x + v[j].y) + (v[j].z + v[j].w);
+        for (; j < count; j += THREADS) sum += (v[j].x + v[j].y) + (v[j].z + v[j].w);
     } else {
-        for (int j = threadIdx.x; j < count; j += THREADS)
-            sum += from[j];
+        for (int j = threadIdx.x; j < count; j += THREADS) sum += from[j];
     }
     sum = block_sum(sum);
-    if (threadIdx.x == 0)
-        partials[blockIdx.x] = sum;
+    if (threadIdx.x == 0) partials[blockIdx.x] = sum;
 }
 
 __global__ void __launch_bounds__(THREADS) sum_partials(float *y, int chunks)
 {
     double sum = 0;
-    for (int k = threadIdx.x; k < chunks; k += THREADS)
-        sum += partials[(int64_t)blockIdx.x * chunks + k];
+    for (int k = threadIdx.x; k < chunks; k += THREADS) sum += partials[(int64_t)blockIdx.x * chunks + k];
     sum = block_sum(sum);
-    if (threadIdx.x == 0)
-        y[blockIdx.x] = (float)sum;
+    if (threadIdx.x == 0) y[blockIdx.x] = (float)sum;
 }
 
 extern "C" void reduction(const float *x, float *y, int64_t rows, int64_t cols, cudaStream_t stream)

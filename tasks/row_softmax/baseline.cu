@@ -15,32 +15,27 @@ __global__ void row_softmax_kernel(const float *x, float *y, int64_t cols)
     float *to = y + blockIdx.x * cols;
 
     float largest = -INFINITY;
-    for (int64_t j = threadIdx.x; j < cols; j += THREADS)
-        largest = fmaxf(largest, from[j]);
+    for (int64_t j = threadIdx.x; j < cols; j += THREADS) largest = fmaxf(largest, from[j]);
     partial[threadIdx.x] = largest;
     __syncthreads();
     for (int half = THREADS / 2; half > 0; half /= 2) {
-        if (threadIdx.x < half)
-            partial[threadIdx.x] = fmaxf(partial[threadIdx.x], partial[threadIdx.x + half]);
+        if (threadIdx.x < half) partial[threadIdx.x] = fmaxf(partial[threadIdx.x], partial[threadIdx.x + half]);
         __syncthreads();
     }
     largest = partial[0];
     __syncthreads();
 
     float sum = 0.0f;
-    for (int64_t j = threadIdx.x; j < cols; j += THREADS)
-        sum += expf(from[j] - largest);
+    for (int64_t j = threadIdx.x; j < cols; j += THREADS) sum += expf(from[j] - largest);
     partial[threadIdx.x] = sum;
     __syncthreads();
     for (int half = THREADS / 2; half > 0; half /= 2) {
-        if (threadIdx.x < half)
-            partial[threadIdx.x] += partial[threadIdx.x + half];
+        if (threadIdx.x < half) partial[threadIdx.x] += partial[threadIdx.x + half];
         __syncthreads();
     }
     sum = partial[0];
 
-    for (int64_t j = threadIdx.x; j < cols; j += THREADS)
-        to[j] = expf(from[j] - largest) / sum;
+    for (int64_t j = threadIdx.x; j < cols; j += THREADS) to[j] = expf(from[j] - largest) / sum;
 }
 
 extern "C" void row_softmax(const float *x, float *y, int64_t rows, int64_t cols, cudaStream_t stream)

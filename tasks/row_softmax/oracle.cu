@@ -12,12 +12,10 @@ __global__ void row_softmax_exact(const float *x, double *y, int64_t rows, int64
     for (int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
         const float *from = x + row * cols;
         double largest = -INFINITY, sum = 0;
-        for (int64_t j = threadIdx.x; j < cols; j += PARTS)
-            largest = fmax(largest, (double)from[j]);
+        for (int64_t j = threadIdx.x; j < cols; j += PARTS) largest = fmax(largest, (double)from[j]);
         part[threadIdx.x] = largest;
         __syncthreads();
-        for (int k = 0; k < PARTS; k++)
-            largest = fmax(largest, part[k]);
+        for (int k = 0; k < PARTS; k++) largest = fmax(largest, part[k]);
         __syncthreads();
         for (int64_t j = threadIdx.x; j < cols; j += PARTS) {
             y[row * cols + j] = exp((double)from[j] - largest);
@@ -26,10 +24,8 @@ __global__ void row_softmax_exact(const float *x, double *y, int64_t rows, int64
         part[threadIdx.x] = sum;
         __syncthreads();
         sum = 0;
-        for (int k = 0; k < PARTS; k++)
-            sum += part[k];
-        for (int64_t j = threadIdx.x; j < cols; j += PARTS)
-            y[row * cols + j] /= sum;
+        for (int k = 0; k < PARTS; k++) sum += part[k];
+        for (int64_t j = threadIdx.x; j < cols; j += PARTS) y[row * cols + j] /= sum;
         __syncthreads();
     }
 }

@@ -35,14 +35,12 @@ template <int T, bool MAXIMUM> __device__ __forceinline__ float group_reduce(flo
         value = MAXIMUM ? fmaxf(value, other) : value + other;
     }
     if (T > 32) {
-        if (threadIdx.x % 32 == 0)
-            shared[threadIdx.x / 32] = value;
+        if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = value;
         __syncthreads();
         int first = threadIdx.x / T * (T / 32);
         value = shared[first];
 #pragma unroll
-        for (int k = 1; k < T / 32; k++)
-            value = MAXIMUM ? fmaxf(value, shared[first + k]) : value + shared[first + k];
+        for (int k = 1; k < T / 32; k++) value = MAXIMUM ? fmaxf(value, shared[first + k]) : value + shared[first + k];
     }
     return value;
 }
@@ -52,7 +50,8 @@ template <int T> struct group {
 };
 
 template <int T>
-__global__ void __launch_bounds__(group<T>::THREADS) softmax_registers(const float4 *__restrict__ x, float4 *__restrict__ y, int64_t rows, int count)
+__global__ void __launch_bounds__(group<T>::THREADS)
+    softmax_registers(const float4 *__restrict__ x, float4 *__restrict__ y, int64_t rows, int count)
 {
     __shared__ float shared[2][32];
     int64_t row = (int64_t)blockIdx.x * group<T>::ROWS + threadIdx.x / T;
@@ -68,8 +67,7 @@ __global__ void __launch_bounds__(group<T>::THREADS) softmax_registers(const flo
     }
     float largest = -INFINITY;
 #pragma unroll
-    for (int k = 0; k < VECTORS; k++)
-        largest = fmaxf(largest, fmaxf(fmaxf(v[k].x, v[k].y), fmaxf(v[k].z, v[k].w)));
+    for (int k = 0; k < VECTORS; k++) largest = fmaxf(largest, fmaxf(fmaxf(v[k].x, v[k].y), fmaxf(v[k].z, v[k].w)));
     largest = group_reduce<T, true>(largest, shared[0]);
 
     float sum = 0.0f;
@@ -79,13 +77,11 @@ __global__ void __launch_bounds__(group<T>::THREADS) softmax_registers(const flo
         sum += (v[k].x + v[k].y) + (v[k].z + v[k].w);
     }
     float scale = 1.0f / group_reduce<T, false>(sum, shared[1]);
-    if (!used)
-        return;
+    if (!used) return;
 #pragma unroll
     for (int k = 0; k < VECTORS; k++) {
         int j = lane + k * T;
-        if (j < count)
-            y[row * count + j] = make_float4(v[k].x * scale, v[k].y * scale, v[k].z * scale, v[k].w * scale);
+        if (j < count) y[row * count + j] = make_float4(v[k].x * scale, v[k].y * scale, v[k].z * scale, v[k].w * scale);
     }
 }
 
@@ -96,8 +92,7 @@ static __device__ float2 chunk_statistics[MAX_CHUNKS];
 __device__ __forceinline__ float2 join(float2 a, float2 b)
 {
     float largest = fmaxf(a.x, b.x);
-    if (largest == -INFINITY)
-        return make_float2(largest, 0.0f);
+    if (largest == -INFINITY) return make_float2(largest, 0.0f);
     return make_float2(largest, a.y * expf(a.x - largest) + b.y * expf(b.x - largest));
 }
 
@@ -109,24 +104,22 @@ __global__ void __launch_bounds__(CHUNK_THREADS) chunk_reduce(const float *__res
     const float *from = x + row * cols;
     float largest = -INFINITY, sum = 0.0f;
 #pragma unroll 4
-    for (int64_t j = begin + threadIdx.x; j < end; j += CHUNK_THREADS)
-        largest = fmaxf(largest, from[j]);
+    for (int64_t j = begin + threadIdx.x; j < end; j += CHUNK_THREADS) largest = fmaxf(largest, from[j]);
     largest = group_reduce<CHUNK_THREADS, true>(largest, shared[0]);
 #pragma unroll 4
     for (int64_t j = begin + threadIdx.x; j < end; j += CHUNK_THREADS) /* from cache: the chunk was just read */
         sum += expf(from[j] - largest);
     sum = group_reduce<CHUNK_THREADS, false>(sum, shared[1]);
-    if (threadIdx.x == 0)
-        chunk_statistics[blockIdx.x] = make_float2(largest, sum);
+    if (threadIdx.x == 0) chunk_statistics[blockIdx.x] = make_float2(largest, sum);
 }
 
-__global__ void __launch_bounds__(CHUNK_THREADS) chunk_write(const float *__restrict__ x, float *__restrict__ y, int64_t cols, int chunks, int64_t chunk)
+__global__ void __launch_bounds__(CHUNK_THREADS)
+    chunk_write(const float *__restrict__ x, float *__restrict__ y, int64_t cols, int chunks, int64_t chunk)
 {
     int64_t row = blockIdx.x / chunks, begin = blockIdx.x % chunks * chunk;
     int64_t end = begin + chunk < cols ? begin + chunk : cols;
     float2 total = make_float2(-INFINITY, 0.0f);
-    for (int k = 0; k < chunks; k++)
-        total = join(total, chunk_statistics[row * chunks + k]);
+    for (int k = 0; k < chunks; k++) total = join(total, chunk_statistics[row * chunks + k]);
     float scale = 1.0f / total.y;
 #pragma unroll 4
     for (int64_t j = begin + threadIdx.x; j < end; j += CHUNK_THREADS)

@@ -65,20 +65,15 @@ __global__ void softmax_rows(const float *__restrict__ x, float *__restrict__ y,
     int64_t full = count / step * step; /* columns in full steps */
 
     float lane[LANES];
-    for (int k = 0; k < LANES; k++)
-        lane[k] = -INFINITY;
+    for (int k = 0; k < LANES; k++) lane[k] = -INFINITY;
     for (int64_t j = threadIdx.x * LANES; j < full; j += step)
-        for (int k = 0; k < LANES; k++)
-            lane[k] = from[j + k] > lane[k] ? from[j + k] : lane[k];
+        for (int k = 0; k < LANES; k++) lane[k] = from[j + k] > lane[k] ? from[j + k] : lane[k];
     float largest = -INFINITY;
-    for (int64_t j = full + threadIdx.x; j < count; j += THREADS_PER_ROW)
-        largest = fmaxf(largest, from[j]);
-    for (int k = 0; k < LANES; k++)
-        largest = fmaxf(largest, lane[k]);
+    for (int64_t j = full + threadIdx.x; j < count; j += THREADS_PER_ROW) largest = fmaxf(largest, from[j]);
+    for (int k = 0; k < LANES; k++) largest = fmaxf(largest, lane[k]);
     largest = row_reduce<true>(largest);
 
-    for (int k = 0; k < LANES; k++)
-        lane[k] = 0.0f;
+    for (int k = 0; k < LANES; k++) lane[k] = 0.0f;
     for (int64_t j = threadIdx.x * LANES; j < full; j += step)
         for (int k = 0; k < LANES; k++) {
             float e = exponential(from[j + k] - largest);
@@ -90,15 +85,12 @@ __global__ void softmax_rows(const float *__restrict__ x, float *__restrict__ y,
         to[j] = exponential(from[j] - largest);
         sum += to[j];
     }
-    for (int k = 0; k < LANES; k++)
-        sum += lane[k];
+    for (int k = 0; k < LANES; k++) sum += lane[k];
     float scale = 1.0f / row_reduce<false>(sum);
 
     for (int64_t j = threadIdx.x * LANES; j < full; j += step)
-        for (int k = 0; k < LANES; k++)
-            to[j + k] *= scale;
-    for (int64_t j = full + threadIdx.x; j < count; j += THREADS_PER_ROW)
-        to[j] *= scale;
+        for (int k = 0; k < LANES; k++) to[j + k] *= scale;
+    for (int64_t j = full + threadIdx.x; j < count; j += THREADS_PER_ROW) to[j] *= scale;
 }
 
 extern "C" void row_softmax(const float *x, float *y, int64_t rows, int64_t cols, cudaStream_t stream)

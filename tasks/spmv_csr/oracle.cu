@@ -6,7 +6,8 @@
 #define PARTS 8
 #define ROWS 16 /* rows a block */
 
-__global__ void spmv_exact(const int32_t *row_offsets, const int32_t *columns, const float *values, const float *x, double *y, int64_t rows)
+__global__ void spmv_exact(const int32_t *row_offsets, const int32_t *columns, const float *values, const float *x, double *y,
+                           int64_t rows)
 {
     __shared__ double part[ROWS][PARTS];
     int64_t row = (int64_t)blockIdx.x * ROWS + threadIdx.y;
@@ -18,14 +19,13 @@ __global__ void spmv_exact(const int32_t *row_offsets, const int32_t *columns, c
     __syncthreads();
     if (threadIdx.x == 0 && row < rows) {
         sum = 0;
-        for (int k = 0; k < PARTS; k++)
-            sum += part[threadIdx.y][k];
+        for (int k = 0; k < PARTS; k++) sum += part[threadIdx.y][k];
         y[row] = sum;
     }
 }
 
-extern "C" void spmv_csr_oracle(const int32_t *row_offsets, const int32_t *columns, const float *values, const float *x, double *y, int64_t rows,
-                                int64_t cols, cudaStream_t stream)
+extern "C" void spmv_csr_oracle(const int32_t *row_offsets, const int32_t *columns, const float *values, const float *x, double *y,
+                                int64_t rows, int64_t cols, cudaStream_t stream)
 {
     (void)cols;
     spmv_exact<<<(unsigned)((rows + ROWS - 1) / ROWS), dim3(PARTS, ROWS), 0, stream>>>(row_offsets, columns, values, x, y, rows);

@@ -5,8 +5,7 @@
 __global__ void transpose_exact(const float *x, double *y, int64_t rows, int64_t cols)
 {
     int64_t k = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    if (k < rows * cols)
-        y[k] = (double)x[k % rows * cols + k / rows];
+    if (k < rows * cols) y[k] = (double)x[k % rows * cols + k / rows];
 }
 
 extern "C" void transpose_oracle(const float *x, double *y, int64_t rows, int64_t cols, cudaStream_t stream)

@@ -42,8 +42,7 @@ __global__ void __launch_bounds__(LANES_I *LANES_J)
         for (int tile_i = 0; tile_i < TILES_I; tile_i++) {
             int64_t i = block_i + 4 * (SPREAD ? tile_i * LANES_I + lane_i : lane_i * TILES_I + tile_i);
             int64_t j = block_j + 4 * (SPREAD ? tile_j * LANES_J + lane_j : lane_j * TILES_J + tile_j);
-            if (i >= rows || j >= cols)
-                continue;
+            if (i >= rows || j >= cols) continue;
             const float *from = x + i * cols + j;
             float *to = y + j * rows + i;
             if (i + 4 <= rows && j + 4 <= cols && rows % 4 == 0 && cols % 4 == 0) {
@@ -55,8 +54,7 @@ __global__ void __launch_bounds__(LANES_I *LANES_J)
                 *(float4 *)(to + 3 * rows) = make_float4(a.w, b.w, c.w, d.w);
             } else {
                 for (int q = 0; q < 4 && j + q < cols; q++)
-                    for (int p = 0; p < 4 && i + p < rows; p++)
-                        to[q * rows + p] = from[p * cols + q];
+                    for (int p = 0; p < 4 && i + p < rows; p++) to[q * rows + p] = from[p * cols + q];
             }
         }
     }

@@ -23,8 +23,8 @@
 #define VECTORS (TILE / 4)                /* vectors a row of the tile */
 
 template <bool ALIGNED>
-__global__ void __launch_bounds__(THREADS)
-    transpose_tiles(const float *__restrict__ x, float *__restrict__ y, int64_t rows, int64_t cols, unsigned blocks_i, unsigned blocks_j)
+__global__ void __launch_bounds__(THREADS) transpose_tiles(const float *__restrict__ x, float *__restrict__ y, int64_t rows,
+                                                           int64_t cols, unsigned blocks_i, unsigned blocks_j)
 {
     __shared__ float tile[TILE][TILE + 1];
     int64_t i = (int64_t)(ORDER ? blockIdx.x % blocks_i : blockIdx.x / blocks_j) * TILE;
@@ -37,8 +37,7 @@ __global__ void __launch_bounds__(THREADS)
         const float *from = x + (i + p) * cols + j + q;
         v[k] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
         if (ALIGNED) {
-            if (i + p < rows && j + q < cols)
-                v[k] = *(const float4 *)from;
+            if (i + p < rows && j + q < cols) v[k] = *(const float4 *)from;
         } else if (i + p < rows) {
             v[k].x = j + q < cols ? from[0] : 0.0f;
             v[k].y = j + q + 1 < cols ? from[1] : 0.0f;
@@ -63,8 +62,7 @@ __global__ void __launch_bounds__(THREADS)
             if (j + q < cols && i + p < rows)
                 *(float4 *)to = make_float4(tile[p][q], tile[p + 1][q], tile[p + 2][q], tile[p + 3][q]);
         } else if (j + q < cols) {
-            for (int e = 0; e < 4 && i + p + e < rows; e++)
-                to[e] = tile[p + e][q];
+            for (int e = 0; e < 4 && i + p + e < rows; e++) to[e] = tile[p + e][q];
         }
     }
 }
