@@ -1,7 +1,7 @@
-/* Attention, one block a query, the scores of all keys in shared memory: 128 threads compute scores side by side, find their maximum and the sum
- * of exponentials in trees, then each of 64 threads adds up one column of the output over half of the keys.
- * Cost: 256 FMAs a query and key; every block reads all of k and v from cache, threads read rows of k 256 bytes apart, and 16 barriers a query.
- * Shared memory bounds seq to about 12,000 keys. */
+/* Attention, one block a query, the scores of all keys in shared memory: 128 threads compute scores side by side, find their
+ * maximum and the sum of exponentials in trees, then each of 64 threads adds up one column of the output over half of the keys.
+ * Cost: 256 FMAs a query and key; every block reads all of k and v from cache, threads read rows of k 256 bytes apart, and 16
+ * barriers a query. Shared memory bounds seq to about 12,000 keys. */
 #include <cuda_runtime.h>
 #include <math.h>
 #include <stdint.h>

@@ -1,5 +1,6 @@
-/* o_i = sum_j exp(s_ij - m_i) v_j / sum_j exp(s_ij - m_i), s_ij = q_i . k_j / sqrt(64), m_i = max_j s_ij (Vaswani et al., "Attention is all you need", 2017),
- * in float64. One block a query: thread t takes keys t, t + 64, … for the scores, which are computed twice rather than stored, and column t of the output. */
+/* o_i = sum_j exp(s_ij - m_i) v_j / sum_j exp(s_ij - m_i), s_ij = q_i . k_j / sqrt(64), m_i = max_j s_ij (Vaswani et al.,
+ * "Attention is all you need", 2017), in float64. One block a query: thread t takes keys t, t + 64, … for the scores, which are
+ * computed twice rather than stored, and column t of the output. */
 #include <cuda_runtime.h>
 #include <math.h>
 #include <stdint.h>

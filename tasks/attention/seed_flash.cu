@@ -1,10 +1,11 @@
-/* Attention in tiles with an online softmax (Dao et al., "FlashAttention", 2022): a block owns 16 ROWS queries and walks over the keys 32 at a time. 16 x 16 threads
- * compute the tile of scores from q and k in shared memory, ROWS x 2 each; the 16 threads of a row find its new maximum with shuffles, rescale what they have and
- * add the tile's part of the output, ROWS x 4 columns each in registers. Nothing of size seq x seq is ever stored. Rows of q and k in shared memory
- * are padded by 4 floats, so that 16-byte reads of different rows fall into different banks.
+/* Attention in tiles with an online softmax (Dao et al., "FlashAttention", 2022): a block owns 16 ROWS queries and walks over the
+ * keys 32 at a time. 16 x 16 threads compute the tile of scores from q and k in shared memory, ROWS x 2 each; the 16 threads of a
+ * row find its new maximum with shuffles, rescale what they have and add the tile's part of the output, ROWS x 4 columns each in
+ * registers. Nothing of size seq x seq is ever stored. Rows of q and k in shared memory are padded by 4 floats, so that 16-byte
+ * reads of different rows fall into different banks.
  *
- * SPLITS > 1 divides the keys of each query among several blocks, when there are too few queries to fill the device; a second kernel joins their
- * (maximum, sum, output) triples. */
+ * SPLITS > 1 divides the keys of each query among several blocks, when there are too few queries to fill the device; a second
+ * kernel joins their (maximum, sum, output) triples. */
 #include <cuda_runtime.h>
 #include <math.h>
 #include <stdint.h>

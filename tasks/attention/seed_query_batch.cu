@@ -1,6 +1,7 @@
-/* Attention with an online softmax and without shared memory or barriers: a thread owns QUERIES queries and keeps them transposed in local memory, so
- * that each element of a key or value, loaded once, meets all of its queries in a loop over consecutive floats, which a CPU's compiler turns into
- * SIMD FMAs. Keys are taken KEYS at a time: their scores, one rescaling of what was added so far, their values. */
+/* Attention with an online softmax and without shared memory or barriers: a thread owns QUERIES queries and keeps them transposed
+ * in local memory, so that each element of a key or value, loaded once, meets all of its queries in a loop over consecutive
+ * floats, which a CPU's compiler turns into SIMD FMAs. Keys are taken KEYS at a time: their scores, one rescaling of what was
+ * added so far, their values. */
 #include <cuda_runtime.h>
 #include <math.h>
 #include <stdint.h>
@@ -20,8 +21,8 @@
 #endif
 #define DIM 64
 
-/* e^x for x <= 0: 2^n 2^f with n = round(x log2 e) and |f| <= 1/2; the polynomial is a minimax fit of 2^f, relative error 2e-9. Below -87 the result
- * stays at about 1e-38. */
+/* e^x for x <= 0: 2^n 2^f with n = round(x log2 e) and |f| <= 1/2; the polynomial is a minimax fit of 2^f, relative error 2e-9.
+ * Below -87 the result stays at about 1e-38. */
 __device__ __forceinline__ float exponential(float x)
 {
     x = x < -87.0f ? -87.0f : x;

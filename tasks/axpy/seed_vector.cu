@@ -1,8 +1,8 @@
 /* y = a x + y with more work a thread.
  *
- * LAYOUT 0: 16-byte accesses; each thread owns ITEMS / 4 vectors, THREADS vectors apart, all loads issued before the first use, so that
- * more bytes are in flight (a GPU's way to bandwidth). LAYOUT 1: each thread owns ITEMS consecutive floats, a plain loop that a CPU's
- * compiler turns into SIMD code. The end that does not fill a whole block takes the scalar loop. */
+ * LAYOUT 0: 16-byte accesses; each thread owns ITEMS / 4 vectors, THREADS vectors apart, all loads issued before the first use, so
+ * that more bytes are in flight (a GPU's way to bandwidth). LAYOUT 1: each thread owns ITEMS consecutive floats, a plain loop that
+ * a CPU's compiler turns into SIMD code. The end that does not fill a whole block takes the scalar loop. */
 #include <cuda_runtime.h>
 #include <stdint.h>
 

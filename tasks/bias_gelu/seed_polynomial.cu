@@ -1,11 +1,12 @@
 /* y = gelu(x + bias) without branches and with more work a thread.
  *
- * gelu(z) = max(z, 0) - a Phi(-a) with a = |z|, which has no cancellation on either side. log2 Phi(-a) is smooth, so
- * Phi(-a) = 2^P(a) with a polynomial P of degree 9, a weighted minimax fit on [0, 7] with P(0) = -1 exactly: at most 4e-9 off, less than
- * the rounding of f32. Beyond 7, a Phi(-a) < 1e-11 and a is clamped.
+ * gelu(z) = max(z, 0) - a Phi(-a) with a = |z|, which has no cancellation on either side. log2 Phi(-a) is smooth, so Phi(-a) =
+ * 2^P(a) with a polynomial P of degree 9, a weighted minimax fit on [0, 7] with P(0) = -1 exactly: at most 4e-9 off, less than the
+ * rounding of f32. Beyond 7, a Phi(-a) < 1e-11 and a is clamped.
  *
  * LAYOUT 0: 16-byte accesses, ITEMS / 4 vectors a thread, a block's span apart (GPU). LAYOUT 1: each thread owns ITEMS consecutive
- * floats of a row, a plain loop that a CPU's compiler turns into SIMD code. Rows that are not a multiple of 4 long take the scalar path. */
+ * floats of a row, a plain loop that a CPU's compiler turns into SIMD code. Rows that are not a multiple of 4 long take the scalar
+ * path. */
 #include <cuda_runtime.h>
 #include <math.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
-/* One conjugate gradient step as the textbook writes it, a kernel a line: q = A p; (p, q); (r, r); x' and r'; (r', r'); p'.
- * Inner products: each thread adds 16 products, each block its 256 sums in a tree in shared memory, then one atomic (in double) a block.
+/* One conjugate gradient step as the textbook writes it, a kernel a line: q = A p; (p, q); (r, r); x' and r'; (r', r'); p'. Inner
+ * products: each thread adds 16 products, each block its 256 sums in a tree in shared memory, then one atomic (in double) a block.
  * Cost: 60 bytes of memory traffic an element where 24 to 32 would do, and 9 barriers per 4096 products. */
 #include <cuda_runtime.h>
 #include <stdint.h>

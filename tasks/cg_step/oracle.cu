@@ -1,6 +1,6 @@
-/* One conjugate gradient step (Hestenes and Stiefel, 1952) in float64:
- *   q = A p, alpha = (r, r) / (p, q), x' = x + alpha p, r' = r - alpha q, beta = (r', r') / (r, r), p' = r' + beta p.
- * Inner products are added in three steps without barriers: PARTS threads take every PARTS-th product, GROUPS threads add up parts, one adds up groups. */
+/* One conjugate gradient step (Hestenes and Stiefel, 1952) in float64: q = A p, alpha = (r, r) / (p, q), x' = x + alpha p, r' = r
+ * - alpha q, beta = (r', r') / (r, r), p' = r' + beta p. Inner products are added in three steps without barriers: PARTS threads
+ * take every PARTS-th product, GROUPS threads add up parts, one adds up groups. */
 #include <cuda_runtime.h>
 #include <stdint.h>
 

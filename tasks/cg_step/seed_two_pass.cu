@@ -1,9 +1,8 @@
-/* One conjugate gradient step in two passes over memory. With q = A p,
- *   (r', r') = (r - alpha q, r - alpha q) = (r, r) - 2 alpha (r, q) + alpha^2 (q, q),
- * so one pass over r and p gives all four inner products (added in double, which the subtraction needs), then alpha and beta are known and a second pass
- * computes q again from cache-warm neighbours and writes x', r', p' at once: 32 bytes of memory traffic an element.
- * A thread takes 4 consecutive columns (16-byte accesses) of ROWS rows and keeps the rows of p that it needs again in registers. Widths that are not a
- * multiple of 4 take 1 column a thread. */
+/* One conjugate gradient step in two passes over memory. With q = A p, (r', r') = (r - alpha q, r - alpha q) = (r, r) - 2 alpha
+ * (r, q) + alpha^2 (q, q), so one pass over r and p gives all four inner products (added in double, which the subtraction needs),
+ * then alpha and beta are known and a second pass computes q again from cache-warm neighbours and writes x', r', p' at once: 32
+ * bytes of memory traffic an element. A thread takes 4 consecutive columns (16-byte accesses) of ROWS rows and keeps the rows of p
+ * that it needs again in registers. Widths that are not a multiple of 4 take 1 column a thread. */
 #include <cuda_runtime.h>
 #include <stdint.h>
 
@@ -76,7 +75,8 @@ __device__ __forceinline__ double block_sum(double value)
     return value;
 }
 
-/* One tile, THREADS * WIDTH columns by ROWS rows. SECOND false: adds its inner products to `sum`. SECOND true: writes the outputs. */
+/* One tile, THREADS * WIDTH columns by ROWS rows. SECOND false: adds its inner products to `sum`. SECOND true: writes the outputs.
+ */
 template <int WIDTH, bool SECOND>
 __device__ __forceinline__ void tile(const float *__restrict__ x, const float *__restrict__ r, const float *__restrict__ p,
                                      float *__restrict__ x_next, float *__restrict__ r_next, float *__restrict__ p_next,

@@ -1,8 +1,7 @@
-/* One conjugate gradient step in two passes over memory and without barriers. With q = A p,
- *   (r', r') = (r, r) - 2 alpha (r, q) + alpha^2 (q, q),
- * so one pass over r and p gives all four inner products, alpha and beta follow, and a second pass writes x', r', p' at once. Each thread takes PIECE
- * consecutive columns of one row in plain loops that a CPU's compiler turns into SIMD code, and leaves its four sums (in double, which the subtraction
- * needs) for a small kernel to add. */
+/* One conjugate gradient step in two passes over memory and without barriers. With q = A p, (r', r') = (r, r) - 2 alpha (r, q) +
+ * alpha^2 (q, q), so one pass over r and p gives all four inner products, alpha and beta follow, and a second pass writes x', r',
+ * p' at once. Each thread takes PIECE consecutive columns of one row in plain loops that a CPU's compiler turns into SIMD code,
+ * and leaves its four sums (in double, which the subtraction needs) for a small kernel to add. */
 #include <cuda_runtime.h>
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
-/* 3x3 convolution, one thread an element of the output: neighbouring threads compute neighbouring columns, so reads of x are coalesced and the nine
- * weights of a channel are the same for all of them.
- * Cost: 9 in_channels FMAs an element, each with a load of x and one of w from cache, which is what bounds it. */
+/* 3x3 convolution, one thread an element of the output: neighbouring threads compute neighbouring columns, so reads of x are
+ * coalesced and the nine weights of a channel are the same for all of them. Cost: 9 in_channels FMAs an element, each with a load
+ * of x and one of w from cache, which is what bounds it. */
 #include <cuda_runtime.h>
 #include <stdint.h>
 

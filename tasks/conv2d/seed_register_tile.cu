@@ -1,7 +1,8 @@
-/* 3x3 convolution with a register tile: a block computes OUT channels of a patch of TILE_Y x TILE_X pixels; it walks over the input channels DEPTH at a time, with
- * their patches (and a rim of 1) and weights in shared memory. Each thread keeps CHANNELS x PIXELS sums in registers: the 3 x (PIXELS + 2) inputs
- * that it loads per channel serve CHANNELS outputs each, and a weight, the same for a whole warp and so a broadcast, serves PIXELS. Weights lie
- * with the output channel fastest, so that 4 of them come in one 16-byte load. */
+/* 3x3 convolution with a register tile: a block computes OUT channels of a patch of TILE_Y x TILE_X pixels; it walks over the
+ * input channels DEPTH at a time, with their patches (and a rim of 1) and weights in shared memory. Each thread keeps CHANNELS x
+ * PIXELS sums in registers: the 3 x (PIXELS + 2) inputs that it loads per channel serve CHANNELS outputs each, and a weight, the
+ * same for a whole warp and so a broadcast, serves PIXELS. Weights lie with the output channel fastest, so that 4 of them come in
+ * one 16-byte load. */
 #include <cuda_runtime.h>
 #include <stdint.h>
 

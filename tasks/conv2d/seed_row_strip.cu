@@ -1,6 +1,6 @@
-/* 3x3 convolution without shared memory or barriers: a thread computes CHANNELS output channels of STRIP consecutive pixels of one row. For each input
- * channel it copies the three rows that it needs into a local buffer with zeros around them, then every weight meets a whole strip in a loop
- * over consecutive pixels, which a CPU's compiler turns into SIMD FMAs. */
+/* 3x3 convolution without shared memory or barriers: a thread computes CHANNELS output channels of STRIP consecutive pixels of one
+ * row. For each input channel it copies the three rows that it needs into a local buffer with zeros around them, then every weight
+ * meets a whole strip in a loop over consecutive pixels, which a CPU's compiler turns into SIMD FMAs. */
 #include <cuda_runtime.h>
 #include <stdint.h>
 

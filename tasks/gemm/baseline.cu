@@ -1,7 +1,6 @@
-/* C = A B with 16x16 tiles in shared memory, one thread an element of C: each block walks along k, loads one tile of A and one of B
- * (coalesced) and every thread adds 16 products from them.
- * Cost: each element of A and B is read from global memory once per 16 columns or rows of C; two loads from shared memory per FMA and
- * two barriers per 16 are what bounds it. */
+/* C = A B with 16x16 tiles in shared memory, one thread an element of C: each block walks along k, loads one tile of A and one of
+ * B (coalesced) and every thread adds 16 products from them. Cost: each element of A and B is read from global memory once per 16
+ * columns or rows of C; two loads from shared memory per FMA and two barriers per 16 are what bounds it. */
 #include <cuda_runtime.h>
 #include <stdint.h>
 

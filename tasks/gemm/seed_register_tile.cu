@@ -1,10 +1,12 @@
-/* C = A B, tiled twice: a block of 16x16 threads computes a tile of 16 TM x 16 TN elements of C from slices of DEPTH along k in shared memory, and each
- * thread keeps TM x TN of them in registers, so that an element loaded from shared memory serves TM or TN FMAs.
+/* C = A B, tiled twice: a block of 16x16 threads computes a tile of 16 TM x 16 TN elements of C from slices of DEPTH along k in
+ * shared memory, and each thread keeps TM x TN of them in registers, so that an element loaded from shared memory serves TM or TN
+ * FMAs.
  *
- * Double buffering: while the block computes on one slice, the next is on its way from global memory into registers; it is stored in the other
- * buffer afterwards, which leaves one barrier a slice. The slice of A is kept transposed (DEPTH x BM), so that a thread reads
- * 4 rows at a time with one 16-byte load; a thread's rows and columns come in groups of 4 that are 64 apart, which keeps these loads free
- * of bank conflicts. Sizes that the tile does not divide take the same code with checked 4-byte loads and stores. */
+ * Double buffering: while the block computes on one slice, the next is on its way from global memory into registers; it is stored
+ * in the other buffer afterwards, which leaves one barrier a slice. The slice of A is kept transposed (DEPTH x BM), so that a
+ * thread reads 4 rows at a time with one 16-byte load; a thread's rows and columns come in groups of 4 that are 64 apart, which
+ * keeps these loads free of bank conflicts. Sizes that the tile does not divide take the same code with checked 4-byte loads and
+ * stores. */
 #include <cuda_runtime.h>
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
-/* C = A B without shared memory or barriers: each thread computes a tile of ROWS x COLUMNS elements of C straight from global memory, STEPS products deep
- * at a time. The inner loops run over consecutive columns, which a CPU's compiler turns into SIMD FMAs; on a GPU small tiles let the
- * first-level cache do what shared memory does elsewhere. */
+/* C = A B without shared memory or barriers: each thread computes a tile of ROWS x COLUMNS elements of C straight from global
+ * memory, STEPS products deep at a time. The inner loops run over consecutive columns, which a CPU's compiler turns into SIMD
+ * FMAs; on a GPU small tiles let the first-level cache do what shared memory does elsewhere. */
 #include <cuda_runtime.h>
 #include <stdint.h>
 

@@ -1,5 +1,5 @@
-/* y = A x, one block a row: 256 threads walk the row side by side (coalesced), then add their partial sums in a tree in shared memory.
- * Cost: 4 bytes and one FMA per element of A, bound by bandwidth; 9 barriers a row, which short rows do not amortise. */
+/* y = A x, one block a row: 256 threads walk the row side by side (coalesced), then add their partial sums in a tree in shared
+ * memory. Cost: 4 bytes and one FMA per element of A, bound by bandwidth; 9 barriers a row, which short rows do not amortise. */
 #include <cuda_runtime.h>
 #include <stdint.h>
 

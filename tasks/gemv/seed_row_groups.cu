@@ -1,20 +1,13 @@
-/* y = A x with a tunable number of threads a row.
- *
- * THREADS_PER_ROW >= 32: the threads of a row read it in 16-byte vectors, UNROLL vectors in flight each, and add up with warp shuffles, plus one
- * round through shared memory when a row has several warps. THREADS_PER_ROW 1: every thread owns a whole row and keeps LANES independent
- * partial sums, a plain loop that a CPU's compiler turns into SIMD code; no thread waits for another. Rows that are not a multiple of 4
- * long are read float by float. */
+/* y = A x with a tunable number of threads a row. The threads of a row read it in 16-byte vectors, UNROLL of them in flight each,
+ * and add up with warp shuffles, plus one round through shared memory when a row has several warps. Short rows take few threads,
+ * so that several share a block. Rows that are not a multiple of 4 long are read float by float. */
 #include <cuda_runtime.h>
 #include <stdint.h>
 
-// kforge: tune THREADS_PER_ROW 1 8 16 32 64 128 256 512
-// kforge: tune THREADS 1 4 16 32 64 128 256 512
+// kforge: tune THREADS_PER_ROW 4 8 16 32 64 128 256 512
+// kforge: tune THREADS 32 64 128 256 512
 // kforge: tune UNROLL 1 2 4 8
-// kforge: tune LANES 16 32 64
 // kforge: require THREADS >= THREADS_PER_ROW
-// kforge: require THREADS_PER_ROW == 1 || THREADS >= 32
-// kforge: require THREADS_PER_ROW == 1 || LANES == 32
-// kforge: require THREADS_PER_ROW > 1 || UNROLL == 4
 #ifndef THREADS_PER_ROW
 #define THREADS_PER_ROW 128
 #endif
@@ -24,32 +17,7 @@
 #ifndef UNROLL
 #define UNROLL 4
 #endif
-#ifndef LANES
-#define LANES 32
-#endif
 #define ROWS (THREADS / THREADS_PER_ROW) /* rows a block */
-
-#if THREADS_PER_ROW == 1
-
-__global__ void gemv_kernel(const float *__restrict__ A, const float *__restrict__ x, float *__restrict__ y, int64_t rows,
-                            int64_t cols)
-{
-    int64_t row = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (row >= rows) return;
-    const float *a = A + row * cols;
-    float part[LANES];
-    for (int k = 0; k < LANES; k++) part[k] = 0.0f;
-    int64_t j = 0;
-    for (; j + LANES <= cols; j += LANES)
-        for (int k = 0; k < LANES; k++) part[k] = fmaf(a[j + k], x[j + k], part[k]);
-    float sum = 0.0f;
-    for (; j < cols; j++) sum = fmaf(a[j], x[j], sum);
-    for (int width = LANES / 2; width > 0; width /= 2)
-        for (int k = 0; k < width; k++) part[k] += part[k + width];
-    y[row] = sum + part[0];
-}
-
-#else
 
 /* The sum over the THREADS_PER_ROW threads of a row, valid in the first of them. Called once. */
 __device__ __forceinline__ float row_sum(float value)
@@ -102,17 +70,11 @@ __global__ void __launch_bounds__(THREADS)
     if (lane == 0 && row < rows) y[row] = sum;
 }
 
-#endif
-
 extern "C" void gemv(const float *A, const float *x, float *y, int64_t rows, int64_t cols, cudaStream_t stream)
 {
     unsigned blocks = (unsigned)((rows + ROWS - 1) / ROWS);
-#if THREADS_PER_ROW == 1
-    gemv_kernel<<<blocks, THREADS, 0, stream>>>(A, x, y, rows, cols);
-#else
     if (cols % 4 == 0)
         gemv_kernel<true><<<blocks, THREADS, 0, stream>>>(A, x, y, rows, cols);
     else
         gemv_kernel<false><<<blocks, THREADS, 0, stream>>>(A, x, y, rows, cols);
-#endif
 }

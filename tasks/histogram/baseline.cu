@@ -1,6 +1,6 @@
-/* Histogram of bytes: each block counts 16384 keys with atomics in shared memory, its 256 threads side by side (coalesced), then adds its
- * 256 counts to the output, which is cleared first.
- * Cost: one byte and one shared atomic a key; keys that are equal within a warp are counted one after the other. */
+/* Histogram of bytes: each block counts 16384 keys with atomics in shared memory, its 256 threads side by side (coalesced), then
+ * adds its 256 counts to the output, which is cleared first. Cost: one byte and one shared atomic a key; keys that are equal
+ * within a warp are counted one after the other. */
 #include <cuda_runtime.h>
 #include <stdint.h>
 

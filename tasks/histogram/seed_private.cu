@@ -1,6 +1,7 @@
-/* Histogram with COPIES private histograms a block in shared memory, so that threads of different warps rarely meet at one counter, and 16 keys a load. With
- * RUNS 1 a thread counts equal neighbours among its keys once, which pays for skewed and sorted keys. Copies are interleaved with one
- * word of padding between bins, so that the same bin of different copies lies in different banks. */
+/* Histogram with COPIES private histograms a block in shared memory, so that threads of different warps rarely meet at one
+ * counter, and 16 keys a load. With RUNS 1 a thread counts equal neighbours among its keys once, which pays for skewed and sorted
+ * keys. Copies are interleaved with one word of padding between bins, so that the same bin of different copies lies in different
+ * banks. */
 #include <cuda_runtime.h>
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
-/* Histogram with private counters a thread: each thread walks KEYS consecutive keys and counts them in WAYS tables of its own in turn (so that equal
- * neighbours do not wait for each other's increment), without any atomic or barrier, and adds what it found to the output at the end. Suits
- * CPUs, where a thread's tables stay in the first-level cache. */
+/* Histogram with private counters a thread: each thread walks KEYS consecutive keys and counts them in WAYS tables of its own in
+ * turn (so that equal neighbours do not wait for each other's increment), without any atomic or barrier, and adds what it found to
+ * the output at the end. Suits CPUs, where a thread's tables stay in the first-level cache. */
 #include <cuda_runtime.h>
 #include <stdint.h>
 

@@ -1,5 +1,5 @@
-/* v = J(J(u)) in float64, one thread an element of v: it computes the up to five values of the first sweep that it needs from u directly.
- * J(w)_ij = (w_{i-1,j} + w_{i+1,j} + w_{i,j-1} + w_{i,j+1} + f_ij) / 4 inside, w_ij on the boundary. */
+/* v = J(J(u)) in float64, one thread an element of v: it computes the up to five values of the first sweep that it needs from u
+ * directly. J(w)_ij = (w_{i-1,j} + w_{i+1,j} + w_{i,j-1} + w_{i,j+1} + f_ij) / 4 inside, w_ij on the boundary. */
 #include <cuda_runtime.h>
 #include <stdint.h>
 

@@ -1,6 +1,7 @@
-/* Both sweeps in one launch: a block loads a tile of u with a rim of 2 cells into shared memory, computes the first sweep on the tile with a rim of 1 into a second
- * shared array and the second sweep from that, so that u and f are read and v is written about once. The rims are computed twice by neighbouring
- * blocks, (TILE_X + 2)(TILE_Y + 2) / (TILE_X TILE_Y) of the work: larger tiles waste less. */
+/* Both sweeps in one launch: a block loads a tile of u with a rim of 2 cells into shared memory, computes the first sweep on the
+ * tile with a rim of 1 into a second shared array and the second sweep from that, so that u and f are read and v is written about
+ * once. The rims are computed twice by neighbouring blocks, (TILE_X + 2)(TILE_Y + 2) / (TILE_X TILE_Y) of the work: larger tiles
+ * waste less. */
 #include <cuda_runtime.h>
 #include <stdint.h>
 

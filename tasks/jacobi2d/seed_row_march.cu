@@ -1,6 +1,7 @@
-/* Both sweeps in one pass without barriers: a thread marches down HEIGHT rows of a strip WIDTH columns wide and keeps the last three rows of the first sweep in
- * local memory, so that u and f are read and v is written about once. All inner loops run over consecutive columns, which a CPU's
- * compiler turns into SIMD code; with WIDTH 1 neighbouring threads touch neighbouring columns and everything stays in registers (GPU). */
+/* Both sweeps in one pass without barriers: a thread marches down HEIGHT rows of a strip WIDTH columns wide and keeps the last
+ * three rows of the first sweep in local memory, so that u and f are read and v is written about once. All inner loops run over
+ * consecutive columns, which a CPU's compiler turns into SIMD code; with WIDTH 1 neighbouring threads touch neighbouring columns
+ * and everything stays in registers (GPU). */
 #include <cuda_runtime.h>
 #include <stdint.h>
 
@@ -18,7 +19,8 @@
 #define THREADS 1
 #endif
 
-/* One sweep over columns [first, last) of row i. Pointers are to column 0 of their rows, shifted by the caller where the row is a local buffer. */
+/* One sweep over columns [first, last) of row i. Pointers are to column 0 of their rows, shifted by the caller where the row is a
+ * local buffer. */
 __device__ __forceinline__ void sweep_row(const float *north, const float *row, const float *south, const float *f, float *to,
                                           int64_t first, int64_t last, bool rim, int64_t cols)
 {

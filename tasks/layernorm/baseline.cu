@@ -1,5 +1,6 @@
-/* Layer normalisation, one block a row in three passes: the mean, the mean squared deviation, the output. The first two end in a tree in shared memory.
- * Cost: the row is read three times (the second and third time mostly from cache) and written once; 18 barriers a row. */
+/* Layer normalisation, one block a row in three passes: the mean, the mean squared deviation, the output. The first two end in a
+ * tree in shared memory. Cost: the row is read three times (the second and third time mostly from cache) and written once; 18
+ * barriers a row. */
 #include <cuda_runtime.h>
 #include <math.h>
 #include <stdint.h>

@@ -1,5 +1,6 @@
-/* y = (x - mean) / sqrt(variance + epsilon) gamma + beta (Ba, Kiros, Hinton, "Layer normalization", 2016) in float64, with the variance as the mean
- * squared deviation from the mean. PARTS threads share a row, each takes every PARTS-th element; their sums meet in shared memory. */
+/* y = (x - mean) / sqrt(variance + epsilon) gamma + beta (Ba, Kiros, Hinton, "Layer normalization", 2016) in float64, with the
+ * variance as the mean squared deviation from the mean. PARTS threads share a row, each takes every PARTS-th element; their sums
+ * meet in shared memory. */
 #include <cuda_runtime.h>
 #include <math.h>
 #include <stdint.h>

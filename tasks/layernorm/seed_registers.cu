@@ -1,7 +1,8 @@
-/* Layer normalisation that reads each element once: a group of T threads holds a whole row in registers, VECTORS 16-byte vectors a thread, so that mean,
- * squared deviations and output need no second read and the variance is still that of deviations from the true mean. T is chosen per
- * shape, the smallest that holds the row. Groups up to a warp need only shuffles; larger ones one barrier a sum.
- * Rows that do not fit in registers, or are not a multiple of 4 long, take one block each and three passes, the later ones from cache. */
+/* Layer normalisation that reads each element once: a group of T threads holds a whole row in registers, VECTORS 16-byte vectors a
+ * thread, so that mean, squared deviations and output need no second read and the variance is still that of deviations from the
+ * true mean. T is chosen per shape, the smallest that holds the row. Groups up to a warp need only shuffles; larger ones one
+ * barrier a sum. Rows that do not fit in registers, or are not a multiple of 4 long, take one block each and three passes, the
+ * later ones from cache. */
 #include <cuda_runtime.h>
 #include <math.h>
 #include <stdint.h>

@@ -1,6 +1,7 @@
-/* Layer normalisation with THREADS_PER_ROW 1: a thread owns a whole row, so nothing is shared and no thread waits. Sums are kept in LANES independent lanes,
- * which lets a CPU's compiler turn every loop into SIMD code; the row stays in the first-level cache between the three passes. With
- * THREADS_PER_ROW > 1 the threads of a row take LANES consecutive columns each in turn and combine in shared memory. */
+/* Layer normalisation with THREADS_PER_ROW 1: a thread owns a whole row, so nothing is shared and no thread waits. Sums are kept
+ * in LANES independent lanes, which lets a CPU's compiler turn every loop into SIMD code; the row stays in the first-level cache
+ * between the three passes. With THREADS_PER_ROW > 1 the threads of a row take LANES consecutive columns each in turn and combine
+ * in shared memory. */
 #include <cuda_runtime.h>
 #include <math.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
-/* Row sums of few long rows. Each block takes 4096 elements of one row: 256 threads add 16 elements each (coalesced), a tree in shared memory
- * adds the 256 sums, and one atomicAdd a block collects them in the output, which is cleared first.
- * Cost: 4 bytes an element, bound by bandwidth; 9 barriers and an atomic per 4096 elements. */
+/* Row sums of few long rows. Each block takes 4096 elements of one row: 256 threads add 16 elements each (coalesced), a tree in
+ * shared memory adds the 256 sums, and one atomicAdd a block collects them in the output, which is cleared first. Cost: 4 bytes an
+ * element, bound by bandwidth; 9 barriers and an atomic per 4096 elements. */
 #include <cuda_runtime.h>
 #include <stdint.h>
 

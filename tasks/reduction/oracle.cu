@@ -1,5 +1,5 @@
-/* y_i = sum_j x_ij in float64, in three steps that need no barrier: PARTS threads a row add every PARTS-th element, GROUPS threads a row
- * add up the parts, one thread a row adds up the groups. Rows are taken SLAB at a time to bound the scratch memory. */
+/* y_i = sum_j x_ij in float64, in three steps that need no barrier: PARTS threads a row add every PARTS-th element, GROUPS threads
+ * a row add up the parts, one thread a row adds up the groups. Rows are taken SLAB at a time to bound the scratch memory. */
 #include <cuda_runtime.h>
 #include <stdint.h>
 

@@ -1,7 +1,6 @@
-/* Row sums without barriers: each thread adds ITEMS elements of a row in LANES independent sums and stores one partial in double; a second
- * kernel adds the partials of a row.
- * LAYOUT 0: the threads of a block read side by side (GPU). LAYOUT 1: each thread reads ITEMS consecutive floats, a loop that a CPU's compiler
- * turns into SIMD code. */
+/* Row sums without barriers: each thread adds ITEMS elements of a row in LANES independent sums and stores one partial in double;
+ * a second kernel adds the partials of a row. LAYOUT 0: the threads of a block read side by side (GPU). LAYOUT 1: each thread
+ * reads ITEMS consecutive floats, a loop that a CPU's compiler turns into SIMD code. */
 #include <cuda_runtime.h>
 #include <stdint.h>
 

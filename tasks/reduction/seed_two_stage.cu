@@ -1,6 +1,6 @@
-/* Row sums in two stages. A block adds CHUNK elements of one row with 16-byte loads, UNROLL of them in flight a thread: short sums in float, their
- * total in double (so that neither length nor cancellation costs accuracy), then warp shuffles and one barrier. A second kernel adds
- * the blocks' sums, one block a row. Rows that are not a multiple of 4 long are read float by float. */
+/* Row sums in two stages. A block adds CHUNK elements of one row with 16-byte loads, UNROLL of them in flight a thread: short sums
+ * in float, their total in double (so that neither length nor cancellation costs accuracy), then warp shuffles and one barrier. A
+ * second kernel adds the blocks' sums, one block a row. Rows that are not a multiple of 4 long are read float by float. */
 #include <cuda_runtime.h>
 #include <stdint.h>
 

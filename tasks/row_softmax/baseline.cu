@@ -1,7 +1,6 @@
-/* Softmax of each row, one block a row in three passes: the maximum, the sum of exponentials, the quotients. The first two end in a tree
- * in shared memory.
- * Cost: the row is read three times (the second and third time mostly from cache) and written once, two expf an element, and 18 barriers a
- * row. */
+/* Softmax of each row, one block a row in three passes: the maximum, the sum of exponentials, the quotients. The first two end in
+ * a tree in shared memory. Cost: the row is read three times (the second and third time mostly from cache) and written once, two
+ * expf an element, and 18 barriers a row. */
 #include <cuda_runtime.h>
 #include <math.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
-/* softmax(x)_j = exp(x_j - max x) / sum_k exp(x_k - max x) in float64. PARTS threads share a row: each takes every PARTS-th element for the
- * maximum, the sum and the quotients; the maxima and sums of the parts meet in shared memory. */
+/* softmax(x)_j = exp(x_j - max x) / sum_k exp(x_k - max x) in float64. PARTS threads share a row: each takes every PARTS-th
+ * element for the maximum, the sum and the quotients; the maxima and sums of the parts meet in shared memory. */
 #include <cuda_runtime.h>
 #include <math.h>
 #include <stdint.h>

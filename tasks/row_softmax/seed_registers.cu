@@ -1,10 +1,10 @@
-/* Softmax that reads each element once: a group of T threads holds a whole row in registers, VECTORS 16-byte vectors a thread, so maximum, sum and
- * quotients need no second read. T is chosen per shape from 1 warp's fraction to 1024, the smallest that holds the row. Groups up to a warp
- * need only shuffles; larger ones one barrier for the maximum and one for the sum.
+/* Softmax that reads each element once: a group of T threads holds a whole row in registers, VECTORS 16-byte vectors a thread, so
+ * maximum, sum and quotients need no second read. T is chosen per shape from 1 warp's fraction to 1024, the smallest that holds
+ * the row. Groups up to a warp need only shuffles; larger ones one barrier for the maximum and one for the sum.
  *
- * Rows that do not fit in registers, or are not a multiple of 4 long, are cut in chunks: one kernel leaves each chunk's maximum and sum of exponentials
- * (online softmax: Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018), a second combines them and writes the
- * quotients, so that a few wide rows fill the device, too. */
+ * Rows that do not fit in registers, or are not a multiple of 4 long, are cut in chunks: one kernel leaves each chunk's maximum
+ * and sum of exponentials (online softmax: Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018), a second
+ * combines them and writes the quotients, so that a few wide rows fill the device, too. */
 #include <cuda_runtime.h>
 #include <math.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
-/* Softmax with THREADS_PER_ROW 1: a thread owns a whole row, so nothing is shared and no thread waits. Maximum and sum are kept in LANES independent
- * lanes and the exponential is a branch-free polynomial, which lets a CPU's compiler turn every loop into SIMD code; the exponentials are
- * stored once and scaled in place while they are in cache. With THREADS_PER_ROW > 1 the threads of a row take COLUMNS consecutive columns each in turn and
- * combine in shared memory, which suits few wide rows and GPUs. */
+/* Softmax with THREADS_PER_ROW 1: a thread owns a whole row, so nothing is shared and no thread waits. Maximum and sum are kept in
+ * LANES independent lanes and the exponential is a branch-free polynomial, which lets a CPU's compiler turn every loop into SIMD
+ * code; the exponentials are stored once and scaled in place while they are in cache. With THREADS_PER_ROW > 1 the threads of a
+ * row take COLUMNS consecutive columns each in turn and combine in shared memory, which suits few wide rows and GPUs. */
 #include <cuda_runtime.h>
 #include <math.h>
 #include <stdint.h>
@@ -22,8 +22,8 @@
 #define LANES 32
 #endif
 
-/* e^x for x <= 0: 2^n 2^f with n = round(x log2 e) and |f| <= 1/2; the polynomial is a minimax fit of 2^f, relative error 2e-9. Below
- * -87 the result stays at about 1e-38. */
+/* e^x for x <= 0: 2^n 2^f with n = round(x log2 e) and |f| <= 1/2; the polynomial is a minimax fit of 2^f, relative error 2e-9.
+ * Below -87 the result stays at about 1e-38. */
 __device__ __forceinline__ float exponential(float x)
 {
     x = x < -87.0f ? -87.0f : x;

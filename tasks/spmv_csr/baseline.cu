@@ -1,6 +1,6 @@
-/* Sparse matrix times vector, one thread a row ("scalar CSR": Bell and Garland, "Efficient sparse matrix-vector multiplication on CUDA", 2008).
- * Cost: 8 bytes an entry and one gather from x; neighbouring threads read entries a row's length apart, so the reads of values and
- * columns are not coalesced, and a warp takes as long as its longest row. */
+/* Sparse matrix times vector, one thread a row ("scalar CSR": Bell and Garland, "Efficient sparse matrix-vector multiplication on
+ * CUDA", 2008). Cost: 8 bytes an entry and one gather from x; neighbouring threads read entries a row's length apart, so the reads
+ * of values and columns are not coalesced, and a warp takes as long as its longest row. */
 #include <cuda_runtime.h>
 #include <stdint.h>
 

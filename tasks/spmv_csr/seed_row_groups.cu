@@ -1,15 +1,12 @@
-/* Sparse matrix times vector with a tunable number of threads a row ("vector CSR"). THREADS_PER_ROW > 1: neighbouring threads read neighbouring entries of a row,
- * coalesced, and add up with shuffles; rows of very different lengths cost less when more threads share one. THREADS_PER_ROW 1: a
- * thread owns ROWS_PER_THREAD rows and keeps LANES independent sums in each, which hides the latency of FMAs and gathers on a CPU. */
+/* Sparse matrix times vector with a tunable number of threads a row ("vector CSR": Bell and Garland, 2008): neighbouring threads
+ * read neighbouring entries, coalesced, LANES of them in flight each, and add up with shuffles. Rows of very different lengths
+ * cost less when more threads share one. */
 #include <cuda_runtime.h>
 #include <stdint.h>
 
-// kforge: tune THREADS_PER_ROW 1 2 4 8 16 32
-// kforge: tune THREADS 8 32 64 128 256 512
-// kforge: tune LANES 1 2 4 8 16
-// kforge: tune ROWS_PER_THREAD 1 4 16
-// kforge: require THREADS_PER_ROW == 1 || THREADS >= 32
-// kforge: require THREADS_PER_ROW == 1 || ROWS_PER_THREAD == 1
+// kforge: tune THREADS_PER_ROW 2 4 8 16 32
+// kforge: tune THREADS 32 64 128 256 512
+// kforge: tune LANES 1 2 4
 #ifndef THREADS_PER_ROW
 #define THREADS_PER_ROW 8
 #endif
@@ -20,10 +17,7 @@
 #ifndef LANES
 #define LANES 2
 #endif
-#ifndef ROWS_PER_THREAD
-#define ROWS_PER_THREAD 1
-#endif
-#define ROWS (THREADS / THREADS_PER_ROW * ROWS_PER_THREAD) /* rows a block */
+#define ROWS (THREADS / THREADS_PER_ROW) /* rows a block */
 
 /* The sum of every THREADS_PER_ROW-th entry in [begin, end). */
 __device__ __forceinline__ float dot(const int32_t *__restrict__ columns, const float *__restrict__ values,
@@ -48,18 +42,13 @@ __global__ void __launch_bounds__(THREADS)
     spmv_kernel(const int32_t *__restrict__ row_offsets, const int32_t *__restrict__ columns, const float *__restrict__ values,
                 const float *__restrict__ x, float *__restrict__ y, int64_t rows)
 {
-    int64_t row = (int64_t)blockIdx.x * ROWS + threadIdx.x / THREADS_PER_ROW * ROWS_PER_THREAD;
-#if THREADS_PER_ROW == 1
-    int64_t last = row + ROWS_PER_THREAD < rows ? row + ROWS_PER_THREAD : rows;
-    for (; row < last; row++) y[row] = dot(columns, values, x, row_offsets[row], row_offsets[row + 1]);
-#else
+    int64_t row = (int64_t)blockIdx.x * ROWS + threadIdx.x / THREADS_PER_ROW;
     int lane = threadIdx.x % THREADS_PER_ROW;
     float sum = 0.0f;
     if (row < rows) sum = dot(columns, values, x, row_offsets[row] + lane, row_offsets[row + 1]);
 #pragma unroll
     for (int offset = THREADS_PER_ROW / 2; offset > 0; offset /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, offset);
     if (lane == 0 && row < rows) y[row] = sum;
-#endif
 }
 
 extern "C" void spmv_csr(const int32_t *row_offsets, const int32_t *columns, const float *values, const float *x, float *y,

@@ -1,8 +1,8 @@
-/* Transpose in registers, without shared memory or barriers: a thread reads 4 pieces of 16 bytes from 4 consecutive rows, transposes the 4x4 tile
- * in its registers and writes 4 pieces of 16 bytes. LANES_I x LANES_J neighbouring threads cover a patch of 4 LANES_I rows by 4 LANES_J
- * columns, so that reads come in runs of 16 LANES_J bytes and writes in runs of 16 LANES_I bytes (32 bytes is a memory sector); TILES_I
- * and TILES_J 4x4 tiles a thread give it more work, neighbours for a CPU's caches (SPREAD 0) or a patch apart (SPREAD 1, coalesced on a GPU).
- * What 4 does not divide is done element by element. */
+/* Transpose in registers, without shared memory or barriers: a thread reads 4 pieces of 16 bytes from 4 consecutive rows,
+ * transposes the 4x4 tile in its registers and writes 4 pieces of 16 bytes. LANES_I x LANES_J neighbouring threads cover a patch
+ * of 4 LANES_I rows by 4 LANES_J columns, so that reads come in runs of 16 LANES_J bytes and writes in runs of 16 LANES_I bytes
+ * (32 bytes is a memory sector); TILES_I and TILES_J 4x4 tiles a thread give it more work, neighbours for a CPU's caches (SPREAD
+ * 0) or a patch apart (SPREAD 1, coalesced on a GPU). What 4 does not divide is done element by element. */
 #include <cuda_runtime.h>
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
-/* Transpose through a TILE x TILE tile in shared memory with 16-byte accesses to global memory on both sides: a thread reads 4 consecutive elements of a row of
- * x, keeps LOADS of them in flight, scatters them in shared memory, and after one barrier gathers 4 elements of a column and writes
- * them as one piece of a row of y. The tile is one column wider than TILE, which spreads its columns over the banks.
- * Sizes that 4 does not divide take the same path with 4-byte accesses. */
+/* Transpose through a TILE x TILE tile in shared memory with 16-byte accesses to global memory on both sides: a thread reads 4
+ * consecutive elements of a row of x, keeps LOADS of them in flight, scatters them in shared memory, and after one barrier gathers
+ * 4 elements of a column and writes them as one piece of a row of y. The tile is one column wider than TILE, which spreads its
+ * columns over the banks. Sizes that 4 does not divide take the same path with 4-byte accesses. */
 #include <cuda_runtime.h>
 #include <stdint.h>
 

@@ -1,0 +1,1 @@
+kf_test(tasks kf_agent)
