@@ -28,6 +28,7 @@ struct kf_tune_space {
     kf_constraint constraints[KF_MAX_CONSTRAINTS];
     int constraint_count;
     size_t source_size;
+    kf_tune_point first; /* the defaults, or the nearest point that satisfies the constraints; tunables only */
 };
 
 /* ---- axes, whatever their kind ---- */
@@ -46,8 +47,10 @@ bool kf_constraint_holds(const kf_tune_space *space, const kf_constraint *constr
 typedef enum kf_solve_result { KF_SOLVE_FOUND, KF_SOLVE_NONE, KF_SOLVE_GAVE_UP } kf_solve_result;
 
 /* Fills the axes in `axes` (bits) of *point so that the first `constraints` constraints that lie within them hold. Every axis tries its
- * values from the one in *point outwards, or in random order when `random` is not NULL. Gives up after a fixed number of trials. */
-kf_solve_result kf_tune_solve(const kf_tune_space *space, uint32_t axes, int constraints, uint64_t *random, kf_tune_point *point);
+ * values from the one in *point outwards, or in random order when `random` is not NULL. *budget bounds and counts down the constraints
+ * evaluated and values tried: a source is not trusted to have constraints that are easy to satisfy. */
+kf_solve_result kf_tune_solve(const kf_tune_space *space, uint32_t axes, int constraints, uint64_t *random, kf_tune_point *point,
+                              long *budget);
 /* Splits the tunables into groups that share no constraint; returns their number. */
 int kf_tune_groups(const kf_tune_space *space, uint32_t groups[KF_MAX_TUNABLES]);
 /* A random admissible point: uniform per group by rejection where that is quick, else by a randomised walk. False when none was found. */

@@ -5,14 +5,16 @@
  * last tunable is bound; everything below a failure is never visited. What is still too large is estimated by random descents (Knuth:
  * "Estimating the efficiency of backtrack programs", Mathematics of Computation 29, 1975).
  */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tuner_internal.h"
 
-#define WALK_LIMIT 2000000  /* nodes visited before a count becomes an estimate or a search gives up */
-#define COUNT_LIMIT 1000000 /* points counted one by one, per group */
-#define DESCENTS 20000      /* random descents of an estimate */
+#define COUNT_LIMIT 1000000  /* points counted one by one, per group */
+#define COUNT_BUDGET 4000000 /* steps of counting a space before the rest is estimated */
+#define RANDOM_BUDGET 100000 /* steps of finding one random point */
+#define DESCENTS 4000        /* random descents of an estimate */
 
 uint64_t kf_tune_random(uint64_t *state)
 {
@@ -81,6 +83,11 @@ int kf_tune_groups(const kf_tune_space *space, uint32_t groups[KF_MAX_TUNABLES])
     return count;
 }
 
+static int bits(uint32_t set)
+{
+    return __builtin_popcount(set);
+}
+
 /* ---- one walk ------------------------------------------------------------------------------------------------------------------- */
 
 typedef struct walk {
@@ -89,7 +96,7 @@ typedef struct walk {
     int depth_count;
     uint32_t checks[KF_MAX_TUNABLES]; /* bits of the constraints complete at each depth */
     kf_tune_point point;
-    long visited;
+    long *budget;                     /* steps left: values tried and constraints evaluated */
     uint64_t *random;                 /* NULL: values from the point's own outwards */
     bool (*found)(struct walk *walk); /* false stops the walk */
     /* for `found`: */
@@ -97,11 +104,6 @@ typedef struct walk {
     kf_tune_point *points;
     size_t limit;
 } walk;
-
-static int bits(uint32_t set)
-{
-    return __builtin_popcount(set);
-}
 
 /* Orders the axes so that the constraint with the fewest unbound tunables is completed next. */
 static void walk_plan(walk *w, uint32_t axes, int constraints)
@@ -132,6 +134,7 @@ static void walk_plan(walk *w, uint32_t axes, int constraints)
 
 static bool checks_hold(const walk *w, int depth)
 {
+    *w->budget -= 1 + bits(w->checks[depth]);
     for (uint32_t left = w->checks[depth]; left; left &= left - 1)
         if (!kf_constraint_holds(w->space, &w->space->constraints[__builtin_ctz(left)], &w->point)) return false;
     return true;
@@ -162,7 +165,7 @@ static bool walk_from(walk *w, int depth)
     uint8_t order[KF_MAX_TUNABLE_VALUES + 1];
     value_order(w, size, start < size ? start : 0, order);
     for (int i = 0; i < size; i++) {
-        if (++w->visited > WALK_LIMIT) return false;
+        if (*w->budget <= 0) return false;
         w->point.index[axis] = order[i];
         if (checks_hold(w, depth) && !walk_from(w, depth + 1)) return false;
     }
@@ -176,9 +179,10 @@ static bool stop_at_first(walk *w)
     return false;
 }
 
-kf_solve_result kf_tune_solve(const kf_tune_space *space, uint32_t axes, int constraints, uint64_t *random, kf_tune_point *point)
+kf_solve_result kf_tune_solve(const kf_tune_space *space, uint32_t axes, int constraints, uint64_t *random, kf_tune_point *point,
+                              long *budget)
 {
-    walk w = {.space = space, .point = *point, .random = random, .found = stop_at_first};
+    walk w = {.space = space, .point = *point, .random = random, .found = stop_at_first, .budget = budget};
     walk_plan(&w, axes, constraints);
     if (walk_from(&w, 0)) return KF_SOLVE_NONE;
     if (!w.count) return KF_SOLVE_GAVE_UP;
@@ -188,11 +192,9 @@ kf_solve_result kf_tune_solve(const kf_tune_space *space, uint32_t axes, int con
 
 void kf_tune_point_default(const kf_tune_space *space, kf_tune_point *point)
 {
-    *point = (kf_tune_point){{0}};
-    for (int i = 0; i < kf_tune_space_axes(space); i++) point->index[i] = (uint8_t)kf_tune_axis_initial(space, i);
-    uint32_t groups[KF_MAX_TUNABLES];
-    int count = kf_tune_groups(space, groups);
-    for (int i = 0; i < count; i++) kf_tune_solve(space, groups[i], space->constraint_count, NULL, point);
+    *point = space->first;
+    for (int i = space->tunable_count; i < kf_tune_space_axes(space); i++)
+        point->index[i] = (uint8_t)kf_tune_axis_initial(space, i);
 }
 
 /* ---- counting ------------------------------------------------------------------------------------------------------------------- */
@@ -220,19 +222,21 @@ static double descend(walk *w)
     return weight;
 }
 
-static double count_group(const kf_tune_space *space, uint32_t group, bool *exact)
+static double count_group(const kf_tune_space *space, uint32_t group, long *budget, bool *exact)
 {
     if (bits(group) == 1) { /* a walk too, but a free tunable needs none */
         bool constrained = false;
         for (int k = 0; k < space->constraint_count; k++) constrained |= (space->constraints[k].axes & group) != 0;
         if (!constrained) return space->tunables[__builtin_ctz(group)].count;
     }
-    walk w = {.space = space, .found = count_one};
+    walk w = {.space = space, .found = count_one, .budget = budget};
     walk_plan(&w, group, space->constraint_count);
     if (walk_from(&w, 0)) return w.count;
     *exact = false;
     uint64_t random = 1;
+    long unbounded = LONG_MAX; /* the number of descents bounds them */
     w.random = &random;
+    w.budget = &unbounded;
     double sum = 0;
     for (int i = 0; i < DESCENTS; i++) sum += descend(&w);
     double estimate = sum / DESCENTS;
@@ -245,7 +249,8 @@ double kf_tune_space_size(const kf_tune_space *space, bool *exact)
     int count = kf_tune_groups(space, groups);
     double size = 1;
     bool known = true;
-    for (int i = 0; i < count; i++) size *= count_group(space, groups[i], &known);
+    long budget = COUNT_BUDGET;
+    for (int i = 0; i < count; i++) size *= count_group(space, groups[i], &budget, &known);
     for (int i = 0; i < space->flag_count; i++) size *= space->flags[i].count;
     if (exact) *exact = known;
     return size;
@@ -264,6 +269,7 @@ bool kf_tune_random_point(const kf_tune_space *space, uint64_t *random, kf_tune_
 {
     uint32_t groups[KF_MAX_TUNABLES];
     int count = kf_tune_groups(space, groups);
+    long budget = RANDOM_BUDGET;
     *point = (kf_tune_point){{0}};
     for (int i = 0; i < kf_tune_space_axes(space); i++)
         point->index[i] = (uint8_t)kf_tune_below(random, (uint32_t)kf_tune_axis_size(space, i));
@@ -276,7 +282,8 @@ bool kf_tune_random_point(const kf_tune_space *space, uint64_t *random, kf_tune_
             }
             holds = group_holds(space, groups[i], point);
         }
-        if (!holds && kf_tune_solve(space, groups[i], space->constraint_count, random, point) != KF_SOLVE_FOUND) return false;
+        if (!holds && kf_tune_solve(space, groups[i], space->constraint_count, random, point, &budget) != KF_SOLVE_FOUND)
+            return false;
     }
     return true;
 }
@@ -295,7 +302,8 @@ kf_tune_point *kf_tune_enumerate(const kf_tune_space *space, size_t limit, size_
     if (!exact || size > (double)limit || size > COUNT_LIMIT) return NULL;
     kf_tune_point *points = malloc(((size_t)size + 1) * sizeof *points);
     if (!points) return NULL;
-    walk w = {.space = space, .found = keep_one, .points = points, .limit = (size_t)size};
+    long budget = COUNT_BUDGET;
+    walk w = {.space = space, .budget = &budget, .found = keep_one, .points = points, .limit = (size_t)size};
     walk_plan(&w, (uint32_t)((1ull << space->tunable_count) - 1), space->constraint_count);
     if (!walk_from(&w, 0)) { /* groups that are small alone can be slow to walk together */
         free(points);

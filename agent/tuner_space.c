@@ -16,7 +16,8 @@
 
 #define MOST_FLAG_BYTES 128
 #define MOST_FLAGS 8
-#define GUARD_SIZE 128 /* of a macro's name */
+#define READ_BUDGET 2000000 /* steps of finding out whether the constraints can hold */
+#define GUARD_SIZE 128      /* of a macro's name */
 
 void kf_tune_space_free(kf_tune_space *space)
 {
@@ -389,32 +390,50 @@ static bool bind_constraints(kf_tune_space *space, kf_error *error)
     return true;
 }
 
-/* Adds one constraint after the other, so that the message names the first that can't hold. */
-static bool check_possible(const kf_tune_space *space, kf_error *error)
+/* Everything that constraint `last` is connected with through itself and those above it. */
+static uint32_t connected(const kf_tune_space *space, int last)
 {
+    uint32_t axes = space->constraints[last].axes;
+    for (int k = 0; k <= last; k++)
+        for (int j = 0; j <= last; j++)
+            if (space->constraints[j].axes & axes) axes |= space->constraints[j].axes;
+    return axes;
+}
+
+/* Whether constraint `index` alone excludes every value. */
+static bool impossible_alone(const kf_tune_space *space, int index)
+{
+    kf_tune_space alone = *space;
+    alone.constraints[0] = space->constraints[index];
+    alone.constraint_count = 1;
+    kf_tune_point point = {{0}};
+    long budget = READ_BUDGET;
+    return kf_tune_solve(&alone, alone.constraints[0].axes, 1, NULL, &point, &budget) == KF_SOLVE_NONE;
+}
+
+/* Finds the defaults or the admissible point nearest to them. Adds one constraint after the other, so that the message names the first that
+ * can't hold. */
+static bool find_first(kf_tune_space *space, kf_error *error)
+{
+    long budget = READ_BUDGET;
+    for (int i = 0; i < space->tunable_count; i++) space->first.index[i] = (uint8_t)space->tunables[i].initial;
+    const kf_tune_point defaults = space->first;
     for (int i = 0; i < space->constraint_count; i++) {
         const kf_constraint *constraint = &space->constraints[i];
+        if (kf_constraint_holds(space, constraint, &space->first)) continue;
+        uint32_t axes = connected(space, i);
+        for (int k = 0; k < space->tunable_count; k++)
+            if (axes >> k & 1) space->first.index[k] = defaults.index[k];
+        kf_solve_result result = kf_tune_solve(space, axes, i + 1, NULL, &space->first, &budget);
+        if (result == KF_SOLVE_FOUND) continue;
         const char *text = kf_expression_text(constraint->expression);
         while (*text == ' ' || *text == '\t') text++;
-        uint32_t axes = constraint->axes;
-        for (int k = 0; k <= i; k++) /* everything that is connected with it so far */
-            for (int j = 0; j <= i; j++)
-                if (space->constraints[j].axes & axes) axes |= space->constraints[j].axes;
-        kf_tune_point point = {{0}};
-        kf_solve_result result = kf_tune_solve(space, axes, i + 1, NULL, &point);
-        if (result == KF_SOLVE_FOUND) continue;
         if (result == KF_SOLVE_GAVE_UP)
             return kf_fail(error, KF_ERROR_LIMIT,
                            "line %d: no values were found that satisfy `%s` together with the constraints above it; simplify them",
                            constraint->line, text);
-        /* Alone: a space that holds this constraint only. */
-        kf_tune_space alone = *space;
-        alone.constraints[0] = *constraint;
-        alone.constraint_count = 1;
-        point = (kf_tune_point){{0}};
-        bool impossible = kf_tune_solve(&alone, constraint->axes, 1, NULL, &point) == KF_SOLVE_NONE;
         return kf_fail(error, KF_ERROR_INPUT, "line %d: no values of the tunables satisfy `%s`%s", constraint->line, text,
-                       impossible ? "" : " together with the constraints above it");
+                       impossible_alone(space, i) ? "" : " together with the constraints above it");
     }
     return true;
 }
@@ -433,7 +452,7 @@ kf_tune_space *kf_tune_space_read(const char *source, kf_error *error)
     char guard[GUARD_SIZE] = "";
     if (!each_line(space, text, blank, size, line_declaration, NULL, error) ||
         !each_line(space, text, blank, size, line_define, guard, error) || !check_defined(space, error) ||
-        !bind_constraints(space, error) || !check_possible(space, error))
+        !bind_constraints(space, error) || !find_first(space, error))
         return NULL;
     return kf_steal(&space);
 }
