@@ -109,7 +109,6 @@ int64_t kf_device_row(kf_store *store, const char *name, kf_error *error);
 bool kf_state_put(kf_store *store, int64_t run, const kf_packed *state, kf_error *error);
 
 /* ---- population.c ---- */
-/* Puts a candidate into a run's population, or replaces its standing there. Inside kf_write_begin. */
 typedef struct kf_standing {
     int64_t verdict;
     kf_status status;
@@ -117,10 +116,30 @@ typedef struct kf_standing {
     double speedup; /* NaN unless correct and timed */
     bool reverified;
 } kf_standing;
-bool kf_member_put(kf_store *store, int64_t run, int64_t candidate, int64_t attempt, int island, const char *cell,
-                   const kf_standing *standing, kf_error *error);
+/* From columns (verdict, status, blame, speedup, reverified) starting at `column`. */
+kf_standing kf_standing_read(sqlite3_stmt *statement, int column);
 /* The rule of store.h: does a new verdict take the place of an old one? */
 bool kf_standing_replaces(const kf_standing *fresh, const kf_standing *old);
+
+typedef struct kf_member {
+    bool found;
+    int island, bucket;
+    int64_t position;
+    kf_standing standing;
+} kf_member;
+
+/* What a verdict on a candidate (`is_new`: stored just now) means for a run's population. */
+typedef struct kf_member_change {
+    kf_member old;
+    bool needed;
+    int more_judged, more_correct; /* to be added to the run's totals */
+} kf_member_change;
+
+/* Plans and carries out a change of standing. Inside kf_write_begin; nothing may be written to the population in between. */
+bool kf_member_plan(kf_store *store, int64_t run, int64_t candidate, bool is_new, const kf_standing *standing,
+                    kf_member_change *change, kf_error *error);
+bool kf_member_apply(kf_store *store, int64_t run, int64_t candidate, int64_t attempt, int island, const char *cell,
+                     const kf_standing *standing, const kf_member_change *change, kf_error *error);
 
 /* ---- candidate.c ---- */
 /* Columns of a kf_store_candidate, in a query over candidate c, task t, run r, member m, verdict v, device d. */
@@ -133,9 +152,7 @@ bool kf_standing_replaces(const kf_standing *fresh, const kf_standing *old);
 bool kf_candidate_fill(kf_store *store, sqlite3_stmt *statement, kf_store_candidate *candidate, kf_error *error);
 
 /* ---- sample.c ---- */
-/* Samples as columns, little-endian: side u8, pair i32, calls i32, seconds f64, claimed f64, clock_mhz f64, throttle u64, n of each. */
-#define KF_SAMPLE_BYTES 41
-bool kf_samples_put(kf_store *store, int64_t verdict, int ordinal, const kf_workload_verdict *workload, kf_error *error);
+bool kf_samples_put(kf_store *store, int64_t verdict_id, const kf_verdict *verdict, kf_error *error);
 
 /* ---- cursor.c ---- */
 struct kf_store_cursor {

@@ -80,18 +80,11 @@ static bool leave(kf_store *store, int64_t run, int island, int bucket, int64_t 
 
 /* ---- members ---- */
 
-typedef struct kf_member {
-    int island, bucket;
-    int64_t position, attempt;
-    kf_standing standing;
-    bool found;
-} kf_member;
-
 static bool find_member(kf_store *store, int64_t run, int64_t candidate, kf_member *member, kf_error *error)
 {
     kf_autoreset *statement =
         kf_sql(store, error,
-               "SELECT m.island, m.bucket, m.position, m.attempt, v.id, v.status, v.blame, m.score, m.reverified FROM member m"
+               "SELECT m.island, m.bucket, m.position, v.id, v.status, v.blame, m.score, m.reverified FROM member m"
                " JOIN verdict v ON v.id = m.verdict WHERE m.run = ? AND m.candidate = ?",
                "ii", run, candidate);
     int row = statement ? kf_sql_step(store, statement, error) : -1;
@@ -100,15 +93,19 @@ static bool find_member(kf_store *store, int64_t run, int64_t candidate, kf_memb
     member->island = sqlite3_column_int(statement, 0);
     member->bucket = sqlite3_column_int(statement, 1);
     member->position = sqlite3_column_int64(statement, 2);
-    member->attempt = sqlite3_column_int64(statement, 3);
-    member->standing = (kf_standing){
-        .verdict = sqlite3_column_int64(statement, 4),
-        .status = kf_word_to_status(sqlite3_column_text(statement, 5)),
-        .blame = kf_word_to_blame(sqlite3_column_text(statement, 6)),
-        .speedup = kf_sql_double(statement, 7),
-        .reverified = sqlite3_column_int(statement, 8) != 0,
-    };
+    member->standing = kf_standing_read(statement, 3);
     return true;
+}
+
+kf_standing kf_standing_read(sqlite3_stmt *statement, int column)
+{
+    return (kf_standing){
+        .verdict = sqlite3_column_int64(statement, column),
+        .status = kf_word_to_status(sqlite3_column_text(statement, column + 1)),
+        .blame = kf_word_to_blame(sqlite3_column_text(statement, column + 2)),
+        .speedup = kf_sql_double(statement, column + 3),
+        .reverified = sqlite3_column_int(statement, column + 4) != 0,
+    };
 }
 
 /* Brings a member to (island, bucket): first out of its old place, so that no two members ever share one. */
@@ -122,6 +119,19 @@ static bool relocate(kf_store *store, int64_t run, int64_t candidate, const kf_m
            leave(store, run, old->island, old->bucket, old->position, error);
 }
 
+bool kf_member_plan(kf_store *store, int64_t run, int64_t candidate, bool is_new, const kf_standing *standing,
+                    kf_member_change *change, kf_error *error)
+{
+    *change = (kf_member_change){.needed = true};
+    if (!is_new && !find_member(store, run, candidate, &change->old, error)) return false;
+    change->more_judged = !change->old.found;
+    change->more_correct = standing->status == KF_CORRECT;
+    if (!change->old.found) return true;
+    change->needed = kf_standing_replaces(standing, &change->old.standing);
+    change->more_correct = change->needed ? change->more_correct - (change->old.standing.status == KF_CORRECT) : 0;
+    return true;
+}
+
 static bool add_member(kf_store *store, int64_t run, int64_t candidate, int64_t attempt, int island, const char *cell,
                        const kf_standing *standing, kf_error *error)
 {
@@ -132,25 +142,20 @@ static bool add_member(kf_store *store, int64_t run, int64_t candidate, int64_t 
                      "INSERT INTO member (run, candidate, verdict, attempt, island, cell, bucket, position, score, reverified)"
                      " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                      "iiiintnidn", run, candidate, standing->verdict, attempt, island, cell, bucket, position, standing->speedup,
-                     (int)standing->reverified) &&
-           kf_sql_do(store, error, "UPDATE run SET judged = judged + 1, correct = correct + ? WHERE id = ?", "ni",
-                     (int)(standing->status == KF_CORRECT), run);
+                     (int)standing->reverified);
 }
 
-bool kf_member_put(kf_store *store, int64_t run, int64_t candidate, int64_t attempt, int island, const char *cell,
-                   const kf_standing *standing, kf_error *error)
+bool kf_member_apply(kf_store *store, int64_t run, int64_t candidate, int64_t attempt, int island, const char *cell,
+                     const kf_standing *standing, const kf_member_change *change, kf_error *error)
 {
-    kf_member old;
-    if (!find_member(store, run, candidate, &old, error)) return false;
-    if (!old.found) return add_member(store, run, candidate, attempt, island, cell, standing, error);
-    if (!kf_standing_replaces(standing, &old.standing)) return true;
-    int more = (standing->status == KF_CORRECT) - (old.standing.status == KF_CORRECT);
+    const kf_member *old = &change->old;
+    if (!change->needed) return true;
+    if (!old->found) return add_member(store, run, candidate, attempt, island, cell, standing, error);
     return kf_sql_do(
                store, error,
                "UPDATE member SET verdict = ?, score = ?, reverified = ?, cell = coalesce(?, cell) WHERE run = ? AND candidate = ?",
                "idntii", standing->verdict, standing->speedup, (int)standing->reverified, cell, run, candidate) &&
-           relocate(store, run, candidate, &old, old.island, bucket_of_standing(standing), error) &&
-           (!more || kf_sql_do(store, error, "UPDATE run SET correct = correct + ? WHERE id = ?", "ni", more, run));
+           relocate(store, run, candidate, old, old->island, bucket_of_standing(standing), error);
 }
 
 static bool move(kf_store *store, const char *run, int64_t candidate, int island, const char *cell, kf_error *error)

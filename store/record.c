@@ -95,29 +95,19 @@ static int64_t put_candidate(kf_store *store, const kf_store_attempt_new *attemp
     return candidate;
 }
 
-static kf_standing standing_of_columns(sqlite3_stmt *statement)
-{
-    return (kf_standing){
-        .verdict = sqlite3_column_int64(statement, 0),
-        .status = kf_word_to_status(sqlite3_column_text(statement, 1)),
-        .blame = kf_word_to_blame(sqlite3_column_text(statement, 2)),
-        .speedup = kf_sql_double(statement, 3),
-        .reverified = sqlite3_column_int(statement, 4) != 0,
-    };
-}
-
 /* Whether the new verdict stands for its candidate on its device; if so, the old one no longer does. */
-static bool settle_standing(kf_store *store, int64_t candidate, int64_t device, const kf_standing *fresh, bool *stands,
+static bool settle_standing(kf_store *store, int64_t candidate, int64_t device, const kf_standing *fresh, bool is_new, bool *stands,
                             kf_error *error)
 {
+    *stands = true;
+    if (is_new) return true;
     kf_autoreset *statement =
         kf_sql(store, error,
                "SELECT id, status, blame, speedup, reverified FROM verdict WHERE candidate = ? AND device = ? AND standing = 1",
                "ii", candidate, device);
     int row = statement ? kf_sql_step(store, statement, error) : -1;
-    *stands = true;
     if (row != 1) return row == 0;
-    kf_standing old = standing_of_columns(statement);
+    kf_standing old = kf_standing_read(statement, 0);
     sqlite3_reset(statement);
     *stands = kf_standing_replaces(fresh, &old);
     return !*stands || kf_sql_do(store, error, "UPDATE verdict SET standing = 0 WHERE id = ?", "i", old.verdict);
@@ -149,7 +139,7 @@ static bool insert_verdict(kf_store *store, const kf_verdict *verdict, int64_t c
     return true;
 }
 
-static bool put_verdict(kf_store *store, const kf_store_attempt_new *attempt, const kf_packed *json, int64_t candidate,
+static bool put_verdict(kf_store *store, const kf_store_attempt_new *attempt, const kf_packed *json, int64_t candidate, bool is_new,
                         int64_t task, int64_t device, kf_standing *standing, kf_error *error)
 {
     const kf_verdict *verdict = attempt->verdict;
@@ -159,14 +149,12 @@ static bool put_verdict(kf_store *store, const kf_store_attempt_new *attempt, co
                               .speedup = timed ? verdict->speedup.value : NAN,
                               .reverified = verdict->reverified};
     bool stands;
-    if (!settle_standing(store, candidate, device, standing, &stands, error) ||
+    if (!settle_standing(store, candidate, device, standing, is_new, &stands, error) ||
         !insert_verdict(store, verdict, candidate, task, device, stands, standing, error) ||
         !kf_sql_do(store, error, "INSERT INTO verdict_json (verdict, size, codec, data) VALUES (?, ?, ?, ?)", "iinb",
                    standing->verdict, json->size, json->codec, json->data, json->data_size))
         return false;
-    for (size_t i = 0; i < verdict->workload_count; i++)
-        if (!kf_samples_put(store, standing->verdict, (int)i, &verdict->workloads[i], error)) return false;
-    return true;
+    return kf_samples_put(store, standing->verdict, verdict, error);
 }
 
 /* A stored verdict that is to count here too: on this candidate, or on another of the same machine code. */
@@ -176,19 +164,18 @@ static bool reuse_verdict(kf_store *store, int64_t verdict, int64_t task, kf_sta
         store, error, "SELECT id, status, blame, speedup, reverified FROM verdict WHERE id = ? AND task = ?", "ii", verdict, task);
     int row = statement ? kf_sql_step(store, statement, error) : -1;
     if (row == 0) kf_fail(error, KF_ERROR_INPUT, "%s: no verdict %lld of this task in the store", store->path, (long long)verdict);
-    if (row == 1) *standing = standing_of_columns(statement);
+    if (row == 1) *standing = kf_standing_read(statement, 0);
     return row == 1;
 }
 
+/* That the parents exist is left to the foreign key. */
 static bool put_lineage(kf_store *store, const kf_store_attempt_new *attempt, int64_t number, int64_t child, kf_error *error)
 {
-    for (size_t i = 0; i < attempt->parent_count; i++) {
-        const kf_store_parent *parent = &attempt->parents[i];
-        if (!candidate_exists(store, parent->candidate, store->run_task, error) ||
-            !kf_sql_do(store, error, "INSERT INTO lineage (run, attempt, ordinal, child, parent, role) VALUES (?, ?, ?, ?, ?, ?)",
-                       "iiniit", store->run, number, (int)i, child, parent->candidate, or_empty(parent->role)))
+    for (size_t i = 0; i < attempt->parent_count; i++)
+        if (!kf_sql_do(store, error, "INSERT INTO lineage (run, attempt, ordinal, child, parent, role) VALUES (?, ?, ?, ?, ?, ?)",
+                       "iiniit", store->run, number, (int)i, child, attempt->parents[i].candidate,
+                       or_empty(attempt->parents[i].role)))
             return false;
-    }
     return true;
 }
 
@@ -224,7 +211,8 @@ static bool write_candidate(kf_store *store, recording *r, kf_error *error)
     if (!attempt->candidate && !attempt->source) return true;
     r->result.candidate = put_candidate(store, attempt, r->task, &r->result.is_new, error);
     if (!r->result.candidate) return false;
-    if (attempt->verdict && !put_verdict(store, attempt, &r->json, r->result.candidate, r->task, r->device, &r->standing, error))
+    if (attempt->verdict &&
+        !put_verdict(store, attempt, &r->json, r->result.candidate, r->result.is_new, r->task, r->device, &r->standing, error))
         return false;
     if (attempt->known_verdict && !reuse_verdict(store, attempt->known_verdict, r->task, &r->standing, error)) return false;
     r->result.verdict = r->standing.verdict;
@@ -238,24 +226,36 @@ static bool write_candidate(kf_store *store, recording *r, kf_error *error)
 /* "i" binds a number; this one is NULL where 0 means none. */
 #define NULLABLE "nullif(?, 0)"
 
+static bool insert_attempt(kf_store *store, const recording *r, kf_error *error)
+{
+    const kf_store_attempt_new *attempt = r->attempt;
+    return kf_sql_do(
+        store, error,
+        "INSERT INTO attempt (run, number, outcome, message, proposer, strategy, step, island, model_call, candidate, verdict,"
+        " created) VALUES (?, ?, ?, ?, ?, ?, ?, ?, " NULLABLE ", " NULLABLE ", " NULLABLE ", ?)",
+        "iitttttniiid", store->run, r->result.attempt, kf_attempt_outcome_name(attempt->outcome), or_empty(attempt->message),
+        or_empty(attempt->proposer), or_empty(attempt->strategy), or_empty(attempt->step), attempt->island, attempt->model_call,
+        r->result.candidate, r->result.verdict, kf_store_time());
+}
+
+/* What belongs to the run: its totals, the attempt with its parents, the population, the search state. */
 static bool write_attempt(kf_store *store, recording *r, kf_error *error)
 {
     const kf_store_attempt_new *attempt = r->attempt;
-    double now = kf_store_time();
-    if (kf_sql_integer(store, &r->result.attempt, error,
-                       "UPDATE run SET attempts = attempts + 1, updated = ? WHERE id = ? RETURNING attempts", "di", now,
-                       store->run) != 1)
+    kf_member_change change = {0};
+    if (r->result.verdict &&
+        !kf_member_plan(store, store->run, r->result.candidate, r->result.is_new, &r->standing, &change, error))
         return false;
-    return kf_sql_do(store, error,
-                     "INSERT INTO attempt (run, number, outcome, message, proposer, strategy, step, island, model_call, candidate, "
-                     "verdict,"
-                     " created) VALUES (?, ?, ?, ?, ?, ?, ?, ?, " NULLABLE ", " NULLABLE ", " NULLABLE ", ?)",
-                     "iitttttniiid", store->run, r->result.attempt, kf_attempt_outcome_name(attempt->outcome),
-                     or_empty(attempt->message), or_empty(attempt->proposer), or_empty(attempt->strategy), or_empty(attempt->step),
-                     attempt->island, attempt->model_call, r->result.candidate, r->result.verdict, now) &&
+    int row = kf_sql_integer(
+        store, &r->result.attempt, error,
+        "UPDATE run SET attempts = attempts + 1, judged = judged + ?, correct = correct + ?, updated = ? WHERE id = ?"
+        " RETURNING attempts",
+        "nndi", change.more_judged, change.more_correct, kf_store_time(), store->run);
+    if (row == 0) kf_fail(error, KF_ERROR_IO, "%s: run %s is gone from the store", store->path, attempt->run);
+    return row == 1 && insert_attempt(store, r, error) &&
            put_lineage(store, attempt, r->result.attempt, r->result.candidate, error) &&
-           (!r->result.verdict || kf_member_put(store, store->run, r->result.candidate, r->result.attempt, attempt->island,
-                                                attempt->cell, &r->standing, error)) &&
+           kf_member_apply(store, store->run, r->result.candidate, r->result.attempt, attempt->island, attempt->cell, &r->standing,
+                           &change, error) &&
            (!attempt->state || kf_state_put(store, store->run, &r->state, error));
 }
 

@@ -1,20 +1,15 @@
-/* Raw timings of a verdict, one row a workload, as columns: equal things next to each other compress to a third of what rows do. */
+/* Raw timings of a verdict, one row for all of its workloads: a directory, then the samples as columns, since equal things next to each
+ * other compress best.
+ *
+ *     u32 workloads; for each: u32 samples, u32 length of the name, the name
+ *     side u8[n], pair i32[n], calls i32[n], seconds f64[n], claimed f64[n], clock_mhz f64[n], throttle u64[n]    n: samples of all workloads
+ *
+ * Little-endian, which all supported machines are. */
 #include "internal.h"
 
 #include <string.h>
 
-/* Puts `size` bytes of field `offset` of every sample behind each other. All supported machines are little-endian. */
-static char *gather(char *to, const kf_sample *samples, size_t count, size_t offset, size_t size)
-{
-    for (size_t i = 0; i < count; i++, to += size) memcpy(to, (const char *)&samples[i] + offset, size);
-    return to;
-}
-
-static const char *scatter(const char *from, kf_sample *samples, size_t count, size_t offset, size_t size)
-{
-    for (size_t i = 0; i < count; i++, from += size) memcpy((char *)&samples[i] + offset, from, size);
-    return from;
-}
+#include "kforge/buffer.h"
 
 static const struct {
     size_t offset, size;
@@ -26,44 +21,98 @@ static const struct {
     FIELD(side), FIELD(pair), FIELD(calls), FIELD(seconds), FIELD(claimed), FIELD(clock_mhz), FIELD(throttle),
 };
 #define FIELDS (sizeof fields / sizeof *fields)
+#define SAMPLE_BYTES 41 /* sum of their sizes */
 
-bool kf_samples_put(kf_store *store, int64_t verdict, int ordinal, const kf_workload_verdict *workload, kf_error *error)
+static void append_number(kf_buffer *buffer, uint32_t number)
 {
-    size_t count = workload->sample_count;
+    kf_buffer_append(buffer, &number, sizeof number);
+}
+
+static void append_directory(kf_buffer *buffer, const kf_verdict *verdict)
+{
+    append_number(buffer, (uint32_t)verdict->workload_count);
+    for (size_t i = 0; i < verdict->workload_count; i++) {
+        const char *name = verdict->workloads[i].workload ? verdict->workloads[i].workload : "";
+        append_number(buffer, (uint32_t)verdict->workloads[i].sample_count);
+        append_number(buffer, (uint32_t)strlen(name));
+        kf_buffer_string(buffer, name);
+    }
+}
+
+bool kf_samples_put(kf_store *store, int64_t verdict_id, const kf_verdict *verdict, kf_error *error)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < verdict->workload_count; i++) count += verdict->workloads[i].sample_count;
     if (!count) return true;
-    if (count > KF_STORE_BLOB_BYTES / KF_SAMPLE_BYTES)
-        return kf_fail(error, KF_ERROR_LIMIT, "%s: workload %s has %zu samples, too many to store", store->path, workload->workload,
-                       count);
-    kf_autofree char *columns = malloc(count * KF_SAMPLE_BYTES);
-    if (!columns) return kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory for samples", store->path);
-    char *end = columns;
-    for (size_t i = 0; i < FIELDS; i++) end = gather(end, workload->samples, count, fields[i].offset, fields[i].size);
+    kf_autobuffer text = {.limit = KF_STORE_BLOB_BYTES};
+    append_directory(&text, verdict);
+    for (size_t f = 0; f < FIELDS; f++)
+        for (size_t i = 0; i < verdict->workload_count; i++)
+            for (size_t k = 0; k < verdict->workloads[i].sample_count; k++)
+                kf_buffer_append(&text, (const char *)&verdict->workloads[i].samples[k] + fields[f].offset, fields[f].size);
+    if (text.failed && count > KF_STORE_BLOB_BYTES / SAMPLE_BYTES)
+        return kf_fail(error, KF_ERROR_LIMIT, "%s: a verdict has %zu samples, too many to store", store->path, count);
+    if (text.failed) return kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory for samples", store->path);
     kf_autopacked packed = {0};
-    return kf_pack(store, columns, (size_t)(end - columns), &packed, error) &&
-           kf_sql_do(store, error,
-                     "INSERT INTO sample (verdict, ordinal, workload, count, size, codec, data) VALUES (?, ?, ?, ?, ?, ?, ?)",
-                     "intiinb", verdict, ordinal, workload->workload ? workload->workload : "", (int64_t)count, packed.size,
-                     packed.codec, packed.data, packed.data_size);
+    return kf_pack(store, text.data, text.size, &packed, error) &&
+           kf_sql_do(store, error, "INSERT INTO sample (verdict, count, size, codec, data) VALUES (?, ?, ?, ?, ?)", "iiinb",
+                     verdict_id, (int64_t)count, packed.size, packed.codec, packed.data, packed.data_size);
+}
+
+/* ---- reading ---- */
+
+typedef struct reader {
+    const char *at, *end;
+} reader;
+
+static bool read_number(reader *in, uint32_t *number)
+{
+    if ((size_t)(in->end - in->at) < sizeof *number) return false;
+    memcpy(number, in->at, sizeof *number);
+    in->at += sizeof *number;
+    return true;
+}
+
+/* Where the samples of `workload` are among all of them; leaves `in` at the first column. False: the bytes are no such directory. */
+static bool read_directory(reader *in, const char *workload, size_t *first, size_t *count, size_t *all)
+{
+    uint32_t workloads, samples, length;
+    *first = *count = *all = 0;
+    if (!read_number(in, &workloads)) return false;
+    bool found = false;
+    for (uint32_t i = 0; i < workloads; i++) {
+        if (!read_number(in, &samples) || !read_number(in, &length) || (size_t)(in->end - in->at) < length) return false;
+        if (!found && strlen(workload) == length && !memcmp(in->at, workload, length)) {
+            found = true;
+            *first = *all;
+            *count = samples;
+        }
+        *all += samples;
+        in->at += length;
+    }
+    size_t left = (size_t)(in->end - in->at);
+    return left % SAMPLE_BYTES == 0 && left / SAMPLE_BYTES == *all;
 }
 
 bool kf_store_samples(kf_store *store, int64_t verdict, const char *workload, kf_sample **samples, size_t *count, kf_error *error)
 {
     *samples = NULL;
     *count = 0;
-    kf_autoreset *statement = kf_sql(
-        store, error, "SELECT count, size, codec, data FROM sample WHERE verdict = ? AND workload = ? ORDER BY ordinal LIMIT 1",
-        "it", verdict, workload);
+    kf_autoreset *statement = kf_sql(store, error, "SELECT size, codec, data FROM sample WHERE verdict = ?", "i", verdict);
     int row = statement ? kf_sql_step(store, statement, error) : -1;
     if (row != 1) return row == 0;
-    size_t number = (size_t)sqlite3_column_int64(statement, 0), size = 0;
-    kf_autofree char *columns = kf_unpack(store, statement, 1, &size, error);
-    if (!columns) return false;
-    if (!number || size / KF_SAMPLE_BYTES != number || size % KF_SAMPLE_BYTES)
+    size_t size = 0, first, number, all;
+    kf_autofree char *text = kf_unpack(store, statement, 0, &size, error);
+    if (!text) return false;
+    reader in = {text, text + size};
+    if (!read_directory(&in, workload, &first, &number, &all))
         return kf_fail(error, KF_ERROR_IO, "%s: stored samples are damaged: restore a copy of the store", store->path);
+    if (!number) return true;
     kf_autofree kf_sample *result = calloc(number, sizeof *result);
     if (!result) return kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory for samples", store->path);
-    const char *at = columns;
-    for (size_t i = 0; i < FIELDS; i++) at = scatter(at, result, number, fields[i].offset, fields[i].size);
+    for (size_t f = 0; f < FIELDS; in.at += all * fields[f].size, f++)
+        for (size_t k = 0; k < number; k++)
+            memcpy((char *)&result[k] + fields[f].offset, in.at + (first + k) * fields[f].size, fields[f].size);
     *samples = kf_steal(&result);
     *count = number;
     return true;

@@ -101,17 +101,14 @@ CREATE TABLE verdict_json (
     data    BLOB NOT NULL
 ) STRICT;
 
--- Raw timings of one workload in columns (store/sample.c), for statistics without parsing JSON.
+-- Raw timings of all workloads in columns (store/sample.c), for statistics without parsing JSON.
 CREATE TABLE sample (
-    verdict  INTEGER NOT NULL REFERENCES verdict,
-    ordinal  INTEGER NOT NULL, -- of the workload in the verdict
-    workload TEXT NOT NULL,
-    count    INTEGER NOT NULL,
-    size     INTEGER NOT NULL,
-    codec    INTEGER NOT NULL,
-    data     BLOB NOT NULL,
-    PRIMARY KEY (verdict, ordinal)
-) STRICT, WITHOUT ROWID;
+    verdict INTEGER PRIMARY KEY REFERENCES verdict,
+    count   INTEGER NOT NULL,
+    size    INTEGER NOT NULL,
+    codec   INTEGER NOT NULL,
+    data    BLOB NOT NULL
+) STRICT;
 
 CREATE TABLE model_call (
     id                INTEGER PRIMARY KEY,

@@ -48,6 +48,10 @@ bool kf_sql_fail(kf_store *store, const char *doing, kf_error *error)
         return kf_fail(error, KF_ERROR_IO, "%s: %s: can't be opened%s%s: check that its folder exists and is writable", path, doing,
                        system_error ? ": " : "", system_error ? strerror(system_error) : "");
     case SQLITE_TOOBIG: return kf_fail(error, KF_ERROR_LIMIT, "%s: %s: a text is larger than the store takes", path, doing);
+    case SQLITE_CONSTRAINT:
+        if (code == SQLITE_CONSTRAINT_FOREIGNKEY)
+            return kf_fail(error, KF_ERROR_INPUT, "%s: %s: it refers to something that is not in the store", path, doing);
+        return kf_fail(error, KF_ERROR_INTERNAL, "%s: %s: %s: this is a bug in kforge", path, doing, message);
     case SQLITE_IOERR:
         return kf_fail(error, KF_ERROR_IO, "%s: %s: %s%s%s: check the disk and the kernel's log", path, doing, message,
                        system_error ? ": " : "", system_error ? strerror(system_error) : "");

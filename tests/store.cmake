@@ -1,1 +1,2 @@
 kf_test(store kf_store)
+kf_bench(store kf_store)
