@@ -1,0 +1,20 @@
+// Everything that device code may use without including a header: what nvcc provides by itself. cuda_runtime.h includes it.
+#pragma once
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "builtins.h"
+#include "launch.h"
+#include "sync.h"
+#include "atomics.h"
+#include "integers.h"
+#include "rounding.h"
+#include "floats.h"
+#include "memory.h"
+#include "print.h"
+#include <assert.h>
