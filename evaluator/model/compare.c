@@ -1,0 +1,421 @@
+/* Errors against the truth, and judging by them.
+ *
+ * Blocks of elements are loaded as doubles and summed up by a loop without branches; a block in which something is not finite, or expected
+ * lies beyond the type's range, goes through a careful one, element by element. Only an output that fails is looked at a second time, to count
+ * and locate what is wrong. Every test is written so that a NaN fails it.
+ */
+#include "kforge/compare.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dtype_bulk.h"
+#include "kforge/cleanup.h"
+#include "mismatches.h"
+#include "multiversion.h"
+
+#define BLOCK 512
+#define LANES 8
+
+/* ---- one element ---------------------------------------------------------------------------------------------------------------------- */
+
+/* Makes got and expected comparable as numbers: true when both are finite then (or agree in not being so: both become 0); false when
+ * they differ in kind. */
+static bool comparable(kf_dtype dtype, double *got, double *expected)
+{
+    double largest = kf_dtype_largest(dtype);
+    bool no_infinity = dtype == KF_F8E4M3;
+    if (isnan(*expected)) {
+        bool same = isnan(*got);
+        *got = *expected = 0;
+        return same;
+    }
+    /* At the edge of the range one rounding decides between the largest number and infinity. */
+    double signed_largest = copysign(largest, *expected);
+    bool at_edge = fabs(*expected) >= largest * (1 - 4 * kf_dtype_roundoff(dtype));
+    if (at_edge && (no_infinity ? isnan(*got) : isinf(*got) && signbit(*got) == signbit(*expected)))
+        *got = signed_largest;
+    else if (isinf(*expected) && !(no_infinity && *got == signed_largest))
+        return false;
+    if (fabs(*expected) > largest) *expected = signed_largest;
+    return isfinite(*got);
+}
+
+/* The distance of 64-bit integers, which doubles would round away. */
+static double integer_distance(const void *got, const void *expected, int64_t index)
+{
+    int64_t a, b;
+    memcpy(&a, (const char *)got + 8 * index, 8);
+    memcpy(&b, (const char *)expected + 8 * index, 8);
+    uint64_t distance = a > b ? (uint64_t)a - (uint64_t)b : (uint64_t)b - (uint64_t)a;
+    return (double)distance;
+}
+
+/* ---- sums ------------------------------------------------------------------------------------------------------------------------------- */
+
+typedef struct block_sums {
+    double square[LANES], max[LANES], scale_square[LANES], scale_max[LANES], odd[LANES];
+} block_sums;
+
+/* `count` is a multiple of LANES. odd becomes NaN or positive in a lane that held anything but finite numbers within the range. */
+KF_BODY sum_block_body(const double *restrict got, const double *restrict expected, int count, double largest,
+                       block_sums *restrict sums)
+{
+    block_sums s = {0};
+    for (int i = 0; i < count; i += LANES) {
+        for (int l = 0; l < LANES; l++) {
+            double e = expected[i + l], d = __builtin_fabs(got[i + l] - e), scale = __builtin_fabs(e);
+            s.square[l] += d * d;
+            s.max[l] = d > s.max[l] ? d : s.max[l];
+            s.scale_square[l] += e * e;
+            s.scale_max[l] = scale > s.scale_max[l] ? scale : s.scale_max[l];
+            s.odd[l] += (d - d) + (scale > largest ? 1.0 : 0.0);
+        }
+    }
+    *sums = s;
+}
+KF_MULTIVERSION(sum_block,
+                (const double *restrict got, const double *restrict expected, int count, double largest, block_sums *restrict sums),
+                (got, expected, count, largest, sums))
+
+static bool add_block(const double *got, const double *expected, int count, double largest, kf_error_sums *sums)
+{
+    block_sums s;
+    sum_block(got, expected, count, largest, &s);
+    for (int l = 0; l < LANES; l++)
+        if (!(s.odd[l] == 0)) return false;
+    for (int l = 0; l < LANES; l++) {
+        sums->sum_square += s.square[l];
+        sums->max = fmax(sums->max, s.max[l]);
+        sums->scale_square += s.scale_square[l];
+        sums->scale_max = fmax(sums->scale_max, s.scale_max[l]);
+    }
+    return true;
+}
+
+static void add_element(kf_dtype dtype, double got, double expected, int64_t index, kf_error_sums *sums)
+{
+    if (!comparable(dtype, &got, &expected)) {
+        if (sums->nonfinite++ == 0) sums->first_nonfinite = index;
+        return;
+    }
+    double error = fabs(got - expected);
+    sums->sum_square += error * error;
+    sums->max = fmax(sums->max, error);
+    sums->scale_square += expected * expected;
+    sums->scale_max = fmax(sums->scale_max, fabs(expected));
+}
+
+/* Elements as doubles: those of the output, and the expected ones, which are doubles already for floating outputs. */
+static void load_block(const kf_problem_argument *argument, const void *data, const void *expected, int64_t first, int count,
+                       double *got, double *truth)
+{
+    size_t size = kf_dtype_size(argument->dtype);
+    kf_load_doubles(argument->dtype, (const char *)data + (size_t)first * size, (size_t)count, got);
+    if (kf_dtype_is_float(argument->dtype))
+        memcpy(truth, (const double *)expected + first, (size_t)count * sizeof *truth);
+    else
+        kf_load_doubles(argument->dtype, (const char *)expected + (size_t)first * size, (size_t)count, truth);
+}
+
+static void add_wide_integers(const void *data, const void *expected, int64_t first, int64_t count, kf_error_sums *sums)
+{
+    for (int64_t i = first; i < first + count; i++) {
+        double error = integer_distance(data, expected, i), scale = fabs(kf_dtype_load(KF_I64, (const char *)expected + 8 * i));
+        sums->sum_square += error * error;
+        sums->max = fmax(sums->max, error);
+        sums->scale_square += scale * scale;
+        sums->scale_max = fmax(sums->scale_max, scale);
+    }
+}
+
+void kf_error_accumulate_part(const kf_problem_argument *argument, const void *data, const void *expected, int64_t first,
+                              int64_t count, kf_error_sums *sums)
+{
+    double got[BLOCK], truth[BLOCK], largest = kf_dtype_largest(argument->dtype);
+    sums->count += count;
+    if (argument->dtype == KF_I64) {
+        add_wide_integers(data, expected, first, count, sums);
+        return;
+    }
+    while (count > 0) {
+        int take = count < BLOCK ? (int)count : BLOCK;
+        load_block(argument, data, expected, first, take, got, truth);
+        int whole = take - take % LANES;
+        if (!add_block(got, truth, whole, largest, sums)) whole = 0;
+        for (int i = whole; i < take; i++) add_element(argument->dtype, got[i], truth[i], first + i, sums);
+        first += take, count -= take;
+    }
+}
+
+void kf_error_accumulate(const kf_problem_argument *argument, const void *data, const void *expected, kf_error_sums *sums)
+{
+    kf_error_accumulate_part(argument, data, expected, 0, argument->elements, sums);
+}
+
+void kf_error_merge(kf_error_sums *into, const kf_error_sums *from)
+{
+    into->sum_square += from->sum_square;
+    into->max = fmax(into->max, from->max);
+    into->scale_square += from->scale_square;
+    into->scale_max = fmax(into->scale_max, from->scale_max);
+    into->count += from->count;
+    if (from->nonfinite && (into->nonfinite == 0 || into->first_nonfinite < 0)) into->first_nonfinite = from->first_nonfinite;
+    into->nonfinite += from->nonfinite;
+}
+
+double kf_error_rms(const kf_error_sums *sums)
+{
+    return sums->count > 0 ? sqrt(sums->sum_square / (double)sums->count) : 0;
+}
+static double scale_rms(const kf_error_sums *sums)
+{
+    return sums->count > 0 ? sqrt(sums->scale_square / (double)sums->count) : 0;
+}
+
+/* ---- limits ------------------------------------------------------------------------------------------------------------------------------ */
+
+/* c of the formula in compare.h. */
+static double order_allowance(kf_dtype dtype)
+{
+    switch (dtype) {
+    case KF_F64: return 1024;
+    case KF_F32: return 32;
+    case KF_TF32: return 3;
+    default: return 1;
+    }
+}
+
+/* What may become 0 when subnormals are flushed (f32 under fast-math, f64 never needs more), or the smallest subnormal. */
+static double flushable(kf_dtype dtype)
+{
+    switch (dtype) {
+    case KF_F64: return DBL_MIN;
+    case KF_F32:
+    case KF_TF32:
+    case KF_BF16: return FLT_MIN;
+    case KF_F16: return 0x1p-24;
+    case KF_F8E4M3: return 0x1p-9;
+    case KF_F8E5M2: return 0x1p-16;
+    default: return 0;
+    }
+}
+
+void kf_error_limits(const kf_problem_argument *argument, const kf_error_sums *own, const kf_error_sums *baseline,
+                     double *allowed_rms, double *allowed_max)
+{
+    double ratio = argument->tolerance.ratio, unit = order_allowance(argument->dtype) * kf_dtype_roundoff(argument->dtype);
+    double tiny = flushable(argument->dtype);
+    *allowed_rms = ratio * (baseline ? kf_error_rms(baseline) : 0) + unit * scale_rms(own) + tiny;
+    *allowed_max = ratio * (baseline ? baseline->max : 0) + unit * own->scale_max + tiny;
+}
+
+/* ---- the rule for one element, for counting mismatches ---------------------------------------------------------------------------------- */
+
+/* |got - expected| <= min(cap, max(slope |expected| + base, floor)) is every comparison there is, with the right numbers. cap is finite, so that no
+ * infinite error passes. */
+typedef struct rule {
+    const kf_problem_argument *argument;
+    const void *data, *expected;
+    double cap, slope, base, floor;
+    bool rounded; /* expected is rounded to the output's type first */
+} rule;
+
+static bool is_coarse(kf_dtype dtype)
+{
+    return dtype == KF_F8E4M3 || dtype == KF_F8E5M2;
+}
+
+/* What the output's type can hold of a double. */
+static double as_stored(kf_dtype dtype, double value)
+{
+    uint64_t room = 0;
+    kf_dtype_store(dtype, &room, value);
+    return kf_dtype_load(dtype, &room);
+}
+
+static bool element_passes(const rule *r, int64_t index, double got, double expected)
+{
+    kf_dtype dtype = r->argument->dtype;
+    double error;
+    if (dtype == KF_I64) {
+        error = integer_distance(r->data, r->expected, index);
+    } else {
+        if (r->rounded) expected = as_stored(dtype, expected);
+        if (!comparable(dtype, &got, &expected)) return false;
+        error = fabs(got - expected);
+    }
+    return error <= fmin(r->cap, fmax(r->slope * fabs(expected) + r->base, r->floor));
+}
+
+/* *failed counts elements that do not pass as they are; what the careful rule would forgive counts, too. */
+KF_BODY count_failed_body(const double *restrict got, const double *restrict expected, int count, const rule *r, int *failed)
+{
+    double cap = r->cap, slope = r->slope, base = r->base, least = r->floor;
+    int bad = 0;
+    for (int i = 0; i < count; i++) {
+        double error = __builtin_fabs(got[i] - expected[i]), limit = slope * __builtin_fabs(expected[i]) + base;
+        limit = limit > least ? limit : least;
+        limit = limit < cap ? limit : cap;
+        bad += error <= limit ? 0 : 1;
+    }
+    *failed = bad;
+}
+KF_MULTIVERSION(count_failed, (const double *restrict got, const double *restrict expected, int count, const rule *r, int *failed),
+                (got, expected, count, r, failed))
+
+static bool block_passes(const rule *r, int64_t first, int count, const double *got, const double *truth)
+{
+    if (r->argument->dtype == KF_I64)
+        return memcmp((const int64_t *)r->data + first, (const int64_t *)r->expected + first, (size_t)count * 8) == 0;
+    int failed;
+    count_failed(got, truth, count, r, &failed);
+    return failed == 0;
+}
+
+static kf_mismatches find_mismatches(const rule *r, double scale)
+{
+    kf_mismatches m = kf_mismatches_begin(r->argument, scale);
+    double got[BLOCK], truth[BLOCK];
+    for (int64_t first = 0; first < r->argument->elements; first += BLOCK) {
+        int take = r->argument->elements - first < BLOCK ? (int)(r->argument->elements - first) : BLOCK;
+        load_block(r->argument, r->data, r->expected, first, take, got, truth);
+        if (block_passes(r, first, take, got, truth)) continue;
+        for (int i = 0; i < take; i++)
+            if (!element_passes(r, first + i, got[i], truth[i])) kf_mismatch_add(&m, first + i, truth[i], got[i]);
+    }
+    return m;
+}
+
+static void fill_mismatches(const kf_mismatches *m, kf_error_figures *figures)
+{
+    figures->mismatched = m->count;
+    figures->first_index = m->first;
+    figures->first_expected = m->first_expected;
+    figures->first_got = m->first_got;
+    kf_mismatches_describe(m, figures->pattern, sizeof figures->pattern);
+}
+
+/* ---- judging -------------------------------------------------------------------------------------------------------------------------------------- */
+
+static bool judge_ratio(const kf_problem_argument *argument, const void *data, const void *expected, const kf_error_sums *own,
+                        const kf_error_sums *baseline, kf_error_figures *figures)
+{
+    double scale = scale_rms(own);
+    kf_error_limits(argument, own, baseline, &figures->allowed_rms, &figures->allowed_max);
+    bool rms_passes = figures->rms <= figures->allowed_rms,
+         max_passes = figures->max <= figures->allowed_max && own->nonfinite == 0;
+    bool coarse = is_coarse(argument->dtype);
+    if (rms_passes && max_passes && !coarse) return true;
+    rule r = {.argument = argument,
+              .data = data,
+              .expected = expected,
+              .cap = fmin(figures->allowed_max, DBL_MAX),
+              .base = (double)INFINITY};
+    if (coarse) {
+        r.slope = 4 * kf_dtype_roundoff(argument->dtype);
+        r.base = r.slope * scale;
+        r.floor = 2 * (baseline ? baseline->max : 0) + flushable(argument->dtype);
+    }
+    kf_mismatches m = find_mismatches(&r, scale);
+    if (m.count == 0 && rms_passes && max_passes) return true;
+    fill_mismatches(&m, figures);
+    if (rms_passes) return false;
+    /* When most of the error is not in elements that stand out but in all of them, say how many digits are left instead. */
+    r.cap = fmin(figures->allowed_rms, DBL_MAX);
+    kf_mismatches spread = find_mismatches(&r, scale);
+    if (m.count > spread.count / 2) return false;
+    fill_mismatches(&spread, figures);
+    double bits = scale > 0 && figures->rms > 0 ? -log2(figures->rms / scale) : 0;
+    snprintf(figures->pattern, sizeof figures->pattern, "all over: about %.0f bits of precision are left", bits > 0 ? bits : 0.0);
+    if (figures->mismatched == 0) figures->mismatched = 1; /* limits that are no numbers: nothing passes, nothing stands out */
+    return false;
+}
+
+static bool judge_elements(const rule *r, const kf_error_sums *own, kf_error_figures *figures)
+{
+    kf_mismatches m = find_mismatches(r, scale_rms(own));
+    if (m.count > 0) fill_mismatches(&m, figures);
+    return m.count == 0;
+}
+
+/* ---- any order --------------------------------------------------------------------------------------------------------------------------------- */
+
+/* Numbers ascending, NaN last. */
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    if (isnan(x) || isnan(y)) return isnan(x) - isnan(y);
+    return (x > y) - (x < y);
+}
+
+static int compare_integers(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* A sorted copy as doubles, or as 64-bit integers for i64; expected doubles are rounded to the `output` type first, which they are to be
+ * found in. NULL when out of memory. */
+static void *sorted_copy(kf_dtype output, bool is_expected, const void *elements, int64_t count)
+{
+    void *copy = count >= 0 && (uint64_t)count < SIZE_MAX / 8 ? malloc((size_t)count * 8 + 1) : NULL;
+    if (!copy) return NULL;
+    if (output == KF_I64) {
+        memcpy(copy, elements, (size_t)count * 8);
+    } else if (is_expected && kf_dtype_is_float(output)) {
+        for (int64_t i = 0; i < count; i++) ((double *)copy)[i] = as_stored(output, ((const double *)elements)[i]);
+    } else {
+        kf_load_doubles(output, elements, (size_t)count, copy);
+    }
+    qsort(copy, (size_t)count, 8, output == KF_I64 ? compare_integers : compare_doubles);
+    return copy;
+}
+
+static bool judge_any_order(const kf_problem_argument *argument, const void *data, const void *expected, kf_error_figures *figures,
+                            kf_error *error)
+{
+    kf_dtype dtype = argument->dtype;
+    kf_autofree void *got = sorted_copy(dtype, false, data, argument->elements);
+    kf_autofree void *truth = sorted_copy(dtype, true, expected, argument->elements);
+    if (!got || !truth) {
+        figures->mismatched = figures->compared;
+        return kf_fail(error, KF_ERROR_MEMORY, "comparing output %s in any order: out of memory for copies of %lld elements",
+                       argument->name, (long long)argument->elements);
+    }
+    kf_problem_argument sorted = *argument;
+    sorted.dtype = dtype == KF_I64 ? KF_I64 : KF_F64;
+    rule r = {.argument = &sorted, .data = got, .expected = truth, .cap = DBL_MAX};
+    r.slope = argument->tolerance.rtol, r.base = argument->tolerance.atol;
+    kf_error_sums own = KF_NO_ERRORS;
+    kf_error_accumulate(&sorted, got, truth, &own);
+    figures->rms = kf_error_rms(&own);
+    figures->max = own.nonfinite ? (double)INFINITY : own.max;
+    return judge_elements(&r, &own, figures);
+}
+
+bool kf_compare_output(const kf_problem_argument *argument, const void *data, const void *expected, const kf_error_sums *baseline,
+                       kf_error_figures *figures, kf_error *error)
+{
+    *figures = (kf_error_figures){.compared = argument->elements, .first_index = -1};
+    if (baseline) {
+        figures->baseline_rms = kf_error_rms(baseline);
+        figures->baseline_max = baseline->max;
+    }
+    const kf_tolerance *tolerance = &argument->tolerance;
+    figures->allowed_rms = figures->allowed_max = NAN; /* only the error ratio has such limits */
+    if (tolerance->kind == KF_ANY_ORDER) return judge_any_order(argument, data, expected, figures, error);
+    kf_error_sums own = KF_NO_ERRORS;
+    kf_error_accumulate(argument, data, expected, &own);
+    figures->rms = kf_error_rms(&own);
+    figures->max = own.nonfinite ? (double)INFINITY : own.max;
+    if (tolerance->kind == KF_ERROR_RATIO) return judge_ratio(argument, data, expected, &own, baseline, figures);
+    rule r = {.argument = argument, .data = data, .expected = expected, .cap = DBL_MAX};
+    if (tolerance->kind == KF_ALLCLOSE)
+        r.slope = tolerance->rtol, r.base = tolerance->atol;
+    else
+        r.rounded = kf_dtype_is_float(argument->dtype);
+    return judge_elements(&r, &own, figures);
+}

@@ -1,0 +1,500 @@
+/* Comparison: NaN never passes for a number, honest sums in another order pass beside lowered precision that does not, and mismatches are
+ * described by where they are. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "kforge/cleanup.h"
+#include "kforge/compare.h"
+#include "kforge/inputs.h"
+
+static kf_problem_argument output_of(kf_dtype dtype, int64_t rows, int64_t columns, kf_tolerance tolerance)
+{
+    return (kf_problem_argument){.name = "y",
+                                 .kind = KF_OUTPUT,
+                                 .dtype = dtype,
+                                 .dims = 2,
+                                 .shape = {rows, columns},
+                                 .elements = rows * columns,
+                                 .bytes = (uint64_t)(rows * columns) * kf_dtype_size(dtype),
+                                 .tolerance = tolerance};
+}
+
+static const kf_tolerance ratio8 = {.kind = KF_ERROR_RATIO, .ratio = 8};
+
+/* ---- products of matrices in many arithmetics: C[i] = sum_k a[i,k] b[i,k], each element with terms of its own --------------------------------- */
+
+enum { DOTS = 128 };
+
+typedef enum order { SEQUENTIAL, FUSED, PAIRWISE, STRIDED } order;
+
+static float rounded(kf_dtype dtype, double value)
+{
+    if (dtype == KF_F32) return (float)value;
+    if (dtype == KF_TF32) { /* 10 mantissa bits, to nearest even */
+        float f = (float)value;
+        uint32_t bits;
+        memcpy(&bits, &f, 4);
+        bits = (bits + 0xfff + (bits >> 13 & 1)) & ~0x1fffu;
+        memcpy(&f, &bits, 4);
+        return f;
+    }
+    uint16_t room;
+    kf_dtype_store(dtype, &room, value);
+    return (float)kf_dtype_load(dtype, &room);
+}
+
+static float pairwise(const float *a, const float *b, int count)
+{
+    if (count <= 8) {
+        float sum = 0;
+        for (int k = 0; k < count; k++) sum += a[k] * b[k];
+        return sum;
+    }
+    return pairwise(a, b, count / 2) + pairwise(a + count / 2, b + count / 2, count - count / 2);
+}
+
+/* A block of 256 threads, each with a stride, then a tree. */
+static float strided(const float *a, const float *b, int count)
+{
+    float partial[256] = {0};
+    for (int k = 0; k < count; k++) partial[k % 256] += a[k] * b[k];
+    for (int half = 128; half > 0; half /= 2)
+        for (int t = 0; t < half; t++) partial[t] += partial[t + half];
+    return partial[0];
+}
+
+static float dot(const float *a, const float *b, int count, order how, kf_dtype operands, kf_dtype accumulator)
+{
+    float sum = 0;
+    if (operands == KF_F32 && accumulator == KF_F32) {
+        if (how == PAIRWISE) return pairwise(a, b, count);
+        if (how == STRIDED) return strided(a, b, count);
+    }
+    for (int k = 0; k < count; k++) {
+        float x = rounded(operands, (double)a[k]), y = rounded(operands, (double)b[k]);
+        if (accumulator == KF_F32)
+            sum = how == FUSED ? fmaf(x, y, sum) : sum + x * y;
+        else
+            sum = rounded(accumulator, (double)sum + (double)x * (double)y);
+    }
+    return sum;
+}
+
+typedef struct dots {
+    kf_problem_argument output;
+    float *a, *b;
+    double expected[DOTS];
+    int count;
+} dots;
+
+static dots make_dots(kf_dtype output, kf_dtype input, int count, kf_variation variation)
+{
+    dots d = {.output = output_of(output, 1, DOTS, ratio8), .count = count};
+    kf_problem_argument x = {.dtype = input, .dims = 2, .shape = {DOTS, count}, .elements = (int64_t)DOTS * count};
+    x.distribution = (kf_distribution){.kind = KF_NORMAL, .b = 1, .vary = true};
+    d.a = calloc((size_t)x.elements, 4);
+    d.b = calloc((size_t)x.elements, 4);
+    void *room = calloc((size_t)x.elements, 4);
+    for (uint32_t side = 0; side < 2; side++) {
+        float *values = side ? d.b : d.a;
+        kf_input_fill(&x, (kf_key){99, (uint32_t)count, side}, side ? KF_VARY_NONE : variation, room, 0, x.elements);
+        for (int64_t i = 0; i < x.elements; i++)
+            values[i] = (float)kf_dtype_load(input, (char *)room + (size_t)i * kf_dtype_size(input));
+    }
+    free(room);
+    for (int i = 0; i < DOTS; i++) {
+        d.expected[i] = 0;
+        for (int k = 0; k < count; k++) d.expected[i] += (double)d.a[i * count + k] * (double)d.b[i * count + k];
+    }
+    return d;
+}
+
+static void free_dots(dots *d)
+{
+    free(d->a);
+    free(d->b);
+}
+
+static void compute(const dots *d, order how, kf_dtype operands, kf_dtype accumulator, void *out)
+{
+    for (int i = 0; i < DOTS; i++) {
+        float value = dot(d->a + i * d->count, d->b + i * d->count, d->count, how, operands, accumulator);
+        kf_dtype_store(d->output.dtype, (char *)out + (size_t)i * kf_dtype_size(d->output.dtype), (double)value);
+    }
+}
+
+static bool passes(const dots *d, order baseline_order, order how, kf_dtype operands, kf_dtype accumulator,
+                   kf_error_figures *figures)
+{
+    float out[DOTS];
+    kf_error_sums baseline = KF_NO_ERRORS;
+    compute(d, baseline_order, KF_F32, KF_F32, out);
+    kf_error_accumulate(&d->output, out, d->expected, &baseline);
+    compute(d, how, operands, accumulator, out);
+    return kf_compare_output(&d->output, out, d->expected, &baseline, figures, NULL);
+}
+
+static void honest_orders_pass_and_tf32_does_not(void **state)
+{
+    (void)state;
+    const int lengths[] = {1, 2, 64, 1024, 4096};
+    const kf_variation variations[] = {KF_VARY_NONE, KF_VARY_CANCELLATION, KF_VARY_OFFSET, KF_VARY_OUTLIER, KF_VARY_SCALE_DOWN};
+    kf_error_figures f;
+    for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) {
+        for (size_t v = 0; v < sizeof variations / sizeof *variations; v++) {
+            dots d = make_dots(KF_F32, KF_F32, lengths[l], variations[v]);
+            for (int baseline = SEQUENTIAL; baseline <= STRIDED; baseline++) {
+                for (int how = SEQUENTIAL; how <= STRIDED; how++)
+                    if (!passes(&d, (order)baseline, (order)how, KF_F32, KF_F32, &f))
+                        fail_msg("honest K=%d %s order %d beside %d: rms %g allowed %g, max %g allowed %g", lengths[l],
+                                 kf_variation_name(variations[v]), how, baseline, f.rms, f.allowed_rms, f.max, f.allowed_max);
+                const kf_dtype lowered[] = {KF_TF32, KF_BF16, KF_F16};
+                for (int t = 0; t < 3; t++)
+                    if (passes(&d, (order)baseline, SEQUENTIAL, lowered[t], KF_F32, &f))
+                        fail_msg("%s operands pass at K=%d beside %d: rms %g allowed %g", kf_dtype_name(lowered[t]), lengths[l],
+                                 baseline, f.rms, f.allowed_rms);
+                if (lengths[l] == 1024 && v == 0 && baseline == PAIRWISE) {
+                    passes(&d, PAIRWISE, SEQUENTIAL, KF_F32, KF_F32, &f);
+                    print_message("f32 sum of 1024 in order beside a pairwise one: rms %.2g of %.2g allowed\n", f.rms,
+                                  f.allowed_rms);
+                    passes(&d, PAIRWISE, SEQUENTIAL, KF_TF32, KF_F32, &f);
+                    print_message("tf32 operands: rms %.2g of %.2g allowed\n", f.rms, f.allowed_rms);
+                    assert_true(f.mismatched > 0 && f.first_index >= 0);
+                }
+            }
+            free_dots(&d);
+        }
+    }
+}
+
+static void half_accumulators_do_not_pass(void **state)
+{
+    (void)state;
+    const int lengths[] = {64, 1024, 4096};
+    kf_error_figures f;
+    for (size_t l = 0; l < 3; l++) {
+        for (int type = 0; type < 2; type++) {
+            kf_dtype dtype = type ? KF_BF16 : KF_F16;
+            dots d = make_dots(dtype, dtype, lengths[l], KF_VARY_NONE);
+            for (int how = SEQUENTIAL; how <= STRIDED; how++)
+                for (int baseline = SEQUENTIAL; baseline <= STRIDED; baseline++)
+                    assert_true(passes(&d, (order)baseline, (order)how, KF_F32, KF_F32, &f));
+            bool half = passes(&d, FUSED, SEQUENTIAL, KF_F32, dtype, &f);
+            if (lengths[l] >= 1024 && half) fail_msg("%s accumulators pass at K=%d", kf_dtype_name(dtype), lengths[l]);
+            if (lengths[l] == 1024) {
+                assert_non_null(strstr(f.pattern, "all over: about "));
+                assert_true(f.mismatched > DOTS / 4);
+                print_message("%s accumulators, K=1024: rms %.2g of %.2g allowed, %s\n", kf_dtype_name(dtype), f.rms, f.allowed_rms,
+                              f.pattern);
+            }
+            free_dots(&d);
+        }
+    }
+}
+
+/* tf32 tasks take tf32 operands, whether rounded or cut off, beside a full f32 baseline. */
+static void tf32_passes_where_declared(void **state)
+{
+    (void)state;
+    for (int count = 64; count <= 4096; count *= 8) {
+        dots d = make_dots(KF_TF32, KF_F32, count, KF_VARY_NONE);
+        kf_error_figures f;
+        assert_true(passes(&d, FUSED, SEQUENTIAL, KF_TF32, KF_F32, &f));
+        assert_false(passes(&d, FUSED, SEQUENTIAL, KF_BF16, KF_F32, &f));
+        for (int64_t i = 0; i < (int64_t)DOTS * count; i++) {
+            float *both[] = {&d.a[i], &d.b[i]};
+            for (int s = 0; s < 2; s++) {
+                uint32_t bits;
+                memcpy(&bits, both[s], 4);
+                bits &= ~0x1fffu;
+                memcpy(both[s], &bits, 4);
+            }
+        }
+        float out[DOTS];
+        compute(&d, SEQUENTIAL, KF_F32, KF_F32, out);
+        assert_true(kf_compare_output(&d.output, out, d.expected, NULL, &f, NULL));
+        free_dots(&d);
+    }
+}
+
+/* Small integers: the baseline makes no error at all, and neither may hurt an honest candidate nor excuse a wrong one. */
+static void exact_baseline(void **state)
+{
+    (void)state;
+    kf_problem_argument y = output_of(KF_F32, 1, 1000, ratio8);
+    float out[1000];
+    double expected[1000];
+    for (int i = 0; i < 1000; i++) out[i] = (float)(expected[i] = i % 17 - 8);
+    kf_error_sums baseline = KF_NO_ERRORS;
+    kf_error_accumulate(&y, out, expected, &baseline);
+    assert_true(baseline.max == 0 && baseline.count == 1000 && baseline.scale_max == 8);
+    kf_error_figures f;
+    assert_true(kf_compare_output(&y, out, expected, &baseline, &f, NULL));
+    assert_true(f.rms == 0 && f.compared == 1000 && f.mismatched == 0 && f.first_index == -1 && f.pattern[0] == '\0');
+    out[500] = nextafterf(out[500], 100);
+    assert_true(kf_compare_output(&y, out, expected, &baseline, &f, NULL));
+    out[500] += 0.001f;
+    assert_false(kf_compare_output(&y, out, expected, &baseline, &f, NULL));
+    assert_int_equal(f.first_index, 500);
+    assert_string_equal(f.pattern, "element 500");
+    /* All zeros expected: zeros, and what flushes to zero, are right. */
+    kf_error_sums broken = baseline;
+    broken.max = broken.sum_square = (double)NAN; /* a limit that is no number lets nothing pass */
+    assert_false(kf_compare_output(&y, out, expected, &broken, &f, NULL));
+    assert_true(f.mismatched > 0);
+    memset(expected, 0, sizeof expected);
+    memset(out, 0, sizeof out);
+    out[3] = -0.0f;
+    out[4] = 1e-39f;
+    assert_true(kf_compare_output(&y, out, expected, NULL, &f, NULL));
+    out[4] = 1e-30f;
+    assert_false(kf_compare_output(&y, out, expected, NULL, &f, NULL));
+}
+
+/* ---- not finite ------------------------------------------------------------------------------------------------------------------------------- */
+
+static bool one_passes(kf_dtype dtype, kf_compare_kind kind, double got, double expected)
+{
+    kf_problem_argument y = output_of(dtype, 1, 3, (kf_tolerance){kind, 8, 0.01, 0.01});
+    char data[24];
+    double truth[3] = {1, expected, 2};
+    const double values[3] = {1, got, 2};
+    for (int i = 0; i < 3; i++) kf_dtype_store(dtype, data + (size_t)i * kf_dtype_size(dtype), values[i]);
+    kf_error_figures f;
+    kf_error error = {0};
+    bool passed = kf_compare_output(&y, data, truth, NULL, &f, &error);
+    assert_true(passed == (f.mismatched == 0));
+    return passed;
+}
+
+static void nan_and_infinity(void **state)
+{
+    (void)state;
+    const double inf = (double)INFINITY, nan = (double)NAN;
+    const kf_dtype dtypes[] = {KF_F64, KF_F32, KF_F16, KF_BF16, KF_F8E5M2};
+    const kf_compare_kind kinds[] = {KF_ERROR_RATIO, KF_ALLCLOSE, KF_EXACT, KF_ANY_ORDER};
+    for (size_t t = 0; t < 5; t++) {
+        for (size_t k = 0; k < 4; k++) {
+            assert_true(one_passes(dtypes[t], kinds[k], 1.5, 1.5));
+            assert_true(one_passes(dtypes[t], kinds[k], nan, nan));
+            assert_true(one_passes(dtypes[t], kinds[k], inf, inf));
+            assert_true(one_passes(dtypes[t], kinds[k], -inf, -inf));
+            assert_false(one_passes(dtypes[t], kinds[k], nan, 1.5));
+            assert_false(one_passes(dtypes[t], kinds[k], 1.5, nan));
+            assert_false(one_passes(dtypes[t], kinds[k], inf, 1.5));
+            assert_false(one_passes(dtypes[t], kinds[k], -inf, inf));
+            assert_false(one_passes(dtypes[t], kinds[k], 1.5, inf));
+            assert_false(one_passes(dtypes[t], kinds[k], nan, inf));
+            assert_false(one_passes(dtypes[t], kinds[k], inf, nan));
+            assert_false(one_passes(dtypes[t], kinds[k], 0, nan));
+        }
+    }
+    /* Past the type's range the expected double rounds to infinity, and so may the output. */
+    assert_true(one_passes(KF_F16, KF_ERROR_RATIO, inf, 70000));
+    assert_true(one_passes(KF_F16, KF_ALLCLOSE, inf, 70000));
+    assert_true(one_passes(KF_F16, KF_EXACT, inf, 70000));
+    assert_true(one_passes(KF_F16, KF_ERROR_RATIO, 65504, 70000));
+    assert_true(one_passes(KF_F32, KF_ERROR_RATIO, inf, 1e39));
+    assert_true(one_passes(KF_F8E4M3, KF_ERROR_RATIO, nan, 500));
+    assert_true(one_passes(KF_F8E4M3, KF_ERROR_RATIO, 448, inf));
+    assert_false(one_passes(KF_F8E4M3, KF_ERROR_RATIO, nan, 100));
+    assert_false(one_passes(KF_F16, KF_ERROR_RATIO, -inf, 70000));
+    assert_false(one_passes(KF_F16, KF_ERROR_RATIO, inf, 30000));
+    assert_false(one_passes(KF_F16, KF_ERROR_RATIO, 100, 70000));
+}
+
+/* One NaN among a million elements is found, wherever it is. */
+static void every_element_counts(void **state)
+{
+    (void)state;
+    enum { COUNT = 10007 };
+    static float out[COUNT];
+    static double expected[COUNT];
+    kf_problem_argument y = output_of(KF_F32, 1, COUNT, ratio8);
+    for (int i = 0; i < COUNT; i++) out[i] = (float)(expected[i] = sin(i));
+    kf_error_figures f;
+    assert_true(kf_compare_output(&y, out, expected, NULL, &f, NULL));
+    for (int i = 0; i < COUNT; i += 83) {
+        float right = out[i];
+        const float wrong[] = {NAN, INFINITY, right + 0.01f};
+        for (int w = 0; w < 3; w++) {
+            out[i] = wrong[w];
+            assert_false(kf_compare_output(&y, out, expected, NULL, &f, NULL));
+            assert_int_equal(f.first_index, i);
+            assert_int_equal(f.mismatched, 1);
+        }
+        out[i] = right;
+    }
+    /* Parts, in any order, make up the whole. */
+    kf_error_sums whole = KF_NO_ERRORS, merged = KF_NO_ERRORS;
+    out[5000] = NAN;
+    out[7] += 0.5f;
+    kf_error_accumulate(&y, out, expected, &whole);
+    for (int64_t first = 0; first < COUNT; first += 1000) {
+        kf_error_sums part = KF_NO_ERRORS;
+        kf_error_accumulate_part(&y, out, expected, first, COUNT - first < 1000 ? COUNT - first : 1000, &part);
+        kf_error_merge(&merged, &part);
+    }
+    assert_true(merged.max == whole.max && merged.count == whole.count && merged.scale_max == whole.scale_max);
+    assert_true(merged.nonfinite == 1 && merged.first_nonfinite == 5000 && whole.first_nonfinite == 5000);
+    assert_float_equal(merged.sum_square, whole.sum_square, 1e-12);
+}
+
+/* ---- the other tolerances ---------------------------------------------------------------------------------------------------------------------- */
+
+static void integers_and_tolerances(void **state)
+{
+    (void)state;
+    kf_error_figures f;
+    kf_problem_argument y = output_of(KF_I64, 1, 4, (kf_tolerance){.kind = KF_EXACT});
+    int64_t expected[] = {1, (int64_t)1 << 60, INT64_MIN, 7}, out[4];
+    const kf_compare_kind kinds[] = {KF_EXACT, KF_ERROR_RATIO, KF_ALLCLOSE, KF_ANY_ORDER};
+    for (int k = 0; k < 4; k++) {
+        y.tolerance = (kf_tolerance){.kind = kinds[k], .ratio = 8};
+        memcpy(out, expected, sizeof out);
+        assert_true(kf_compare_output(&y, out, expected, NULL, &f, NULL));
+        out[1]++; /* a double would not see it */
+        assert_false(kf_compare_output(&y, out, expected, NULL, &f, NULL));
+        assert_int_equal(f.mismatched, 1);
+        out[1] = expected[1];
+        out[2] = INT64_MAX; /* the widest distance there is */
+        assert_false(kf_compare_output(&y, out, expected, NULL, &f, NULL));
+    }
+    out[0] = 7, out[1] = INT64_MIN, out[2] = 1, out[3] = (int64_t)1 << 60;
+    assert_true(kf_compare_output(&y, out, expected, NULL, &f, NULL)); /* any order */
+    out[0] = 1;
+    assert_false(kf_compare_output(&y, out, expected, NULL, &f, NULL)); /* but as often */
+
+    uint8_t flags[] = {0, 1, 1, 0}, truth[] = {0, 1, 1, 0};
+    y = output_of(KF_BOOL, 1, 4, (kf_tolerance){.kind = KF_EXACT});
+    assert_true(kf_compare_output(&y, flags, truth, NULL, &f, NULL));
+    flags[1] = 2;
+    assert_false(kf_compare_output(&y, flags, truth, NULL, &f, NULL));
+
+    y = output_of(KF_F32, 1, 4, (kf_tolerance){.kind = KF_ALLCLOSE, .rtol = 0.01, .atol = 0.1});
+    float values[] = {10.19f, 0.09f, -10.19f, 0};
+    double near[] = {10, 0, -10, 0};
+    assert_true(kf_compare_output(&y, values, near, NULL, &f, NULL));
+    assert_true(isnan(f.allowed_max)); /* has no meaning here */
+    values[0] = 10.21f;
+    assert_false(kf_compare_output(&y, values, near, NULL, &f, NULL));
+
+    /* Exact floats: equal to the expected double as the output's type rounds it. */
+    y.tolerance = (kf_tolerance){.kind = KF_EXACT};
+    const double tenth[] = {0.1, 0.2, 0.3, 0.4};
+    for (int i = 0; i < 4; i++) values[i] = (float)tenth[i];
+    assert_true(kf_compare_output(&y, values, tenth, NULL, &f, NULL));
+    values[3] = nextafterf(values[3], 1);
+    assert_false(kf_compare_output(&y, values, tenth, NULL, &f, NULL));
+    y.tolerance = (kf_tolerance){.kind = KF_ANY_ORDER};
+    const float shuffled[] = {0.3f, 0.1f, 0.4f, 0.2f};
+    assert_true(kf_compare_output(&y, shuffled, tenth, NULL, &f, NULL));
+
+    kf_problem_argument none = output_of(KF_F32, 0, 4, ratio8);
+    for (int k = 0; k < 4; k++) {
+        none.tolerance.kind = kinds[k];
+        assert_true(kf_compare_output(&none, values, tenth, NULL, &f, NULL));
+    }
+}
+
+/* 8-bit outputs: skipping elements (leaving zeros) is found although rounding alone errs by 6 %. */
+static void eight_bits(void **state)
+{
+    (void)state;
+    enum { COUNT = 4096 };
+    const kf_dtype dtypes[] = {KF_F8E4M3, KF_F8E5M2};
+    for (int t = 0; t < 2; t++) {
+        kf_problem_argument y = output_of(dtypes[t], 64, 64, ratio8),
+                            x = {.dtype = KF_F64, .dims = 1, .shape = {COUNT}, .elements = COUNT};
+        x.distribution = (kf_distribution){.kind = KF_NORMAL, .b = 1};
+        static double expected[COUNT];
+        uint8_t out[COUNT], zero[COUNT];
+        kf_input_fill(&x, (kf_key){5, 0, 0}, KF_VARY_NONE, expected, 0, COUNT);
+        for (int i = 0; i < COUNT; i++) kf_dtype_store(dtypes[t], &out[i], expected[i]);
+        kf_error_sums baseline = KF_NO_ERRORS;
+        kf_error_accumulate(&y, out, expected, &baseline);
+        kf_error_figures f;
+        assert_true(kf_compare_output(&y, out, expected, &baseline, &f, NULL));
+        memcpy(zero, out, sizeof zero);
+        for (int i = COUNT - 32; i < COUNT; i++) zero[i] = 0;
+        assert_false(kf_compare_output(&y, zero, expected, &baseline, &f, NULL));
+        assert_true(f.first_index >= COUNT - 32);
+    }
+}
+
+/* ---- patterns ------------------------------------------------------------------------------------------------------------------------------------- */
+
+static void patterns_in_words(void **state)
+{
+    (void)state;
+    enum { ROWS = 64, COLUMNS = 96, COUNT = ROWS * COLUMNS };
+    static float out[COUNT], right[COUNT];
+    static double expected[COUNT];
+    kf_problem_argument y = output_of(KF_F32, ROWS, COLUMNS, ratio8);
+    for (int i = 0; i < COUNT; i++) right[i] = (float)(expected[i] = sin(i) + 2);
+    const struct {
+        int first, last, step, least_column, most_column;
+        float value;
+        const char *expected;
+    } rows[] = {
+        {0, COUNT - 1, 1, 0, 95, 0, "everywhere, zeros"},
+        {0, COUNT - 1, 1, 0, 95, NAN, "everywhere, NaN"},
+        {6000, COUNT - 1, 1, 0, 95, 0, "tail from 6000, zeros"},
+        {COUNT - 96, COUNT - 1, 1, 0, 95, 7, "last row, all 7"},
+        {96 * 5, 96 * 6 - 1, 1, 0, 95, 0, "row 5, zeros"},
+        {100, 150, 1, 0, 95, 0, "elements 100 to 150, zeros"},
+        {0, COUNT - 1, 1, 95, 95, 0, "last column, zeros"},
+        {0, COUNT - 1, 1, 3, 3, 0, "column 3, zeros"},
+        {0, 96 * 32 - 1, 1, 64, 95, NAN, "rows 0-31, columns 64-95, NaN"},
+        {7, COUNT - 1, 32, 0, 95, 0, "every 32nd from 7, zeros"},
+        {17, 17, 1, 0, 95, 9, "element 17"},
+    };
+    kf_error_figures f;
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        memcpy(out, right, sizeof out);
+        for (int i = rows[r].first; i <= rows[r].last; i += rows[r].step)
+            if (i % COLUMNS >= rows[r].least_column && i % COLUMNS <= rows[r].most_column) out[i] = rows[r].value;
+        assert_false(kf_compare_output(&y, out, expected, NULL, &f, NULL));
+        assert_string_equal(f.pattern, rows[r].expected);
+    }
+    memcpy(out, right, sizeof out);
+    const int race[] = {5, 77, 1234, 1235, 4000, 6001};
+    for (int i = 0; i < 6; i++) out[race[i]] += (float)i + 1;
+    assert_false(kf_compare_output(&y, out, expected, NULL, &f, NULL));
+    assert_string_equal(f.pattern, "6 scattered, like a race");
+
+    const kf_dtype dtypes[] = {KF_F32, KF_F16, KF_BF16, KF_I32};
+    for (int t = 0; t < 4; t++) {
+        y = output_of(dtypes[t], ROWS, COLUMNS, ratio8);
+        static char data[COUNT * 4], truth[COUNT * 4];
+        size_t size = kf_dtype_size(dtypes[t]);
+        for (int i = 0; i < COUNT; i++) kf_dtype_store(dtypes[t], data + (size_t)i * size, expected[i]);
+        memcpy(truth, data, sizeof truth);
+        kf_poison_fill((kf_key){1, 2, 3}, data, 3000 * size, 500 * size);
+        assert_false(kf_compare_output(&y, data, kf_dtype_is_float(dtypes[t]) ? (void *)expected : truth, NULL, &f, NULL));
+        if (!strstr(f.pattern, "not written (still poison)")) fail_msg("%s: \"%s\"", kf_dtype_name(dtypes[t]), f.pattern);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(honest_orders_pass_and_tf32_does_not),
+        cmocka_unit_test(half_accumulators_do_not_pass),
+        cmocka_unit_test(tf32_passes_where_declared),
+        cmocka_unit_test(exact_baseline),
+        cmocka_unit_test(nan_and_infinity),
+        cmocka_unit_test(every_element_counts),
+        cmocka_unit_test(integers_and_tolerances),
+        cmocka_unit_test(eight_bits),
+        cmocka_unit_test(patterns_in_words),
+    };
+    return cmocka_run_group_tests_name("compare", tests, NULL, NULL);
+}
