@@ -7,7 +7,13 @@
  *
  * The child is a direct child of the caller, process 1 of its pid namespace where there is one, so killing it kills all. Every failure
  * says whose it is: an error of kf_sandbox_spawn is the machine's or the caller's, kf_sandbox_result is what the program did.
- * A kf_sandbox belongs to one thread at a time. It knows nothing of kernels.
+ * A kf_sandbox belongs to one thread at a time, and the thread that spawned it must outlive it: the kernel kills the child when that thread
+ * ends (PR_SET_PDEATHSIG), so that nothing is left when the caller dies. It knows nothing of kernels.
+ *
+ * Inside: user 0 of its user namespace, without any capability; /tmp and /dev/shm are private and empty; where mount namespaces are refused,
+ * landlock holds the same paths on the host's file system, and TMPDIR and HOME lead to a private directory instead of /tmp. `paths` under
+ * /proc are ignored (the child has its own), and so are /tmp and /dev/shm themselves where they are private. Process 1 of a pid namespace is
+ * immune to signals it sends itself: abort() ends as SIGSEGV there. Without a pid namespace the caller becomes a subreaper (prctl(2)).
  */
 #ifndef KFORGE_SANDBOX_H
 #define KFORGE_SANDBOX_H
@@ -144,7 +150,8 @@ void kf_sandbox_describe(const kf_sandbox_result *result, char *text, size_t siz
 
 /* For the program inside (the runner links only this): a second, stricter filter on all threads (SECCOMP_FILTER_FLAG_TSYNC), after its
  * libraries and device context exist and before it loads untrusted code: no new sockets, no unlink, no memfd, no clone of processes, no
- * exec at all. Also makes the process non-dumpable. Returns 0 or a negative errno. No allocation, no libseccomp. */
+ * exec at all. Also makes the process non-dumpable. Returns 0 or a negative errno. No allocation, no libseccomp (CMake target
+ * kf_lockdown, which needs nothing else). */
 int kf_sandbox_lockdown(void);
 
 #endif

@@ -1,0 +1,159 @@
+/* Who belongs to a child's tree, as far as /proc tells. With a pid namespace the kernel keeps the tree together (everybody's ancestor is
+ * process 1); without one, orphans are adopted by the caller (a subreaper then) and are known by their process group and session. */
+#include "internal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+typedef struct entry {
+    pid_t pid, parent, group, session;
+    char state;
+    int threads;
+    bool member;
+} entry;
+
+/* Parses /proc/PID/stat; the name is in parentheses and may contain anything, so it ends at the last one (proc(5)). */
+static bool read_stat(const char *path, entry *result)
+{
+    char text[1024];
+    kf_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return false;
+    ssize_t size = read(fd, text, sizeof text - 1);
+    if (size <= 0) return false;
+    text[size] = '\0';
+    const char *after = strrchr(text, ')');
+    if (!after) return false;
+    int pid, parent, group, session, threads;
+    char state;
+    if (sscanf(text, "%d", &pid) != 1) return false;
+    if (sscanf(after + 1, " %c %d %d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %d", &state, &parent, &group, &session,
+               &threads) != 5)
+        return false;
+    *result = (entry){.pid = pid, .parent = parent, .group = group, .session = session, .state = state, .threads = threads};
+    return true;
+}
+
+static bool is_number(const char *name)
+{
+    return name[0] >= '1' && name[0] <= '9';
+}
+
+static entry *read_all(size_t *count)
+{
+    DIR *directory = opendir("/proc");
+    if (!directory) return NULL;
+    size_t capacity = 0;
+    entry *entries = NULL;
+    *count = 0;
+    for (struct dirent *item; (item = readdir(directory));) {
+        char path[300];
+        if (!is_number(item->d_name)) continue;
+        if (*count == capacity) {
+            capacity = capacity ? 2 * capacity : 256;
+            entry *grown = realloc(entries, capacity * sizeof *grown);
+            if (!grown) break;
+            entries = grown;
+        }
+        snprintf(path, sizeof path, "/proc/%s/stat", item->d_name);
+        if (read_stat(path, &entries[*count])) (*count)++;
+    }
+    closedir(directory);
+    return entries;
+}
+
+static bool parent_is_member(const entry *entries, size_t count, pid_t parent)
+{
+    for (size_t i = 0; i < count; i++)
+        if (entries[i].pid == parent) return entries[i].member;
+    return false;
+}
+
+bool kf_tree_scan(pid_t leader, kf_tree *tree)
+{
+    size_t count;
+    *tree = (kf_tree){0};
+    kf_autofree entry *entries = read_all(&count);
+    if (!entries) return false;
+    size_t members = 0;
+    for (bool grew = true; grew;) {
+        grew = false;
+        for (size_t i = 0; i < count; i++) {
+            entry *e = &entries[i];
+            if (e->member) continue;
+            e->member =
+                e->pid == leader || e->group == leader || e->session == leader || parent_is_member(entries, count, e->parent);
+            if (e->member) {
+                grew = true;
+                members++;
+            }
+        }
+    }
+    tree->pids = malloc((members + 1) * sizeof *tree->pids);
+    if (!tree->pids) return false;
+    for (size_t i = 0; i < count; i++) /* a zombie is gone but for its entry */
+        if (entries[i].member && entries[i].pid != leader && entries[i].state != 'Z' && entries[i].state != 'X')
+            tree->pids[tree->count++] = entries[i].pid;
+    return true;
+}
+
+void kf_tree_free(kf_tree *tree)
+{
+    free(tree->pids);
+    *tree = (kf_tree){0};
+}
+
+bool kf_tree_all_stopped(pid_t pid)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task", pid);
+    DIR *directory = opendir(path);
+    if (!directory) return true; /* gone */
+    bool stopped = true;
+    for (struct dirent *item; stopped && (item = readdir(directory));) {
+        char name[400];
+        entry thread;
+        if (!is_number(item->d_name)) continue;
+        snprintf(name, sizeof name, "%s/%s/stat", path, item->d_name);
+        if (read_stat(name, &thread)) stopped = strchr("TtZX", thread.state) != NULL;
+    }
+    closedir(directory);
+    return stopped;
+}
+
+int kf_tree_threads(pid_t pid)
+{
+    char path[64];
+    entry process;
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    return read_stat(path, &process) ? process.threads : -1;
+}
+
+int kf_tree_descriptors(pid_t pid)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/fd", pid);
+    DIR *directory = opendir(path);
+    if (!directory) return -1;
+    int count = 0;
+    for (struct dirent *item; (item = readdir(directory));) count += item->d_name[0] != '.';
+    closedir(directory);
+    return count;
+}
+
+int kf_tree_user_threads(uid_t user)
+{
+    size_t count;
+    kf_autofree entry *entries = read_all(&count);
+    int threads = 0;
+    for (size_t i = 0; entries && i < count; i++) {
+        char path[64];
+        struct stat status;
+        snprintf(path, sizeof path, "/proc/%d", entries[i].pid);
+        if (stat(path, &status) == 0 && status.st_uid == user) threads += entries[i].threads;
+    }
+    return threads;
+}

@@ -1,0 +1,12 @@
+# The program inside is built without sanitizers: they need system calls that the sandbox denies.
+add_executable(sandbox_inmate unit/sandbox_inmate.c ${CMAKE_SOURCE_DIR}/sandbox/lockdown.c)
+target_include_directories(sandbox_inmate PRIVATE ${CMAKE_SOURCE_DIR}/include)
+target_compile_definitions(sandbox_inmate PRIVATE _GNU_SOURCE)
+target_compile_options(sandbox_inmate PRIVATE -std=gnu11 -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat=2)
+target_link_libraries(sandbox_inmate PRIVATE Threads::Threads)
+set_target_properties(sandbox_inmate PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+
+kf_test(sandbox kf_sandbox Threads::Threads)
+target_compile_definitions(test_sandbox PRIVATE SANDBOX_INMATE="$<TARGET_FILE:sandbox_inmate>")
+add_dependencies(test_sandbox sandbox_inmate)
+kf_bench(sandbox kf_sandbox)
