@@ -95,11 +95,7 @@ static void describe_place(const kf_mismatches *m, char *text, size_t size)
         snprintf(text, size, "rows %" PRId64 "-%" PRId64 ", columns %" PRId64 "-%" PRId64, m->least_row, m->most_row,
                  m->least_column, m->most_column);
     } else if (m->stride > 1 && m->count == (m->last - m->first) / m->stride + 1)
-        snprintf(text, size, "every %" PRId64 "%s from %" PRId64, m->stride,
-                 m->stride == 2   ? "nd"
-                 : m->stride == 3 ? "rd"
-                                  : "th",
-                 m->first);
+        snprintf(text, size, "every %" PRId64 "%s from %" PRId64, m->stride, ordinal_ending(m->stride), m->first);
     else if (m->count > m->elements - m->elements / 100)
         snprintf(text, size, "nearly everywhere");
     else if (m->count <= m->elements / 100 + 8)
