@@ -1,0 +1,268 @@
+/* kforge-cpucc: what nvcc is for a GPU, for the CPU device.
+ *
+ *   candidate.cu ── g++ -E ──► expanded text ── kf_rewrite ──► C++ ── g++ ──► shared object, linked to libkfcpu.so
+ *
+ * Both compiler runs start from the same precompiled header, which holds CUDA's vocabulary and the usual standard headers, so only the
+ * candidate's own text is parsed. In the first one CUDA's qualifiers are kept as words (kfcpu_keep.h). -D options become lines of a header
+ * that comes after the precompiled one, because a macro on the command line would make it invalid. No shell is involved; files are written
+ * only to a fresh folder under $TMPDIR (or --keep) and to the output.
+ */
+#include "cpucc.h"
+#include "cpucc_config.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "kforge/cleanup.h"
+#include "kforge/file.h"
+#include "rewrite.h"
+#include "unsupported.h"
+
+#define MESSAGES_LIMIT (1u << 20) /* of the compiler's output that is shown */
+#define EXPANDED_LIMIT (64u << 20)
+
+typedef struct driver {
+    kf_cpucc_options options;
+    char prefix[PATH_MAX]; /* …/lib/kforge */
+    char *folder;          /* intermediate files */
+    bool keep;
+    kf_cpucc_command compile; /* grows while the sources are prepared */
+} driver;
+
+/* The library folder beside the program: PREFIX/bin/kforge-cpucc and PREFIX/lib/kforge. */
+static bool find_prefix(const char *program, char *prefix, size_t size, kf_error *error)
+{
+    char self[PATH_MAX], resolved[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (length > 0) {
+        self[length] = '\0';
+    } else {
+        if (!strchr(program, '/') || !realpath(program, resolved))
+            return kf_fail(error, KF_ERROR_MACHINE, "can't find out where kforge-cpucc is; call it by its full path");
+        snprintf(self, sizeof self, "%s", resolved);
+    }
+    for (int i = 0; i < 2; i++) {
+        char *slash = strrchr(self, '/');
+        if (!slash) return kf_fail(error, KF_ERROR_MACHINE, "kforge-cpucc is not in a bin folder");
+        *slash = '\0';
+    }
+    if (snprintf(prefix, size, "%s/lib/kforge", self) >= (int)size)
+        return kf_fail(error, KF_ERROR_MACHINE, "the path of kforge-cpucc is too long");
+    struct stat info;
+    char header[PATH_MAX + 64];
+    snprintf(header, sizeof header, "%s/cpu/include/kforge_cpu.h", prefix);
+    if (stat(header, &info) != 0) return kf_fail(error, KF_ERROR_MACHINE, "%s: %s; install kforge again", header, strerror(errno));
+    return true;
+}
+
+/* Flags that the precompiled header was made with; CMakeLists.txt has the same lists. */
+static void add_flags(driver *d, kf_cpucc_command *command)
+{
+    const kf_cpucc_options *options = &d->options;
+    kf_cpucc_add(command, "%s", KFORGE_CPU_CXX);
+    kf_cpucc_add(command, "-std=%s", options->standard);
+    static const char *const common[] = {KFORGE_CPU_FLAGS};
+    for (size_t i = 0; i < sizeof common / sizeof *common; i++) kf_cpucc_add(command, "%s", common[i]);
+    if (options->asan) {
+        static const char *const sanitizer[] = {KFORGE_CPU_ASAN_FLAGS};
+        for (size_t i = 0; i < sizeof sanitizer / sizeof *sanitizer; i++) kf_cpucc_add(command, "%s", sanitizer[i]);
+    } else {
+        kf_cpucc_add(command, "-O%d", options->optimize);
+    }
+    if (options->fast_math) {
+        static const char *const fast[] = {KFORGE_CPU_FAST_FLAGS};
+        for (size_t i = 0; i < sizeof fast / sizeof *fast; i++) kf_cpucc_add(command, "%s", fast[i]);
+    }
+    if (options->no_contraction) kf_cpucc_add(command, "-ffp-contract=off");
+    kf_cpucc_add(command, "-w");
+    kf_cpucc_add(command, "-fmax-errors=20");
+    /* A folder with the header precompiled for these flags; the header itself does too. */
+    kf_cpucc_add(command, "-include");
+    kf_cpucc_add(command, "%s/cpu/pch/%s/kforge_cpu.h", d->prefix, options->asan ? "asan" : options->fast_math ? "fast" : "plain");
+    kf_cpucc_add(command, "-I%s/cpu/include", d->prefix);
+}
+
+static void add_includes(driver *d, kf_cpucc_command *command)
+{
+    kf_cpucc_add(command, "-include");
+    kf_cpucc_add(command, "%s/defines.h", d->folder);
+    for (int i = 0; i < d->options.include_count; i++) {
+        kf_cpucc_add(command, "-include");
+        kf_cpucc_add(command, "%s", d->options.includes[i]);
+    }
+    for (int i = 0; i < d->options.folder_count; i++) kf_cpucc_add(command, "-I%s", d->options.folders[i]);
+}
+
+static bool write_defines(driver *d, kf_error *error)
+{
+    kf_autobuffer text = {0};
+    for (int i = 0; i < d->options.define_count; i++) {
+        const char *define = d->options.defines[i], *value = strchr(define, '=');
+        kf_buffer_format(&text, "#define %.*s %s\n", (int)strcspn(define, "="), define, value ? value + 1 : "1");
+    }
+    if (text.failed) return kf_fail(error, KF_ERROR_MEMORY, "no memory for the macros");
+    kf_autofree char *path = kf_path_join(d->folder, "defines.h");
+    return path && kf_file_write(path, text.data ? text.data : "", text.size, error);
+}
+
+static int run(driver *d, const kf_cpucc_command *command, kf_buffer *messages, kf_error *error)
+{
+    if (d->options.verbose) {
+        for (int i = 0; i < command->count; i++) fprintf(stderr, "%s%s", i ? " " : "", command->words[i]);
+        fputc('\n', stderr);
+    }
+    return kf_cpucc_run(command, d->folder, messages, error);
+}
+
+static int show_messages(const kf_buffer *messages)
+{
+    if (messages->size) fwrite(messages->data, 1, messages->size, stderr);
+    return KF_CPUCC_COMPILE_ERROR;
+}
+
+static int show_finding(const kf_rewrite_finding *finding)
+{
+    fprintf(stderr, "%s:%ld: unsupported on the CPU device: %s (%s)\n", finding->file, finding->line, finding->construct,
+            finding->advice);
+    return KF_CPUCC_UNSUPPORTED;
+}
+
+/* g++ -E. */
+static int preprocess(driver *d, const char *file, const char *expanded, kf_error *error)
+{
+    kf_cpucc_command command = {0};
+    add_flags(d, &command);
+    kf_cpucc_add(&command, "-E");
+    kf_cpucc_add(&command, "-fpch-preprocess");
+    kf_cpucc_add(&command, "-include");
+    kf_cpucc_add(&command, "%s/cpu/include/kfcpu_keep.h", d->prefix);
+    add_includes(d, &command);
+    kf_cpucc_add(&command, "-o");
+    kf_cpucc_add(&command, "%s", expanded);
+    kf_cpucc_add(&command, "-x");
+    kf_cpucc_add(&command, "c++");
+    kf_cpucc_add(&command, "%s", file);
+    kf_autobuffer messages = {.limit = MESSAGES_LIMIT};
+    int status = run(d, &command, &messages, error);
+    kf_cpucc_command_free(&command);
+    if (status <= 0) return status;
+    char line[2048];
+    if (messages.size && kf_cpucc_missing_header(messages.data, line, sizeof line)) {
+        fprintf(stderr, "%s\n", line);
+        return KF_CPUCC_UNSUPPORTED;
+    }
+    return show_messages(&messages);
+}
+
+/* One .cu file up to the C++ that is compiled; `suspect` gets the first construct that may be to blame should that fail. */
+static int prepare(driver *d, int number, kf_rewrite_finding *suspect, kf_error *error)
+{
+    kf_autofree char *expanded = NULL, *rewritten = NULL;
+    if (asprintf(&expanded, "%s/%d.ii", d->folder, number) < 0) expanded = NULL;
+    if (asprintf(&rewritten, "%s/%d.cpp", d->folder, number) < 0) rewritten = NULL;
+    if (!expanded || !rewritten) {
+        kf_fail(error, KF_ERROR_MEMORY, "no memory for file names");
+        return -1;
+    }
+    int status = preprocess(d, d->options.files[number], expanded, error);
+    if (status != 0) return status;
+    size_t size;
+    kf_autofree char *text = kf_file_read(expanded, EXPANDED_LIMIT, &size, error);
+    if (!text) return -1;
+    kf_rewrite_result result;
+    if (!kf_rewrite(text, size, &result, error)) {
+        kf_rewrite_free(&result);
+        kf_fail_prefix(error, "%s", d->options.files[number]);
+        return -1;
+    }
+    for (size_t i = 0; i < result.finding_count && status == 0; i++) {
+        if (result.findings[i].certain) status = show_finding(&result.findings[i]);
+        if (!suspect->construct) *suspect = result.findings[i];
+    }
+    if (status == 0 && !kf_file_write(rewritten, result.text.data ? result.text.data : "", result.text.size, error)) status = -1;
+    kf_rewrite_free(&result);
+    kf_cpucc_add(&d->compile, "%s", rewritten);
+    return status;
+}
+
+static bool is_cuda(const char *file)
+{
+    const char *dot = strrchr(file, '.');
+    return dot && (strcmp(dot, ".cu") == 0 || strcmp(dot, ".cuh") == 0);
+}
+
+static int compile(driver *d, const kf_rewrite_finding *suspect, kf_error *error)
+{
+    kf_cpucc_command *command = &d->compile;
+    if (!d->options.program) kf_cpucc_add(command, "-shared");
+    kf_cpucc_add(command, "-o");
+    kf_cpucc_add(command, "%s", d->options.output);
+    kf_cpucc_add(command, "-L%s", d->prefix);
+    kf_cpucc_add(command, "-Wl,-rpath,%s", d->prefix);
+    kf_cpucc_add(command, "-Wl,--no-undefined");
+    kf_cpucc_add(command, d->options.asan ? "-lkfcpu-asan" : "-lkfcpu");
+    kf_cpucc_add(command, "-lpthread");
+    kf_autobuffer messages = {.limit = MESSAGES_LIMIT};
+    int status = run(d, command, &messages, error);
+    if (status <= 0) return status;
+    /* The compiler itself says nothing that a kforge message should hide, unless a name that we lack explains it. */
+    return suspect->construct ? show_finding(suspect) : show_messages(&messages);
+}
+
+static int build(driver *d, kf_error *error)
+{
+    if (!write_defines(d, error)) return -1;
+    add_flags(d, &d->compile);
+    kf_cpucc_add(&d->compile, "-pipe");
+    for (int i = 0; i < d->options.folder_count; i++) kf_cpucc_add(&d->compile, "-I%s", d->options.folders[i]);
+    kf_rewrite_finding suspect = {0};
+    for (int i = 0; i < d->options.file_count; i++) {
+        const char *file = d->options.files[i];
+        if (!is_cuda(file)) {
+            kf_cpucc_add(&d->compile, "%s", file);
+        } else {
+            int status = prepare(d, i, &suspect, error);
+            if (status != 0) return status;
+        }
+    }
+    return compile(d, &suspect, error);
+}
+
+static bool make_folder(driver *d, kf_error *error)
+{
+    if (!d->options.keep) return (d->folder = kf_directory_temporary("kforge-cpucc", error)) != NULL;
+    d->keep = true;
+    d->folder = strdup(d->options.keep);
+    return d->folder ? kf_directory_make(d->folder, error) : kf_fail(error, KF_ERROR_MEMORY, "no memory");
+}
+
+int main(int argc, char **argv)
+{
+    driver d = {0};
+    kf_error error = {0};
+    int status = -1;
+    if (!kf_cpucc_read_options(argc, argv, &d.options, &error)) {
+        fprintf(stderr, "kforge-cpucc: %s\n", error.text);
+        return KF_CPUCC_USAGE;
+    }
+    if (d.options.help) {
+        fputs(kf_cpucc_usage, stdout);
+        return KF_CPUCC_OK;
+    }
+    if (find_prefix(argv[0], d.prefix, sizeof d.prefix, &error) && make_folder(&d, &error)) {
+        status = build(&d, &error);
+        if (!d.keep) kf_directory_remove(d.folder, NULL);
+    }
+    if (status < 0) {
+        fprintf(stderr, "kforge-cpucc: %s\n", error.text);
+        status = KF_CPUCC_USAGE;
+    }
+    kf_cpucc_command_free(&d.compile);
+    free(d.folder);
+    return status;
+}

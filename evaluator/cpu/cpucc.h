@@ -1,0 +1,55 @@
+/* kforge-cpucc's parts: options (cpucc_options.c) and running the compiler (cpucc_run.c). */
+#ifndef KFORGE_CPUCC_H
+#define KFORGE_CPUCC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "kforge/buffer.h"
+#include "kforge/error.h"
+
+#define KF_CPUCC_FILES 64
+#define KF_CPUCC_DEFINES 128
+#define KF_CPUCC_PATHS 32
+
+enum { KF_CPUCC_OK = 0, KF_CPUCC_COMPILE_ERROR = 1, KF_CPUCC_USAGE = 2, KF_CPUCC_UNSUPPORTED = 3 };
+
+typedef struct kf_cpucc_options {
+    const char *output; /* "a.so", or "a.out" for a program */
+    const char *keep;   /* folder for the intermediate files, or NULL */
+    const char *files[KF_CPUCC_FILES];
+    int file_count;
+    const char *defines[KF_CPUCC_DEFINES]; /* "NAME" or "NAME=VALUE" */
+    int define_count;
+    const char *includes[KF_CPUCC_PATHS]; /* -include */
+    int include_count;
+    const char *folders[KF_CPUCC_PATHS]; /* -I */
+    int folder_count;
+    const char *standard; /* "gnu++17" */
+    int optimize;         /* 0 to 3 */
+    bool fast_math, no_contraction, asan, program, help, verbose;
+} kf_cpucc_options;
+
+/* Reads the command line, nvcc's vocabulary included. Strings are borrowed from argv. */
+bool kf_cpucc_read_options(int argc, char **argv, kf_cpucc_options *options, kf_error *error);
+extern const char kf_cpucc_usage[];
+
+/* A command line that grows. */
+typedef struct kf_cpucc_command {
+    char *words[512];
+    int count;
+    bool failed;
+} kf_cpucc_command;
+
+/* Adds a copy of a word. */
+void kf_cpucc_add(kf_cpucc_command *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void kf_cpucc_command_free(kf_cpucc_command *command);
+/* Runs words[0] (an absolute path) with a clean environment, no input, and `temporary` as TMPDIR; what it writes is collected in `output`
+ * (bounded). Returns its exit status, 128 + signal, or -1 with an error. */
+int kf_cpucc_run(const kf_cpucc_command *command, const char *temporary, kf_buffer *output, kf_error *error);
+
+/* When the preprocessor's messages say that a header is missing or refused which belongs to something unsupported, writes
+ * "FILE:LINE: unsupported on the CPU device: …" to `line` and returns true. */
+bool kf_cpucc_missing_header(const char *messages, char *line, size_t size);
+
+#endif

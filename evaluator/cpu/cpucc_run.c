@@ -1,0 +1,141 @@
+/* Running the host compiler for kforge-cpucc, and reading what the preprocessor says about missing headers. */
+#include "cpucc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "unsupported.h"
+
+void kf_cpucc_add(kf_cpucc_command *command, const char *format, ...)
+{
+    if (command->count + 1 >= (int)(sizeof command->words / sizeof *command->words)) {
+        command->failed = true;
+        return;
+    }
+    va_list arguments;
+    va_start(arguments, format);
+    char *word = NULL;
+    if (vasprintf(&word, format, arguments) < 0) {
+        word = NULL;
+        command->failed = true;
+    }
+    va_end(arguments);
+    if (word) command->words[command->count++] = word;
+}
+
+void kf_cpucc_command_free(kf_cpucc_command *command)
+{
+    for (int i = 0; i < command->count; i++) free(command->words[i]);
+    *command = (kf_cpucc_command){0};
+}
+
+static bool start(const kf_cpucc_command *command, const char *temporary, int output, pid_t *pid, kf_error *error)
+{
+    char tmpdir[4200];
+    snprintf(tmpdir, sizeof tmpdir, "TMPDIR=%s", temporary);
+    char path[] = "PATH=/usr/local/bin:/usr/bin:/bin", locale[] = "LC_ALL=C.UTF-8";
+    char *environment[] = {path, locale, tmpdir, NULL};
+    posix_spawn_file_actions_t actions;
+    if (posix_spawn_file_actions_init(&actions) != 0)
+        return kf_fail(error, KF_ERROR_MEMORY, "no memory to start %s", command->words[0]);
+    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, output, 1);
+    posix_spawn_file_actions_adddup2(&actions, output, 2);
+    int failure = posix_spawn(pid, command->words[0], &actions, NULL, command->words, environment);
+    posix_spawn_file_actions_destroy(&actions);
+    if (failure)
+        return kf_fail(error, KF_ERROR_MACHINE, "%s: %s; install g++ (Debian, Ubuntu: apt-get install g++)", command->words[0],
+                       strerror(failure));
+    return true;
+}
+
+int kf_cpucc_run(const kf_cpucc_command *command, const char *temporary, kf_buffer *output, kf_error *error)
+{
+    if (command->failed) {
+        kf_fail(error, KF_ERROR_LIMIT, "the compiler's command line gets too long; give fewer options");
+        return -1;
+    }
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        kf_fail(error, KF_ERROR_MACHINE, "pipe: %s", strerror(errno));
+        return -1;
+    }
+    pid_t pid;
+    bool started = start(command, temporary, ends[1], &pid, error);
+    close(ends[1]);
+    if (!started) {
+        close(ends[0]);
+        return -1;
+    }
+    char chunk[4096];
+    ssize_t size;
+    while ((size = read(ends[0], chunk, sizeof chunk)) > 0 || (size < 0 && errno == EINTR))
+        if (size > 0) kf_buffer_append(output, chunk, (size_t)size); /* over the limit the rest is dropped */
+    close(ends[0]);
+    int status;
+    while (waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR) {
+            kf_fail(error, KF_ERROR_MACHINE, "waitpid: %s", strerror(errno));
+            return -1;
+        }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* "FILE:LINE:…" → FILE and LINE. */
+static bool read_place(const char *text, const char *end, char *file, size_t size, long *line)
+{
+    const char *colon = memchr(text, ':', (size_t)(end - text));
+    if (!colon || colon == text || (size_t)(colon - text) >= size) return false;
+    char *stop;
+    *line = strtol(colon + 1, &stop, 10);
+    if (stop == colon + 1) return false;
+    memcpy(file, text, (size_t)(colon - text));
+    file[colon - text] = '\0';
+    return true;
+}
+
+bool kf_cpucc_missing_header(const char *messages, char *line, size_t size)
+{
+    char file[1024] = "";
+    long number = 0;
+    bool included = false; /* file and number are those of an #include in the candidate */
+    for (const char *at = messages; *at;) {
+        const char *end = strchrnul(at, '\n');
+        static const char from[] = "from ";
+        const char *origin = memmem(at, (size_t)(end - at), from, sizeof from - 1);
+        bool chain = strncmp(at, "In file included", 16) == 0 || strncmp(at, "                 from", 21) == 0;
+        if (chain && origin) {
+            included = read_place(origin + sizeof from - 1, end, file, sizeof file, &number);
+        } else {
+            static const char fatal[] = "fatal error: ", refused[] = "#error kforge-unsupported: ";
+            const char *name = memmem(at, (size_t)(end - at), fatal, sizeof fatal - 1);
+            const char *reason = memmem(at, (size_t)(end - at), refused, sizeof refused - 1);
+            if (!included && (name || reason) && !read_place(at, end, file, sizeof file, &number)) name = reason = NULL;
+            if (reason) {
+                reason += sizeof refused - 1;
+                snprintf(line, size, "%s:%ld: unsupported on the CPU device: %.*s (use a CUDA device)", file, number,
+                         (int)(end - reason), reason);
+                return true;
+            }
+            if (name) {
+                name += sizeof fatal - 1;
+                const kf_unsupported *what = kf_unsupported_header(name, strcspn(name, ":\n"));
+                if (what)
+                    snprintf(line, size, "%s:%ld: unsupported on the CPU device: %s (%s)", file, number, what->construct,
+                             what->advice);
+                return what != NULL;
+            }
+            included = false;
+        }
+        at = *end ? end + 1 : end;
+    }
+    return false;
+}

@@ -1,0 +1,3 @@
+// cudaProfilerStart and cudaProfilerStop: accepted, without effect.
+#pragma once
+#include "cuda_runtime_api.h"

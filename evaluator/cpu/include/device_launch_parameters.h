@@ -1,0 +1,3 @@
+// threadIdx, blockIdx, blockDim, gridDim: cuda_runtime.h declares them.
+#pragma once
+#include "cuda_runtime.h"

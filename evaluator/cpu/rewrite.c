@@ -1,0 +1,488 @@
+/* The rewriter (rewrite.h): one pass over the tokens finds functions, launches, shared memory and pragmas and notes edits; a second
+ * one writes the text. Every search is bounded by brackets, by the next statement or by the next thing of its own kind, so the whole is
+ * linear in the size of the text. */
+#include "rewrite.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rewrite_internal.h"
+#include "unsupported.h"
+
+#define FILE_SCOPE_SHARED 64 /* most `extern __shared__` names at namespace scope */
+
+typedef struct body {
+    uint32_t open, close;
+    uint32_t params_open;
+    bool kernel, device;
+} body;
+
+typedef struct shared_name {
+    uint32_t name; /* token */
+    unsigned number;
+} shared_name;
+
+typedef struct rewriter {
+    kf_tokens tokens;
+    kf_edits edits;
+    kf_rewrite_result *result;
+    body *bodies; /* of functions with a CUDA qualifier, in the order of the text */
+    size_t body_count, body_capacity;
+    uint32_t device_until;   /* tokens before this one are in device-only code */
+    uint32_t function_until; /* … in any function with a CUDA qualifier */
+    uint32_t declared_until; /* … belong to a declaration that has been read */
+    shared_name shared[FILE_SCOPE_SHARED];
+    size_t shared_count;
+    unsigned shared_number;
+    bool failed; /* out of memory */
+} rewriter;
+
+static bool is(const rewriter *r, uint32_t index, const char *word)
+{
+    return kf_token_is(&r->tokens, index, word);
+}
+
+static uint32_t kind_of(const rewriter *r, uint32_t index)
+{
+    return index < r->tokens.count ? r->tokens.list[index].kind : (uint32_t)KF_TOKEN_END;
+}
+
+/* The partner of an opening bracket, KF_NO_TOKEN when there is none or it is a closing one. */
+static uint32_t close_of(const rewriter *r, uint32_t index)
+{
+    uint32_t match = index < r->tokens.count ? r->tokens.list[index].match : KF_NO_TOKEN;
+    return match != KF_NO_TOKEN && match > index ? match : KF_NO_TOKEN;
+}
+
+static void find(rewriter *r, uint32_t index, const kf_unsupported *what, bool certain)
+{
+    kf_rewrite_result *result = r->result;
+    for (size_t i = 0; i < result->finding_count; i++)
+        if (result->findings[i].construct == what->construct && result->findings[i].certain == certain) return;
+    if (result->finding_count == KF_REWRITE_FINDINGS) return;
+    kf_rewrite_finding *finding = &result->findings[result->finding_count++];
+    finding->line = kf_token_place(&r->tokens, index, finding->file, sizeof finding->file);
+    finding->construct = what->construct;
+    finding->advice = what->advice;
+    finding->certain = certain;
+}
+
+/* ---- Functions ----------------------------------------------------------------------------------------------------------------- */
+
+static void add_body(rewriter *r, const kf_function *function)
+{
+    if (r->body_count == r->body_capacity) {
+        size_t capacity = r->body_capacity ? r->body_capacity * 2 : 64;
+        body *bodies = realloc(r->bodies, capacity * sizeof *bodies);
+        if (!bodies) {
+            r->failed = true;
+            return;
+        }
+        r->bodies = bodies;
+        r->body_capacity = capacity;
+    }
+    body *b = &r->bodies[r->body_count++];
+    *b = (body){.open = function->body_open,
+                .close = close_of(r, function->body_open),
+                .params_open = function->params_open,
+                .kernel = function->global && function->name != KF_NO_TOKEN,
+                .device = function->global || (function->device && !function->host)};
+    if (b->device && b->close > r->device_until) r->device_until = b->close;
+    if (b->close > r->function_until) r->function_until = b->close;
+}
+
+/* A kernel becomes a stub around its own body. */
+static void edit_kernel(rewriter *r, const kf_function *function)
+{
+    kf_autobuffer list = {0}, names = {0}, text = {0};
+    kf_parameters_read(&r->tokens, function->params_open, &r->edits, &list, &names);
+    kf_buffer_format(&text, " struct kfcpu_body { static KFCPU_BODY void run(%s) {", list.data ? list.data : "");
+    kf_edit_add(&r->edits, KF_EDIT_AFTER, function->body_open, 0, text.data ? text.data : "", text.size);
+    bool failed = list.failed || names.failed || text.failed;
+    kf_buffer_clear(&text);
+    const kf_token *name = &r->tokens.list[function->name];
+    kf_buffer_format(&text, "} }; static ::kfcpu::stub kfcpu_stub(\"%.*s\", ", (int)name->size, r->tokens.text + name->offset);
+    if (function->bounds_first < function->bounds_end)
+        kf_flatten(&r->tokens, function->bounds_first, function->bounds_end, &text);
+    else
+        kf_buffer_string(&text, "0");
+    kf_buffer_format(&text, "); ::kfcpu::enter<kfcpu_body>(kfcpu_stub, &kfcpu_body::run%s); ", names.data ? names.data : "");
+    kf_edit_add(&r->edits, KF_EDIT_BEFORE, close_of(r, function->body_open), 0, text.data ? text.data : "", text.size);
+    if (failed || text.failed) r->failed = true;
+    r->result->kernels++;
+}
+
+static void read_function(rewriter *r, uint32_t index)
+{
+    kf_function function;
+    kf_function_read(&r->tokens, index, &function);
+    if (function.body_open != KF_NO_TOKEN && (function.global || function.device)) {
+        add_body(r, &function);
+        if (function.global && function.name != KF_NO_TOKEN) edit_kernel(r, &function);
+    }
+    r->declared_until = function.next;
+}
+
+/* ---- Launches ------------------------------------------------------------------------------------------------------------------ */
+
+static bool is_triple(const rewriter *r, uint32_t index, const char *character)
+{
+    return is(r, index, character) && is(r, index + 1, character) && is(r, index + 2, character) &&
+           kf_token_adjacent(&r->tokens, index + 1) && kf_token_adjacent(&r->tokens, index + 2);
+}
+
+/* From `<` `<` `<` to the first `>` of its `>>>`; KF_NO_TOKEN when this is no launch. */
+static uint32_t find_launch_end(const rewriter *r, uint32_t open)
+{
+    unsigned commas = 0;
+    for (uint32_t i = open + 3; i < r->tokens.count; i++) {
+        if (kind_of(r, i) != KF_TOKEN_PUNCT) continue;
+        char c = r->tokens.text[r->tokens.list[i].offset];
+        if (c == '(' || c == '[' || c == '{') {
+            i = close_of(r, i);
+            if (i == KF_NO_TOKEN) return KF_NO_TOKEN;
+        } else if (c == ';' || c == ')' || c == ']' || c == '}' || is_triple(r, i, "<")) {
+            return KF_NO_TOKEN;
+        } else if (c == ',') {
+            commas++;
+        } else if (commas && is_triple(r, i, ">") && is(r, i + 3, "(") && close_of(r, i + 3) != KF_NO_TOKEN) {
+            return i;
+        }
+    }
+    return KF_NO_TOKEN;
+}
+
+/* From the '>' that ends template arguments to the name before them. A '<' whose left side is no complete template name (`k<sizeof(T) < 8>`)
+ * is a comparison. */
+static uint32_t find_template_name(const rewriter *r, uint32_t close)
+{
+    int angle = 0;
+    for (uint32_t i = close; i != KF_NO_TOKEN; i--) {
+        if (is(r, i, ">")) {
+            angle++;
+        } else if (is(r, i, "<")) {
+            if (i >= 2 && is_triple(r, i - 2, "<")) return KF_NO_TOKEN;
+            if (i == 0 || kind_of(r, i - 1) != KF_TOKEN_WORD) continue;
+            if (--angle > 0) continue;
+            bool inside = i >= 2 && (is(r, i - 2, "<") || is(r, i - 2, ",")); /* still an argument of an outer template */
+            if (!inside || is(r, i - 2, ",")) return i - 1;
+            angle++;
+        } else if (is(r, i, ";") || is(r, i, "{")) {
+            return KF_NO_TOKEN;
+        } else if (is(r, i, ")") || is(r, i, "]") || is(r, i, "}")) {
+            i = r->tokens.list[i].match;
+            if (i == KF_NO_TOKEN) return KF_NO_TOKEN;
+        } else if (is(r, i, "(")) {
+            return KF_NO_TOKEN;
+        }
+    }
+    return KF_NO_TOKEN;
+}
+
+static bool is_statement_word(const rewriter *r, uint32_t index)
+{
+    static const char *const words[] = {"if", "while", "for",    "switch",    "return",   "else",
+                                        "do", "case",  "sizeof", "constexpr", "co_return"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (is(r, index, words[i])) return true;
+    return false;
+}
+
+/* The first token of the postfix expression that ends before `<<<`: a name with its namespaces, objects, template arguments, calls and
+ * subscripts, or something in parentheses. */
+static uint32_t find_callee(const rewriter *r, uint32_t open)
+{
+    if (open == 0) return KF_NO_TOKEN;
+    uint32_t at = open - 1;
+    for (;;) {
+        if (is(r, at, ">")) {
+            at = find_template_name(r, at);
+            if (at == KF_NO_TOKEN) return KF_NO_TOKEN;
+        }
+        if (is(r, at, ")") || is(r, at, "]")) {
+            uint32_t match = r->tokens.list[at].match;
+            if (match == KF_NO_TOKEN) return KF_NO_TOKEN;
+            bool subscript = is(r, at, "]");
+            bool before = match > 0 && ((kind_of(r, match - 1) == KF_TOKEN_WORD && !is_statement_word(r, match - 1)) ||
+                                        is(r, match - 1, "]") || is(r, match - 1, ">"));
+            if (!before && match > 0 && is(r, match - 1, ")")) { /* f(x)(y), but not if (x) (kernel) */
+                uint32_t outer = r->tokens.list[match - 1].match;
+                before = outer != KF_NO_TOKEN && outer > 0 && !is_statement_word(r, outer - 1) && !is(r, outer - 1, "constexpr");
+            }
+            if (!before) return subscript ? KF_NO_TOKEN : match;
+            at = match - 1;
+            continue;
+        }
+        if (kind_of(r, at) != KF_TOKEN_WORD || is_statement_word(r, at)) return KF_NO_TOKEN;
+        if (at >= 2 && is(r, at - 1, "template")) at--;
+        if (at >= 1 && is(r, at - 1, "::")) {
+            bool named = at >= 2 && ((kind_of(r, at - 2) == KF_TOKEN_WORD && !is_statement_word(r, at - 2)) || is(r, at - 2, ">"));
+            if (!named) return at - 1;
+            at -= 2;
+        } else if (at >= 2 && (is(r, at - 1, ".") || is(r, at - 1, "->"))) {
+            at -= 2;
+        } else {
+            return at;
+        }
+    }
+}
+
+static uint32_t read_launch(rewriter *r, uint32_t open)
+{
+    uint32_t end = find_launch_end(r, open), start = find_callee(r, open);
+    if (end == KF_NO_TOKEN || start == KF_NO_TOKEN) return open + 3;
+    if (open < r->device_until) {
+        find(r, open, &kf_unsupported_device_launch, true);
+        return end + 3;
+    }
+    kf_autobuffer text = {0};
+    kf_buffer_string(&text, "(::kfcpu::configure(");
+    kf_flatten(&r->tokens, open + 3, end, &text);
+    kf_buffer_string(&text, ") ? (void)0 : ");
+    if (text.failed) r->failed = true;
+    kf_edit_add(&r->edits, KF_EDIT_BEFORE, start, 0, text.data ? text.data : "", text.size);
+    kf_edit_add(&r->edits, KF_EDIT_REPLACE, open, end + 2, " ", 1);
+    kf_edit_string(&r->edits, KF_EDIT_AFTER, close_of(r, end + 3), ")");
+    r->result->launches++;
+    return end + 3;
+}
+
+/* ---- Shared memory ------------------------------------------------------------------------------------------------------------- */
+
+/* The first token of the declaration that holds token `index`; specifiers only, so a few words back. */
+static uint32_t declaration_start(const rewriter *r, uint32_t index)
+{
+    uint32_t at = index;
+    for (int steps = 0; at > 0 && steps < 64; steps++) {
+        uint32_t before = at - 1;
+        if (is(r, before, ")")) {
+            uint32_t match = r->tokens.list[before].match;
+            if (match == KF_NO_TOKEN || match == 0 ||
+                !(is(r, match - 1, "__align__") || is(r, match - 1, "alignas") || is(r, match - 1, "__attribute__")))
+                return at;
+            at = match - 1;
+        } else if (kind_of(r, before) == KF_TOKEN_DIRECTIVE || is(r, before, ";") || is(r, before, "{") || is(r, before, "}") ||
+                   is(r, before, ":") || is(r, before, "(")) {
+            return at;
+        } else {
+            at = before;
+        }
+    }
+    return at;
+}
+
+/* The type and the declarators without storage class and alignment: `T a[], b[]` becomes `typedef T kfcpu_shared_1[], kfcpu_shared_2[]`. */
+static void read_extern_shared(rewriter *r, uint32_t start, uint32_t end)
+{
+    const kf_tokens *tokens = &r->tokens;
+    bool local = start < r->function_until;
+    kf_autobuffer text = {0}, references = {0};
+    kf_buffer_string(&text, "typedef");
+    int angle = 0;
+    uint32_t angled = KF_NO_TOKEN; /* last word outside of template arguments */
+    for (uint32_t i = start; i <= end; i++) {
+        if (kind_of(r, i) == KF_TOKEN_DIRECTIVE || is(r, i, "extern") || is(r, i, "static") || is(r, i, "__shared__")) continue;
+        if (is(r, i, "__align__") || is(r, i, "alignas") || is(r, i, "__attribute__")) {
+            if (close_of(r, i + 1) != KF_NO_TOKEN) i = close_of(r, i + 1);
+            continue;
+        }
+        if (is(r, i, "<")) angle++;
+        if (is(r, i, ">")) angle--;
+        bool ends_name = angle <= 0 && (is(r, i, "[") || is(r, i, ",") || is(r, i, ";"));
+        if (ends_name && angled != KF_NO_TOKEN) {
+            unsigned number = ++r->shared_number;
+            kf_buffer_format(&text, " kfcpu_shared_%u", number);
+            const kf_token *name = &tokens->list[angled];
+            kf_buffer_format(&references,
+                             " [[maybe_unused]] kfcpu_shared_%u &%.*s = *(kfcpu_shared_%u *)::kfcpu::dynamic_shared();", number,
+                             (int)name->size, tokens->text + name->offset, number);
+            if (!local && r->shared_count < FILE_SCOPE_SHARED) r->shared[r->shared_count++] = (shared_name){angled, number};
+            angled = KF_NO_TOKEN;
+        }
+        bool type_follows = kind_of(r, i) == KF_TOKEN_WORD && angle <= 0;
+        bool is_name = type_follows && (is(r, i + 1, "[") || is(r, i + 1, ",") || is(r, i + 1, ";"));
+        if (is_name) {
+            angled = i;
+        } else {
+            uint32_t close = is(r, i, "[") ? close_of(r, i) : KF_NO_TOKEN;
+            uint32_t last = close == KF_NO_TOKEN ? i : close;
+            kf_buffer_string(&text, " ");
+            kf_flatten(tokens, i, last + 1, &text);
+            i = last;
+        }
+    }
+    if (local && references.data) kf_buffer_append(&text, references.data, references.size);
+    if (text.failed || references.failed) r->failed = true;
+    kf_edit_add(&r->edits, KF_EDIT_REPLACE, start, end, text.data ? text.data : "", text.size);
+}
+
+static uint32_t read_shared(rewriter *r, uint32_t index)
+{
+    uint32_t start = declaration_start(r, index), end = index;
+    while (end < r->tokens.count && end < index + 1024 && !is(r, end, ";") && !is(r, end, "}")) {
+        uint32_t close = close_of(r, end);
+        end = close == KF_NO_TOKEN ? end + 1 : close + 1;
+    }
+    if (end >= r->tokens.count || !is(r, end, ";")) return index + 1;
+    bool dynamic = false;
+    for (uint32_t i = start; i < end && !is(r, i, "["); i++) dynamic = dynamic || is(r, i, "extern");
+    if (dynamic) {
+        read_extern_shared(r, start, end);
+        return end + 1;
+    }
+    for (uint32_t i = start; i < end && !is(r, i, "=") && !is(r, i, "["); i++) /* the macro has a static of its own */
+        if (is(r, i, "static")) kf_edit_add(&r->edits, KF_EDIT_REPLACE, i, i, "", 0);
+    return index + 1;
+}
+
+static bool same_word(const rewriter *r, uint32_t a, uint32_t b)
+{
+    const kf_token *left = &r->tokens.list[a], *right = &r->tokens.list[b];
+    return left->size == right->size && memcmp(r->tokens.text + left->offset, r->tokens.text + right->offset, left->size) == 0;
+}
+
+static bool uses(const rewriter *r, uint32_t first, uint32_t last, uint32_t name)
+{
+    for (uint32_t i = first; i < last; i++)
+        if (kind_of(r, i) == KF_TOKEN_WORD && same_word(r, i, name)) return true;
+    return false;
+}
+
+/* Functions that use a name which was declared `extern __shared__` at namespace scope get it as their own, in a block around theirs. */
+static void place_shared(rewriter *r)
+{
+    uint32_t until = 0; /* functions inside a function see what the outer one got */
+    for (size_t b = 0; b < r->body_count && r->shared_count; b++) {
+        const body *function = &r->bodies[b];
+        if (function->open < until) continue;
+        until = function->close;
+        kf_autobuffer text = {0};
+        for (size_t s = r->shared_count; s-- > 0;) {
+            const shared_name *shared = &r->shared[s];
+            if (shared->name > function->open || !uses(r, function->open, function->close, shared->name) ||
+                uses(r, function->params_open, r->tokens.list[function->params_open].match, shared->name))
+                continue;
+            bool again = false; /* a later declaration of the same name has been placed */
+            for (size_t t = s + 1; t < r->shared_count; t++)
+                again = again || (r->shared[t].name < function->open && same_word(r, r->shared[t].name, shared->name));
+            if (again) continue;
+            const kf_token *name = &r->tokens.list[shared->name];
+            kf_buffer_format(&text, " kfcpu_shared_%u &%.*s = *(kfcpu_shared_%u *)::kfcpu::dynamic_shared();", shared->number,
+                             (int)name->size, r->tokens.text + name->offset, shared->number);
+        }
+        if (!text.size) continue;
+        kf_buffer_string(&text, " {");
+        if (text.failed) r->failed = true;
+        kf_edit_add(&r->edits, KF_EDIT_AFTER, function->open, 0, text.data ? text.data : "", text.size);
+        kf_edit_first(&r->edits, function->close, "}"); /* before what a kernel has there: the new block is the inner one */
+    }
+}
+
+/* ---- Pragmas and assembly ------------------------------------------------------------------------------------------------------- */
+
+static void read_directive(rewriter *r, uint32_t index)
+{
+    const kf_token *token = &r->tokens.list[index];
+    kf_autobuffer line = {0};
+    kf_buffer_append(&line, r->tokens.text + token->offset + 1, token->size - 1);
+    char *save = NULL;
+    char *pragma = line.data ? strtok_r(line.data, " \t\r", &save) : NULL;
+    char *what = pragma && strcmp(pragma, "pragma") == 0 ? strtok_r(NULL, " \t\r(", &save) : NULL;
+    if (!what) return;
+    if (strcmp(what, "GCC") == 0) {
+        char *detail = strtok_r(NULL, " \t\r", &save);
+        if (detail && strcmp(detail, "pch_preprocess") == 0) kf_edit_add(&r->edits, KF_EDIT_REPLACE, index, index, "", 0);
+        return;
+    }
+    if (strcmp(what, "unroll") != 0) return;
+    char *argument = strtok_r(NULL, " \t\r()", &save);
+    long times = argument ? strtol(argument, NULL, 10) : 0;
+    /* A full unrolling or one by a name that is not known here: enough for the usual short loops. */
+    times = times < 1 ? 16 : times > 64 ? 64 : times;
+    uint32_t next = index + 1;
+    bool loop = is(r, next, "for") || is(r, next, "while") || is(r, next, "do");
+    char text[48] = "";
+    int length = loop ? snprintf(text, sizeof text, "#pragma GCC unroll %ld", times) : 0;
+    kf_edit_add(&r->edits, KF_EDIT_REPLACE, index, index, text, (size_t)length);
+}
+
+/* An asm statement without instructions is a compiler barrier and fine. */
+static void read_assembly(rewriter *r, uint32_t index)
+{
+    uint32_t at = index + 1;
+    while (kind_of(r, at) == KF_TOKEN_WORD) at++;
+    if (!is(r, at, "(")) return;
+    bool empty = kind_of(r, at + 1) == KF_TOKEN_STRING;
+    for (at++; kind_of(r, at) == KF_TOKEN_STRING; at++) {
+        const kf_token *token = &r->tokens.list[at];
+        for (uint32_t i = 0; i < token->size; i++)
+            if (!strchr("\" \t", r->tokens.text[token->offset + i])) empty = false;
+    }
+    if (!empty) find(r, index, &kf_unsupported_assembly, true);
+}
+
+static uint32_t read_word(rewriter *r, uint32_t i)
+{
+    const kf_token *token = &r->tokens.list[i];
+    const char *text = r->tokens.text + token->offset;
+    if (text[0] == '_' || text[0] == 'a') {
+        if (i >= r->declared_until &&
+            (is(r, i, "__global__") || is(r, i, "__device__") || is(r, i, "__host__") || is(r, i, "__launch_bounds__")))
+            read_function(r, i);
+        if (is(r, i, "__shared__")) return read_shared(r, i);
+        bool attribute = i > 0 && (is(r, i - 1, "(") || is(r, i - 1, ",") || is(r, i + 1, ")"));
+        if (is(r, i, "__noinline__") && !attribute) kf_edit_add(&r->edits, KF_EDIT_REPLACE, i, i, "__attribute__((noinline))", 25);
+        if (is(r, i, "asm") || is(r, i, "__asm__") || is(r, i, "__asm")) {
+            if (i < r->device_until) read_assembly(r, i);
+        }
+    }
+    bool scope = is(r, i + 1, "::"), member = i > 0 && (is(r, i - 1, ".") || is(r, i - 1, "->"));
+    const kf_unsupported *what = member ? NULL : kf_unsupported_find(text, token->size, scope);
+    if (what) find(r, i, what, what->certain);
+    return i + 1;
+}
+
+static void read_all(rewriter *r)
+{
+    for (uint32_t i = 0; i < r->tokens.count && !r->failed && !r->edits.failed;) {
+        switch (r->tokens.list[i].kind) {
+        case KF_TOKEN_WORD: i = read_word(r, i); break;
+        case KF_TOKEN_DIRECTIVE: read_directive(r, i++); break;
+        case KF_TOKEN_PUNCT:
+            if (is_triple(r, i, "<") && i > 0 && !is(r, i - 1, "operator") && !is(r, i - 1, "<"))
+                i = read_launch(r, i);
+            else
+                i++;
+            break;
+        default: i++;
+        }
+    }
+    place_shared(r);
+}
+
+bool kf_rewrite(const char *text, size_t size, kf_rewrite_result *result, kf_error *error)
+{
+    *result = (kf_rewrite_result){0};
+    rewriter r = {.result = result};
+    if (!kf_tokens_read(&r.tokens, text, size, error)) return false;
+    result->text.limit = 4 * size + (1u << 16); /* the most that real code grows is far less */
+    r.edits.texts.limit = result->text.limit;
+    read_all(&r);
+    bool ok = !r.failed && !r.edits.failed;
+    if (ok) {
+        kf_edits_apply(&r.edits, &r.tokens, &result->text);
+        ok = !result->text.failed;
+    }
+    if (!ok) kf_fail(error, KF_ERROR_MEMORY, "no memory to rewrite the source, or it grows too much");
+    kf_tokens_free(&r.tokens);
+    kf_edits_free(&r.edits);
+    free(r.bodies);
+    return ok;
+}
+
+void kf_rewrite_free(kf_rewrite_result *result)
+{
+    kf_buffer_free(&result->text);
+    *result = (kf_rewrite_result){0};
+}
