@@ -8,7 +8,7 @@
 using namespace kfcpu_api;
 
 namespace {
-std::vector<std::shared_ptr<capture>> captures; // in progress, under `state`
+auto &captures = *new std::vector<std::shared_ptr<capture>>; // in progress, under `state`
 unsigned long long next_capture = 1;
 thread_local cudaStreamCaptureMode thread_mode = cudaStreamCaptureModeGlobal;
 std::atomic<unsigned long> next_thread{1};

@@ -7,7 +7,7 @@
 using namespace kfcpu_api;
 
 namespace {
-std::unordered_map<cudaGraph_t, std::shared_ptr<CUgraph_st>> graphs; // under `state`
+auto &graphs = *new std::unordered_map<cudaGraph_t, std::shared_ptr<CUgraph_st>>; // under `state`
 
 using edges = const cudaGraphNode_t *;
 

@@ -4,7 +4,7 @@
 using namespace kfcpu_api;
 
 namespace {
-std::unordered_map<cudaGraphExec_t, std::shared_ptr<CUgraphExec_st>> execs; // under `state`
+auto &execs = *new std::unordered_map<cudaGraphExec_t, std::shared_ptr<CUgraphExec_st>>; // under `state`
 
 // Calls BODY with the executable graph's own node for a node of the original, under the lock.
 template <class Body> cudaError_t with_exec_node(cudaGraphExec_t exec, cudaGraphNode_t node, Body body) {

@@ -13,9 +13,10 @@ struct CUmemPoolHandle_st {
 };
 
 namespace {
-std::map<uintptr_t, allocation> table; // by address, under `state`
+// Never destroyed, like the other tables: candidates' destructors may still call, and leak checkers find here what is still in use.
+auto &table = *new std::map<uintptr_t, allocation>; // by address, under `state`
 CUmemPoolHandle_st default_pool;
-std::unordered_set<cudaMemPool_t> pools;
+auto &pools = *new std::unordered_set<cudaMemPool_t>;
 cudaMemPool_t current_pool = &default_pool;
 
 bool is_pool_locked(cudaMemPool_t pool) { return pool == &default_pool || pools.count(pool); }

@@ -9,8 +9,8 @@ using namespace kfcpu_api;
 namespace {
 CUstream_st legacy_stream;
 thread_local CUstream_st per_thread_stream;
-std::unordered_set<cudaStream_t> streams;
-std::unordered_set<cudaEvent_t> events;
+auto &streams = *new std::unordered_set<cudaStream_t>;
+auto &events = *new std::unordered_set<cudaEvent_t>;
 unsigned long long next_id = 3; // 1 and 2 are the legacy and the per-thread stream
 constexpr int greatest_priority = -5;
 
