@@ -11,18 +11,27 @@
 #include <immintrin.h>
 #endif
 
-namespace kfcpu {
+namespace kfcpu
+{
 
-static inline uint32_t bits(float a) { return __builtin_bit_cast(uint32_t, a); }
-static inline float from_bits(uint32_t a) { return __builtin_bit_cast(float, a); }
+static inline uint32_t bits(float a)
+{
+    return __builtin_bit_cast(uint32_t, a);
+}
+static inline float from_bits(uint32_t a)
+{
+    return __builtin_bit_cast(float, a);
+}
 
-static inline float half_to_float_in_software(uint16_t h) {
+static inline float half_to_float_in_software(uint16_t h)
+{
     uint32_t sign = (uint32_t)(h & 0x8000) << 16, rest = h & 0x7fff;
     if (rest >= 0x7c00) return from_bits(sign | 0x7f800000 | rest << 13);
     // 2^112 moves the exponent to float's bias; denormal numbers become normal on the way.
     return from_bits(sign | bits(from_bits(rest << 13) * 0x1p112f));
 }
-static inline uint16_t float_to_half_in_software(float f) {
+static inline uint16_t float_to_half_in_software(float f)
+{
     uint32_t b = bits(f), sign = b >> 16 & 0x8000, rest = b & 0x7fffffff;
     if (rest > 0x7f800000) return (uint16_t)(sign | 0x7fff);
     if (rest >= 0x47800000) return (uint16_t)(sign | 0x7c00); // 65536 and more
@@ -32,21 +41,49 @@ static inline uint16_t float_to_half_in_software(float f) {
 }
 
 #if defined(__FLT16_MANT_DIG__)
-static inline float half_to_float(uint16_t h) { return (float)__builtin_bit_cast(_Float16, h); }
-static inline uint16_t float_to_half(float f) { return __builtin_bit_cast(uint16_t, (_Float16)f); }
+static inline float half_to_float(uint16_t h)
+{
+    return (float)__builtin_bit_cast(_Float16, h);
+}
+static inline uint16_t float_to_half(float f)
+{
+    return __builtin_bit_cast(uint16_t, (_Float16)f);
+}
 #elif defined(__aarch64__)
-static inline float half_to_float(uint16_t h) { return (float)__builtin_bit_cast(__fp16, h); }
-static inline uint16_t float_to_half(float f) { return __builtin_bit_cast(uint16_t, (__fp16)f); }
+static inline float half_to_float(uint16_t h)
+{
+    return (float)__builtin_bit_cast(__fp16, h);
+}
+static inline uint16_t float_to_half(float f)
+{
+    return __builtin_bit_cast(uint16_t, (__fp16)f);
+}
 #elif defined(__F16C__)
-static inline float half_to_float(uint16_t h) { return _cvtsh_ss(h); }
-static inline uint16_t float_to_half(float f) { return _cvtss_sh(f, 0); }
+static inline float half_to_float(uint16_t h)
+{
+    return _cvtsh_ss(h);
+}
+static inline uint16_t float_to_half(float f)
+{
+    return _cvtss_sh(f, 0);
+}
 #else
-static inline float half_to_float(uint16_t h) { return half_to_float_in_software(h); }
-static inline uint16_t float_to_half(float f) { return float_to_half_in_software(f); }
+static inline float half_to_float(uint16_t h)
+{
+    return half_to_float_in_software(h);
+}
+static inline uint16_t float_to_half(float f)
+{
+    return float_to_half_in_software(f);
+}
 #endif
 
-static inline float bfloat_to_float(uint16_t h) { return from_bits((uint32_t)h << 16); }
-static inline uint16_t float_to_bfloat(float f) {
+static inline float bfloat_to_float(uint16_t h)
+{
+    return from_bits((uint32_t)h << 16);
+}
+static inline uint16_t float_to_bfloat(float f)
+{
     uint32_t b = bits(f);
     return f != f ? 0x7fff : (uint16_t)((b + 0x7fff + (b >> 16 & 1)) >> 16);
 }
@@ -61,15 +98,20 @@ struct bfloat_format {
 };
 
 // Rounds to odd: an inexact result has its last bit set, which keeps the memory of what was cut off.
-static inline float odd(double d) {
+static inline float odd(double d)
+{
     float f = (float)d;
     uint32_t b = bits(f);
     if ((double)f == d || d != d || f - f != 0 || (b & 1)) return f;
     return from_bits((fabs((double)f) < fabs(d)) ? b + 1 : b - 1);
 }
-template <class Format> static inline uint16_t narrow_double(double d) { return Format::narrow(odd(d)); }
+template <class Format> static inline uint16_t narrow_double(double d)
+{
+    return Format::narrow(odd(d));
+}
 
-template <class Format> static inline uint16_t fma16(float a, float b, float c) {
+template <class Format> static inline uint16_t fma16(float a, float b, float c)
+{
     double p = (double)a * b, s = p + c, bb = s - p, e = (p - (s - bb)) + (c - bb);
     if (e != 0 && e == e) {
         uint64_t w = __builtin_bit_cast(uint64_t, s);
@@ -78,7 +120,8 @@ template <class Format> static inline uint16_t fma16(float a, float b, float c) 
     return narrow_double<Format>(s);
 }
 
-template <class Format> static inline uint16_t narrow_mode(float f, rounding mode) {
+template <class Format> static inline uint16_t narrow_mode(float f, rounding mode)
+{
     uint16_t h = Format::narrow(f);
     float back = Format::widen(h);
     if (mode == RN || f != f || back == f) return h;
