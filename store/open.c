@@ -159,14 +159,16 @@ static bool connect_immutable(kf_store *store, kf_error *error)
     return !uri.failed && connect_database(store, uri.data, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, error);
 }
 
-/* What the file says it is. `empty`: an SQLite database with nothing in it, or no bytes at all. */
+/* What the file says it is. `empty`: an SQLite database with nothing in it, or no bytes at all. One read transaction, since another process
+ * may be creating it right now. */
 static bool identify(kf_store *store, int *version, bool *empty, kf_error *error)
 {
     int application, objects;
-    if (!pragma_integer(store, "PRAGMA application_id", &application, error) ||
-        !pragma_integer(store, "PRAGMA user_version", version, error) ||
-        !pragma_integer(store, "SELECT count(*) FROM sqlite_schema", &objects, error))
-        return false;
+    bool ok = execute(store, "BEGIN", "opening", error) && pragma_integer(store, "PRAGMA application_id", &application, error) &&
+              pragma_integer(store, "PRAGMA user_version", version, error) &&
+              pragma_integer(store, "SELECT count(*) FROM sqlite_schema", &objects, error);
+    if (!ok) return false; /* the caller closes or reconnects, which ends the transaction, and wants to see SQLite's error */
+    if (!execute(store, "COMMIT", "opening", error)) return false;
     *empty = application == 0 && *version == 0 && objects == 0;
     if (!*empty && application != KF_APPLICATION_ID)
         return kf_fail(error, KF_ERROR_INPUT, "%s: not a kforge store but another program's database: name another file",
@@ -202,11 +204,15 @@ static bool enter_wal(kf_store *store, kf_error *error)
     }
 }
 
+static bool read_only(const char *path, kf_error *error)
+{
+    return kf_fail(error, KF_ERROR_IO, "%s: the store is read-only: make file and folder writable, or name another in KFORGE_STORE",
+                   path);
+}
+
 static bool set_up_writer(kf_store *store, kf_error *error)
 {
-    if (sqlite3_db_readonly(store->db, "main") == 1)
-        return kf_fail(error, KF_ERROR_IO,
-                       "%s: the store is read-only: make file and folder writable, or name another in KFORGE_STORE", store->path);
+    if (sqlite3_db_readonly(store->db, "main") == 1) return read_only(store->path, error);
     return enter_wal(store, error) &&
            execute(store,
                    "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY;"
@@ -236,6 +242,7 @@ static bool check_path(const char *path, kf_store_mode mode, kf_error *error)
                            path);
         if (!S_ISREG(status.st_mode))
             return kf_fail(error, KF_ERROR_INPUT, "%s: not a regular file: name another for the store", path);
+        if (mode != KF_STORE_READ && access(path, W_OK) != 0) return read_only(path, error);
         return true;
     }
     if (errno != ENOENT && errno != ENOTDIR) return kf_fail(error, KF_ERROR_IO, "%s: opening: %s", path, strerror(errno));

@@ -16,10 +16,12 @@ static bool disk_is_full(int code, int system_error)
 
 bool kf_sql_fail(kf_store *store, const char *doing, kf_error *error)
 {
+    int last = errno;
     const char *path = store->path;
     if (!store->db) return kf_fail(error, KF_ERROR_MEMORY, "%s: %s: out of memory", path, doing);
     int code = sqlite3_extended_errcode(store->db);
-    int system_error = sqlite3_system_errno(store->db);
+    int system_error = sqlite3_system_errno(store->db); /* not set by a failed COMMIT; kf_sql_step cleared errno before it */
+    if (!system_error && (code & 0xff) == SQLITE_IOERR) system_error = last;
     const char *message = sqlite3_errmsg(store->db);
     if (disk_is_full(code, system_error))
         return kf_fail(error, KF_ERROR_IO, "%s: %s: the disk is full; nothing was half-written: free some space and try again",
@@ -120,9 +122,11 @@ sqlite3_stmt *kf_sql(kf_store *store, kf_error *error, const char *sql, const ch
 
 int kf_sql_step(kf_store *store, sqlite3_stmt *statement, kf_error *error)
 {
+    errno = 0;
     int rc = sqlite3_step(statement);
     if (rc == SQLITE_ROW) return 1;
-    if (rc != SQLITE_DONE) kf_sql_fail(store, sqlite3_stmt_readonly(statement) ? "reading" : "writing", error);
+    bool writing = !sqlite3_stmt_readonly(statement) || !sqlite3_column_count(statement); /* BEGIN and COMMIT count as read-only */
+    if (rc != SQLITE_DONE) kf_sql_fail(store, writing ? "writing" : "reading", error);
     sqlite3_reset(statement);
     return rc == SQLITE_DONE ? 0 : -1;
 }

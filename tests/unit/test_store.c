@@ -354,7 +354,8 @@ static void wrong_calls_are_refused(void **state)
     bad = good;
     bad.parents = &(kf_store_parent){12345, "base"};
     bad.parent_count = 1;
-    assert_fails(&error, KF_ERROR_INPUT, "refers to something that is not in the store", kf_store_record(f->store, &bad, NULL, &error));
+    assert_fails(&error, KF_ERROR_INPUT, "refers to something that is not in the store",
+                 kf_store_record(f->store, &bad, NULL, &error));
     bad = good;
     bad.known_verdict = 4;
     assert_fails(&error, KF_ERROR_INTERNAL, "at once", kf_store_record(f->store, &bad, NULL, &error));
