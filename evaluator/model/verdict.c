@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "kforge/buffer.h"
+#include "utf8.h"
 
 /* ---- names -------------------------------------------------------------------------------------------------------------------------- */
 
@@ -64,33 +65,19 @@ bool kf_blame_parse(const char *name, kf_blame *blame)
 
 /* ---- text --------------------------------------------------------------------------------------------------------------------------- */
 
-/* Length of the valid UTF-8 sequence at `s` (RFC 3629: nothing overlong, no surrogates, nothing past U+10FFFF), 0 when there is none. */
-static size_t utf8_length(const unsigned char *s, size_t left)
-{
-    static const uint32_t least[] = {0, 1, 0x80, 0x800, 0x10000};
-    size_t length = s[0] < 0x80 ? 1 : (s[0] >> 5) == 6 ? 2 : (s[0] >> 4) == 14 ? 3 : (s[0] >> 3) == 30 ? 4 : 0;
-    if (length == 0 || length > left) return 0;
-    uint32_t code = length == 1 ? s[0] : s[0] & (0x7fu >> length);
-    for (size_t i = 1; i < length; i++) {
-        if ((s[i] & 0xc0) != 0x80) return 0;
-        code = code << 6 | (s[i] & 0x3f);
-    }
-    return code < least[length] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000) ? 0 : length;
-}
-
 char *kf_text_clean(const char *bytes, size_t size, bool one_line)
 {
     if (size > (SIZE_MAX - 1) / 3) return NULL;
     /* U+FFFD takes 3 bytes for each that it replaces. */
     size_t bad = 0;
     for (size_t i = 0, length; i < size; i += length ? length : 1) {
-        length = utf8_length((const unsigned char *)bytes + i, size - i);
+        length = kf_utf8_length((const unsigned char *)bytes + i, size - i);
         bad += length == 0;
     }
     char *text = malloc(size + 2 * bad + 1), *out = text;
     if (!text) return NULL;
     for (size_t i = 0; i < size;) {
-        size_t length = utf8_length((const unsigned char *)bytes + i, size - i);
+        size_t length = kf_utf8_length((const unsigned char *)bytes + i, size - i);
         unsigned char c = (unsigned char)bytes[i];
         if (length == 0) {
             memcpy(out, "\xef\xbf\xbd", 3);

@@ -4,6 +4,8 @@
  *
  * and the answer is a verdict ("kforge-verdict/1") with the same id, one line each. Other lines a worker may write:
  *   {"schema":"kforge-hello/1","device":…,"version":…}   once, at the start
+ *
+ * "flags", "device", "options" and every key of "options" may be left out. Reading is strict: a job may come from another machine.
  */
 #ifndef KFORGE_JOB_H
 #define KFORGE_JOB_H
@@ -16,7 +18,11 @@
 #include "kforge/error.h"
 #include "kforge/task.h"
 
+#define KF_JOB_SCHEMA "kforge-job/1"
 #define KF_JOB_BYTES (64u << 20) /* longest line either side accepts */
+#define KF_JOB_ID_BYTES 128      /* letters, digits, '.', '_', ':' and '-', none of the marks first: an id may become a file's name */
+#define KF_JOB_FLAGS 64          /* most extra compiler flags */
+#define KF_FLAG_BYTES 256        /* longest of them */
 
 typedef struct kf_job_options {
     double seconds;         /* time budget for timing all workloads (10); the build has its own */
@@ -29,7 +35,7 @@ typedef struct kf_job_options {
     bool counters;          /* take hardware counters after the verdict */
     bool verify;            /* measure twice, in fresh processes, and say whether the intervals agree */
     char *baseline;         /* named alternative baseline, or NULL */
-    char *replay_key;       /* hex secret to repeat a verdict, or NULL for a fresh one */
+    char *replay_key;       /* hex secret (1 to 64 digits) to repeat a verdict, or NULL for a fresh one */
 } kf_job_options;
 
 typedef struct kf_job {
@@ -39,17 +45,27 @@ typedef struct kf_job {
     size_t source_size;
     char **flags; /* extra compiler flags, from an allow list */
     size_t flag_count;
+    char *device; /* "cpu", "cuda:0", …: what the sender expects the judge to have; "" whatever it has */
     kf_job_options options;
 } kf_job;
 
 /* Defaults for all options. */
 kf_job_options kf_job_options_default(void);
+/* A job with copies of id, source and flags and default options; takes `task` over, also when it fails. NULL for KF_ERROR_INPUT (what
+ * kf_source_check, kf_flag_check and the rule for ids refuse) or KF_ERROR_MEMORY. */
+kf_job *kf_job_new(const char *id, kf_task *task, const char *source, size_t source_size, const char *const *flags, size_t flag_count,
+                   kf_error *error);
 void kf_job_free(kf_job *job);
 KF_DEFINE_AUTO(kf_job, kf_job_free)
 kf_job *kf_job_from_json(const cJSON *json, kf_error *error);
-cJSON *kf_job_to_json(const kf_job *job);
+cJSON *kf_job_to_json(const kf_job *job); /* NULL when out of memory */
 
-/* Refuses what is no candidate at all: a NUL byte, over KF_SOURCE_BYTES, empty. `where` names the file. */
+/* Refuses what is no candidate at all: a NUL byte, bytes that are not UTF-8, over KF_SOURCE_BYTES, nothing but white space. `where` names the
+ * file. */
 bool kf_source_check(const char *source, size_t size, const char *where, kf_error *error);
+
+/* Refuses a compiler flag that is not on the allow list (evaluator/model/flags.c): flags reach nvcc or the host compiler, so none may name a
+ * file, a program or another option. */
+bool kf_flag_check(const char *flag, kf_error *error);
 
 #endif

@@ -1,0 +1,75 @@
+/* Compiler flags that a candidate or the tuner may ask for: everything else is refused. What is here neither names a file or a program nor
+ * reaches the linker, and it is spelled one way per meaning, as one argument, so that no flag can swallow the next. */
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+#include "kforge/job.h"
+
+/* Exact spellings. */
+// clang-format off
+static const char *const plain_flags[] = {
+    "-O0", "-O1", "-O2", "-O3",
+    "--use_fast_math", "-use_fast_math",
+    "--fmad=true", "--fmad=false", "-fmad=true", "-fmad=false",
+    "--ftz=true", "--ftz=false", "-ftz=true", "-ftz=false",
+    "--prec-div=true", "--prec-div=false", "-prec-div=true", "-prec-div=false",
+    "--prec-sqrt=true", "--prec-sqrt=false", "-prec-sqrt=true", "-prec-sqrt=false",
+    "-lineinfo", "--generate-line-info",
+    "--extra-device-vectorization", "-extra-device-vectorization",
+    "-Xptxas=-O0", "-Xptxas=-O1", "-Xptxas=-O2", "-Xptxas=-O3",
+    "-Xptxas=-v", "-Xptxas=-warn-spills", "-Xptxas=-warn-lmem-usage",
+    "-Xptxas=-dlcm=ca", "-Xptxas=-dlcm=cg", "-Xptxas=-dlcm=cs", "-Xptxas=-dlcm=cv",
+    "-Xptxas=-dscm=wb", "-Xptxas=-dscm=cg", "-Xptxas=-dscm=cs", "-Xptxas=-dscm=wt",
+    "-Xptxas=--allow-expensive-optimizations=true", "-Xptxas=--allow-expensive-optimizations=false",
+};
+// clang-format on
+
+/* NAME or NAME=VALUE; values of letters, digits and . _ + - only, which neither a shell nor a preprocessor reads anything else into. Names
+ * that begin with an underscore belong to compilers, those that begin with kf_ to the generated prototype. */
+static bool is_definition(const char *text)
+{
+    if (!isalpha((unsigned char)*text) || strncasecmp(text, "kf_", 3) == 0) return false;
+    while (isalnum((unsigned char)*text) || *text == '_') text++;
+    if (*text == '\0') return true;
+    if (*text++ != '=') return false;
+    while (isalnum((unsigned char)*text) || (*text && strchr("._+-", *text))) text++;
+    return *text == '\0';
+}
+
+/* 16 to 255: fewer do not compile, more do not exist. */
+static bool is_register_count(const char *text)
+{
+    size_t digits = strspn(text, "0123456789");
+    if (digits < 2 || digits > 3 || text[digits] || *text == '0') return false;
+    int count = 0;
+    for (; *text; text++) count = 10 * count + (*text - '0');
+    return count >= 16 && count <= 255;
+}
+
+static const struct {
+    const char *prefix;
+    bool (*accepts)(const char *rest);
+} prefixed_flags[] = {
+    {"-D", is_definition},
+    {"-maxrregcount=", is_register_count},
+    {"--maxrregcount=", is_register_count},
+};
+
+bool kf_flag_check(const char *flag, kf_error *error)
+{
+    if (strlen(flag) > KF_FLAG_BYTES)
+        return kf_fail(error, KF_ERROR_INPUT, "compiler flag \"%.40s...\" is longer than %d bytes", flag, KF_FLAG_BYTES);
+    for (size_t i = 0; i < sizeof plain_flags / sizeof *plain_flags; i++)
+        if (strcmp(flag, plain_flags[i]) == 0) return true;
+    for (size_t i = 0; i < sizeof prefixed_flags / sizeof *prefixed_flags; i++) {
+        size_t length = strlen(prefixed_flags[i].prefix);
+        if (strncmp(flag, prefixed_flags[i].prefix, length) == 0 && prefixed_flags[i].accepts(flag + length)) return true;
+    }
+    return kf_fail(error, KF_ERROR_INPUT,
+                   "compiler flag \"%s\" is not allowed; allowed are -DNAME, -DNAME=VALUE, -maxrregcount=16 to 255, "
+                   "--use_fast_math, -O0 to -O3, "
+                   "--fmad=, --ftz=, --prec-div= and --prec-sqrt=true or false, -lineinfo, --extra-device-vectorization and "
+                   "-Xptxas=-O0 to -O3, -v, -dlcm=, -dscm=",
+                   flag);
+}

@@ -1,0 +1,277 @@
+/* Jobs: the envelope around a task, a source and how to judge it. */
+#include "kforge/job.h"
+
+#include <ctype.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kforge/json.h"
+#include "utf8.h"
+
+#define WHERE "job"
+#define KEY_DIGITS 64 /* of a replay key: 256 bits */
+#define NAME_BYTES 128
+
+/* ---- the options, as a table: key, place, type, range --------------------------------------------------------------------------------------- */
+
+typedef enum option_type { OPTION_NUMBER, OPTION_BOOLEAN, OPTION_NAME, OPTION_HEX } option_type;
+
+static const struct option_row {
+    const char *key;
+    size_t offset;
+    option_type type;
+    double low, high; /* of numbers */
+} option_rows[] = {
+    {"seconds", offsetof(kf_job_options, seconds), OPTION_NUMBER, 0.001, 86400},
+    {"timeout_seconds", offsetof(kf_job_options, timeout_seconds), OPTION_NUMBER, 0.1, 86400},
+    {"build_seconds", offsetof(kf_job_options, build_seconds), OPTION_NUMBER, 0.1, 86400},
+    {"half_width", offsetof(kf_job_options, half_width), OPTION_NUMBER, 1e-4, 1},
+    {"check_only", offsetof(kf_job_options, check_only), OPTION_BOOLEAN, 0, 0},
+    {"strict_sandbox", offsetof(kf_job_options, strict_sandbox), OPTION_BOOLEAN, 0, 0},
+    {"asan", offsetof(kf_job_options, asan), OPTION_BOOLEAN, 0, 0},
+    {"counters", offsetof(kf_job_options, counters), OPTION_BOOLEAN, 0, 0},
+    {"verify", offsetof(kf_job_options, verify), OPTION_BOOLEAN, 0, 0},
+    {"baseline", offsetof(kf_job_options, baseline), OPTION_NAME, 0, 0},
+    {"replay_key", offsetof(kf_job_options, replay_key), OPTION_HEX, 0, 0},
+};
+#define OPTION_COUNT (sizeof option_rows / sizeof *option_rows)
+
+kf_job_options kf_job_options_default(void)
+{
+    return (kf_job_options){.seconds = 10, .timeout_seconds = 120, .build_seconds = 60, .half_width = 0.01};
+}
+
+/* ---- checks ------------------------------------------------------------------------------------------------------------------------------------ */
+
+bool kf_source_check(const char *source, size_t size, const char *where, kf_error *error)
+{
+    if (size > KF_SOURCE_BYTES)
+        return kf_fail(error, KF_ERROR_INPUT, "%s: %zu bytes, more than the %u that a source may have", where, size,
+                       KF_SOURCE_BYTES);
+    bool blank = true;
+    size_t line = 1;
+    for (size_t i = 0, length; i < size; i += length) {
+        length = kf_utf8_length((const unsigned char *)source + i, size - i);
+        if (length == 0 && source[i] == '\0')
+            return kf_fail(error, KF_ERROR_INPUT, "%s:%zu: a NUL byte; expected text", where, line);
+        if (length == 0) return kf_fail(error, KF_ERROR_INPUT, "%s:%zu: not UTF-8; convert it with iconv -t UTF-8", where, line);
+        line += source[i] == '\n';
+        blank = blank && isspace((unsigned char)source[i]);
+    }
+    return !blank || kf_fail(error, KF_ERROR_INPUT, "%s: empty; expected the source of a candidate", where);
+}
+
+static bool id_check(const char *id, kf_error *error)
+{
+    size_t length = strlen(id);
+    bool good = length > 0 && length <= KF_JOB_ID_BYTES && isalnum((unsigned char)id[0]);
+    for (size_t i = 0; i < length && good; i++) good = isalnum((unsigned char)id[i]) || strchr("._:-", id[i]);
+    if (good) return true;
+    return kf_fail(error, KF_ERROR_INPUT,
+                   WHERE
+                   ": id: \"%.40s\" is no id; expected 1 to %d letters, digits, '.', '_', ':' or '-', a letter or digit first",
+                   id, KF_JOB_ID_BYTES);
+}
+
+/* ---- making and freeing --------------------------------------------------------------------------------------------------------------------------- */
+
+static char *copy_bytes(const char *bytes, size_t size)
+{
+    char *copy = malloc(size + 1);
+    if (!copy) return NULL;
+    memcpy(copy, bytes, size);
+    copy[size] = '\0';
+    return copy;
+}
+
+void kf_job_free(kf_job *job)
+{
+    if (!job) return;
+    free(job->id);
+    kf_task_free(job->task);
+    free(job->source);
+    for (size_t i = 0; i < job->flag_count; i++) free(job->flags[i]);
+    free(job->flags);
+    free(job->device);
+    free(job->options.baseline);
+    free(job->options.replay_key);
+    free(job);
+}
+
+static bool copy_flags(kf_job *job, const char *const *flags, size_t count, kf_error *error)
+{
+    if (count > KF_JOB_FLAGS) return kf_fail(error, KF_ERROR_INPUT, WHERE ": flags: %zu flags, more than %d", count, KF_JOB_FLAGS);
+    job->flags = calloc(count + 1, sizeof *job->flags);
+    if (!job->flags) return kf_fail(error, KF_ERROR_MEMORY, WHERE ": out of memory");
+    for (size_t i = 0; i < count; i++) {
+        if (!kf_flag_check(flags[i], error)) return kf_fail_prefix(error, WHERE ": flags[%zu]", i);
+        job->flags[i] = copy_bytes(flags[i], strlen(flags[i]));
+        if (!job->flags[i]) return kf_fail(error, KF_ERROR_MEMORY, WHERE ": out of memory");
+        job->flag_count++;
+    }
+    return true;
+}
+
+kf_job *kf_job_new(const char *id, kf_task *task, const char *source, size_t source_size, const char *const *flags,
+                   size_t flag_count, kf_error *error)
+{
+    kf_auto(kf_task) owned = task;
+    if (!id_check(id, error)) return NULL;
+    if (!kf_source_check(source, source_size, WHERE ": source", error)) return NULL;
+    kf_auto(kf_job) job = calloc(1, sizeof *job);
+    if (!job) {
+        kf_fail(error, KF_ERROR_MEMORY, WHERE ": out of memory");
+        return NULL;
+    }
+    job->task = kf_steal(&owned);
+    job->options = kf_job_options_default();
+    job->source_size = source_size;
+    job->id = copy_bytes(id, strlen(id));
+    job->source = copy_bytes(source, source_size);
+    job->device = copy_bytes("", 0);
+    if (!job->id || !job->source || !job->device) {
+        kf_fail(error, KF_ERROR_MEMORY, WHERE ": out of memory");
+        return NULL;
+    }
+    return copy_flags(job, flags, flag_count, error) ? kf_steal(&job) : NULL;
+}
+
+/* ---- reading -------------------------------------------------------------------------------------------------------------------------------------- */
+
+/* Puts an owned copy of `text` into *field, which was NULL. */
+static void set_text(kf_json_reader *reader, char **field, const char *text)
+{
+    *field = copy_bytes(text, strlen(text));
+    if (*field) return;
+    reader->failed = true;
+    kf_fail(reader->error, KF_ERROR_MEMORY, WHERE ": out of memory");
+}
+
+static void read_word(kf_json_reader *reader, const struct option_row *row, char **field)
+{
+    const char *text = kf_json_string_or(reader, row->key, NULL);
+    if (!text || reader->failed) return;
+    size_t length = strlen(text), most = row->type == OPTION_HEX ? KEY_DIGITS : NAME_BYTES;
+    if (length == 0 || length > most)
+        kf_json_complain(reader, row->key, "expected 1 to %zu characters, found %zu", most, length);
+    else if (row->type == OPTION_HEX && strspn(text, "0123456789abcdefABCDEF") != length)
+        kf_json_complain(reader, row->key, "expected hexadecimal digits");
+    else
+        set_text(reader, field, text);
+}
+
+static void read_options(const cJSON *json, kf_job_options *options, kf_json_reader *parent)
+{
+    kf_json_reader reader = kf_json_object(json, WHERE, "options", parent->error);
+    for (size_t i = 0; i < OPTION_COUNT && !reader.failed; i++) {
+        const struct option_row *row = &option_rows[i];
+        void *field = (char *)options + row->offset;
+        if (row->type == OPTION_NUMBER)
+            *(double *)field = kf_json_number_or(&reader, row->key, row->low, row->high, *(double *)field);
+        else if (row->type == OPTION_BOOLEAN)
+            *(bool *)field = kf_json_boolean_or(&reader, row->key, *(bool *)field);
+        else
+            read_word(&reader, row, field);
+    }
+    if (!kf_json_finish(&reader)) parent->failed = true;
+}
+
+/* Borrowed strings of "flags"; at most KF_JOB_FLAGS + 1 are looked at. */
+static size_t read_flags(kf_json_reader *reader, const char *flags[KF_JOB_FLAGS + 1])
+{
+    size_t count = 0;
+    const cJSON *array = kf_json_array_or_null(reader, "flags"), *element;
+    cJSON_ArrayForEach(element, array)
+    {
+        if (!cJSON_IsString(element)) {
+            kf_json_complain(reader, "flags", "entry %zu is not a string", count);
+            return 0;
+        }
+        flags[count++] = element->valuestring;
+        if (count > KF_JOB_FLAGS) break;
+    }
+    return count;
+}
+
+static void read_device(kf_json_reader *reader, kf_job *job)
+{
+    const char *device = kf_json_string_or(reader, "device", "");
+    size_t length = strlen(device);
+    if (length > NAME_BYTES || strspn(device, "abcdefghijklmnopqrstuvwxyz0123456789:") != length) {
+        kf_json_complain(reader, "device", "expected \"cpu\", \"cuda\" or \"cuda:NUMBER\"");
+        return;
+    }
+    free(job->device);
+    job->device = NULL;
+    set_text(reader, &job->device, device);
+}
+
+kf_job *kf_job_from_json(const cJSON *json, kf_error *error)
+{
+    kf_error local = {0}; /* readers fail by filling an error, so there must be one */
+    if (!error) error = &local;
+    kf_json_reader reader = kf_json_object(json, WHERE, "", error);
+    const char *schema = kf_json_string(&reader, "schema");
+    if (strcmp(schema, KF_JOB_SCHEMA) != 0)
+        kf_json_complain(&reader, "schema", "\"%s\" is not \"%s\"; was it written by another version?", schema, KF_JOB_SCHEMA);
+    const char *id = kf_json_string(&reader, "id"), *source = kf_json_string(&reader, "source");
+    const char *flags[KF_JOB_FLAGS + 1];
+    size_t flag_count = read_flags(&reader, flags);
+    const cJSON *bundle = kf_json_object_or_null(&reader, "task"), *options = kf_json_object_or_null(&reader, "options");
+    if (!bundle && !reader.failed) kf_json_complain(&reader, "task", "missing; expected a task bundle");
+    if (reader.failed) return NULL;
+    kf_task *task = kf_task_from_bundle(bundle, error);
+    if (!task) {
+        kf_fail_prefix(error, WHERE ": task");
+        return NULL;
+    }
+    kf_auto(kf_job) job = kf_job_new(id, task, source, strlen(source), flags, flag_count, error);
+    if (!job) return NULL;
+    read_device(&reader, job);
+    if (options) read_options(options, &job->options, &reader);
+    return kf_json_finish(&reader) ? kf_steal(&job) : NULL;
+}
+
+/* ---- writing -------------------------------------------------------------------------------------------------------------------------------------- */
+
+static bool put(cJSON *parent, const char *key, cJSON *item)
+{
+    if (item && (key ? cJSON_AddItemToObject(parent, key, item) : cJSON_AddItemToArray(parent, item))) return true;
+    cJSON_Delete(item);
+    return false;
+}
+
+static bool put_options(cJSON *parent, const kf_job_options *options)
+{
+    cJSON *object = cJSON_CreateObject();
+    if (!put(parent, "options", object)) return false;
+    for (size_t i = 0; i < OPTION_COUNT; i++) {
+        const struct option_row *row = &option_rows[i];
+        const void *field = (const char *)options + row->offset;
+        if (row->type == OPTION_NUMBER) {
+            if (!put(object, row->key, cJSON_CreateNumber(*(const double *)field))) return false;
+        } else if (row->type == OPTION_BOOLEAN) {
+            if (!put(object, row->key, cJSON_CreateBool(*(const bool *)field))) return false;
+        } else {
+            const char *text = *(char *const *)field;
+            if (text && !put(object, row->key, cJSON_CreateString(text))) return false;
+        }
+    }
+    return true;
+}
+
+cJSON *kf_job_to_json(const kf_job *job)
+{
+    kf_auto(cJSON) json = cJSON_CreateObject();
+    if (!json || !put(json, "schema", cJSON_CreateString(KF_JOB_SCHEMA)) || !put(json, "id", cJSON_CreateString(job->id)) ||
+        !put(json, "task", kf_task_bundle(job->task)) || !put(json, "source", cJSON_CreateString(job->source)))
+        return NULL;
+    cJSON *flags = cJSON_CreateArray();
+    if (!put(json, "flags", flags)) return NULL;
+    for (size_t i = 0; i < job->flag_count; i++)
+        if (!put(flags, NULL, cJSON_CreateString(job->flags[i]))) return NULL;
+    if (!put(json, "device", cJSON_CreateString(job->device ? job->device : "")) || !put_options(json, &job->options)) return NULL;
+    return kf_steal(&json);
+}
