@@ -168,7 +168,7 @@ static double fill(kf_store *store, const char *run, int64_t from, int64_t to, b
 
 static int drain(kf_store_cursor *cursor)
 {
-    kf_error error;
+    kf_error error = {.text = "no cursor"};
     kf_autoresult kf_store_candidate candidate = {0};
     check(cursor, &error);
     int row, rows = 0;
