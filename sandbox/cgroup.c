@@ -6,9 +6,11 @@
  */
 #include "internal.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -90,6 +92,18 @@ static void set_limits(const kf_cgroup *cgroup, const kf_sandbox_limits *limits)
     }
 }
 
+/* Removes what callers that were killed left behind. One that is still in use is not empty, and stays. */
+static void remove_stale(const char *directory)
+{
+    DIR *entries = opendir(directory);
+    for (struct dirent *entry; entries && (entry = readdir(entries));) {
+        int pid, serial;
+        if (sscanf(entry->d_name, "kforge-%d-%d", &pid, &serial) == 2 && kill(pid, 0) && errno == ESRCH)
+            unlinkat(dirfd(entries), entry->d_name, AT_REMOVEDIR);
+    }
+    if (entries) closedir(entries);
+}
+
 bool kf_cgroup_create(kf_cgroup *cgroup, const kf_sandbox_limits *limits, kf_error *error)
 {
     char directory[PATH_MAX];
@@ -114,6 +128,12 @@ bool kf_cgroup_create(kf_cgroup *cgroup, const kf_sandbox_limits *limits, kf_err
     }
     if (best.fd < 0) return kf_fail(error, KF_ERROR_MACHINE, "sandbox: cgroup: no cgroup above this process may be divided by it");
     *cgroup = best;
+    static atomic_flag cleaned = ATOMIC_FLAG_INIT;
+    if (!atomic_flag_test_and_set(&cleaned)) {
+        char *slash = strrchr(strcpy(directory, best.path), '/');
+        *slash = '\0';
+        remove_stale(directory);
+    }
     set_limits(cgroup, limits);
     return true;
 }

@@ -10,3 +10,8 @@ kf_test(sandbox kf_sandbox Threads::Threads)
 target_compile_definitions(test_sandbox PRIVATE SANDBOX_INMATE="$<TARGET_FILE:sandbox_inmate>")
 add_dependencies(test_sandbox sandbox_inmate)
 kf_bench(sandbox kf_sandbox)
+
+kf_test(sandbox_faults kf_sandbox)
+foreach(function malloc calloc realloc strdup asprintf free)
+  target_link_options(test_sandbox_faults PRIVATE -Wl,--wrap=${function})
+endforeach()
