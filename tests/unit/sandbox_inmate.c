@@ -431,15 +431,17 @@ static void ignore(int number)
     (void)number;
 }
 
-static int do_wake(char **arguments) /* a timer that continues the process while it is stopped */
+static int do_wake(char **arguments) /* timers that continue the process while it is stopped */
 {
     (void)arguments;
     _Atomic uint64_t *slots = shared_counters();
     struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGCONT};
-    struct itimerspec often = {{0, 1000000}, {0, 1000000}};
-    timer_t timer;
-    signal(SIGCONT, ignore); /* the kernel holds back the timer of an ignored signal */
-    if (timer_create(CLOCK_MONOTONIC, &event, &timer) || timer_settime(timer, 0, &often, NULL)) return 2;
+    signal(SIGCONT, ignore);       /* the kernel holds back the timer of an ignored signal */
+    for (int i = 0; i < 64; i++) { /* many, since the stop discards the one that is pending, and for good */
+        struct itimerspec once = {.it_value = {0, 5000000 * (i + 1)}};
+        timer_t timer;
+        if (timer_create(CLOCK_MONOTONIC, &event, &timer) || timer_settime(timer, 0, &once, NULL)) return 2;
+    }
     count(&slots[0]);
     return 0;
 }

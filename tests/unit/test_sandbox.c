@@ -502,7 +502,7 @@ static void waking_is_noticed(void **state)
     kf_auto(kf_sandbox) sandbox = spawn_counting(&s, 1);
     bool fooled = false; /* the timer may ring while the stop is under way, or after it */
     if (kf_sandbox_freeze(sandbox, &error)) {
-        usleep(20000);
+        usleep(60000);
         fooled = kf_sandbox_thaw(sandbox, &error);
     }
     assert_false(fooled);
