@@ -6,6 +6,8 @@
 
 /* Each selects a line about something that must not be. */
 static const char *const rules[] = {
+    "SELECT 'task ' || name || ': counts ' || candidates || ' candidates' FROM task t WHERE candidates <>"
+    " (SELECT count(*) FROM candidate WHERE task = t.id)",
     "SELECT 'run ' || key || ': counts ' || attempts || ' attempts' FROM run r WHERE attempts <>"
     " (SELECT count(*) FROM attempt WHERE run = r.id) OR attempts <> (SELECT coalesce(max(number), 0) FROM attempt WHERE run = "
     "r.id)",

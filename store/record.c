@@ -62,6 +62,21 @@ static bool candidate_exists(kf_store *store, int64_t candidate, int64_t task, k
     return row == 1;
 }
 
+/* Stores a candidate; 0 on error. */
+static int64_t insert_candidate(kf_store *store, const kf_store_attempt_new *attempt, int64_t task, const char *hash,
+                                kf_error *error)
+{
+    kf_autofree char *flags = flags_json(attempt, error);
+    int64_t source = flags ? kf_blob_put(store, attempt->source, attempt->source_size, error) : 0;
+    if (!source ||
+        !kf_sql_do(store, error,
+                   "INSERT INTO candidate (task, hash, source, flags, tunables, features, created) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                   "ititttd", task, hash, source, flags, attempt->tunables, attempt->features, kf_store_time()))
+        return 0;
+    int64_t candidate = sqlite3_last_insert_rowid(store->db);
+    return kf_sql_do(store, error, "UPDATE task SET candidates = candidates + 1 WHERE id = ?", "i", task) ? candidate : 0;
+}
+
 /* Finds or stores the candidate; 0 on error. Text that only later attempts know (tunables, features) is filled in. */
 static int64_t put_candidate(kf_store *store, const kf_store_attempt_new *attempt, int64_t task, bool *is_new, kf_error *error)
 {
@@ -73,24 +88,14 @@ static int64_t put_candidate(kf_store *store, const kf_store_attempt_new *attemp
         kf_store_candidate_hash(attempt->source, attempt->source_size, attempt->flags, attempt->flag_count, hash);
         int row =
             kf_sql_integer(store, &candidate, error, "SELECT id FROM candidate WHERE task = ? AND hash = ?", "it", task, hash);
+        *is_new = row == 0;
+        if (*is_new) return insert_candidate(store, attempt, task, hash, error);
         if (row < 0) return 0;
-        if (row == 0) {
-            *is_new = true;
-            kf_autofree char *flags = flags_json(attempt, error);
-            int64_t source = flags ? kf_blob_put(store, attempt->source, attempt->source_size, error) : 0;
-            if (!source ||
-                !kf_sql_do(
-                    store, error,
-                    "INSERT INTO candidate (task, hash, source, flags, tunables, features, created) VALUES (?, ?, ?, ?, ?, ?, ?)",
-                    "ititttd", task, hash, source, flags, attempt->tunables, attempt->features, kf_store_time()))
-                return 0;
-            return sqlite3_last_insert_rowid(store->db);
-        }
     }
-    if ((attempt->tunables || attempt->features) &&
-        !kf_sql_do(store, error,
-                   "UPDATE candidate SET tunables = coalesce(?, tunables), features = coalesce(?, features) WHERE id = ?", "tti",
-                   attempt->tunables, attempt->features, candidate))
+    bool more = attempt->tunables || attempt->features;
+    if (more && !kf_sql_do(store, error,
+                           "UPDATE candidate SET tunables = coalesce(?, tunables), features = coalesce(?, features) WHERE id = ?",
+                           "tti", attempt->tunables, attempt->features, candidate))
         return 0;
     return candidate;
 }

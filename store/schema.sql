@@ -16,11 +16,12 @@ CREATE TABLE blob (
 ) STRICT;
 
 CREATE TABLE task (
-    id      INTEGER PRIMARY KEY,
-    hash    TEXT NOT NULL UNIQUE,
-    name    TEXT NOT NULL,
-    bundle  INTEGER NOT NULL REFERENCES blob,
-    created REAL NOT NULL
+    id         INTEGER PRIMARY KEY,
+    hash       TEXT NOT NULL UNIQUE,
+    name       TEXT NOT NULL,
+    bundle     INTEGER NOT NULL REFERENCES blob,
+    created    REAL NOT NULL,
+    candidates INTEGER NOT NULL DEFAULT 0 -- counted here: counting a million takes a tenth of a second
 ) STRICT;
 CREATE INDEX task_name ON task (name);
 

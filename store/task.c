@@ -47,8 +47,7 @@ char *kf_store_task_bundle(kf_store *store, const char *hash, size_t *size, kf_e
     return row == 1 ? kf_blob_get(store, blob, size, error) : NULL;
 }
 
-#define TASK_COLUMNS \
-    "t.hash, t.name, t.created, (SELECT count(*) FROM run WHERE task = t.id), (SELECT count(*) FROM candidate WHERE task = t.id)"
+#define TASK_COLUMNS "t.hash, t.name, t.created, (SELECT count(*) FROM run WHERE task = t.id), t.candidates"
 
 static bool fill(kf_store *store, sqlite3_stmt *statement, kf_store_task *task, kf_error *error)
 {

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "kforge/buffer.h"
 #include "kforge/file.h"
@@ -240,6 +241,26 @@ static void query_run(kf_store *store, const char *run, int64_t count)
     check(kf_store_find_run(store, run, &summary, &error), &error);
 }
 
+static void query_find_task(kf_store *store, const char *run, int64_t count)
+{
+    (void)run, (void)count;
+    kf_error error;
+    kf_autoresult kf_store_task task = {0};
+    check(kf_store_find_task(store, "axpy", &task, &error), &error);
+}
+
+static void query_known(kf_store *store, const char *run, int64_t count)
+{
+    (void)run;
+    kf_error error;
+    bool found;
+    char text[64], hash[KF_HASH_HEX];
+    int size = snprintf(text, sizeof text, "variant %" PRId64, (int64_t)(random_bits() % (uint64_t)count));
+    kf_autoresult kf_store_candidate candidate = {0};
+    kf_store_candidate_hash(text, (size_t)size, NULL, 0, hash);
+    check(kf_store_find_candidate(store, TASK, hash, "NVIDIA H200", &candidate, &found, &error), &error);
+}
+
 /* The first 200 edges up the family, what a report shows. */
 static void query_ancestors(kf_store *store, const char *run, int64_t count)
 {
@@ -281,6 +302,10 @@ static void time_queries(kf_store *store, const char *run, int64_t count)
     time_query(store, run, count, "children of a candidate", query_children);
     time_query(store, run, count, "200 edges of a lineage", query_ancestors);
     time_query(store, run, count, "summary of a run", query_run);
+    time_query(store, run, count, "summary of a task", query_find_task);
+    time_query(store, run, count, "was this source judged before", query_known);
+    struct rusage usage;
+    if (getrusage(RUSAGE_SELF, &usage) == 0) printf("store: at most %ld MiB resident\n", usage.ru_maxrss >> 10);
 }
 
 static void run_benchmark(const char *folder, int64_t count)

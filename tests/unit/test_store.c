@@ -47,6 +47,10 @@ static void tasks_are_stored_once(void **state)
     int count = 0;
     while (kf_store_next_task(cursor, &task, &error) == 1) count++;
     assert_int_equal(count, 2);
+    assert_ok(&error, record_number(f->store, f->run, 1, KF_CORRECT, 2, NULL, &error));
+    assert_ok(&error, record_number(f->store, f->run, 1, KF_CORRECT, 2, NULL, &error));
+    assert_ok(&error, kf_store_find_task(f->store, TASK, &task, &error));
+    assert_int_equal(task.candidates, 1);
     assert_int_equal(kf_store_next_task(cursor, &task, &error), 0); /* stays at the end */
 }
 
