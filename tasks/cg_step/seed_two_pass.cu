@@ -9,11 +9,11 @@
 // kforge: tune THREADS 64 128 256 512
 // kforge: tune ROWS 1 2 4 8 16
 #ifndef THREADS
-#define THREADS 128
+#define THREADS 256
 #endif
 /* rows a thread */
 #ifndef ROWS
-#define ROWS 4
+#define ROWS 8
 #endif
 #define MAX_BLOCKS (1 << 17) /* of one launch; with more tiles than that a block takes several */
 

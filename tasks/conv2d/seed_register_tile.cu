@@ -24,17 +24,17 @@
 #define PIXELS 4
 #endif
 #ifndef TILE_X
-#define TILE_X 28
+#define TILE_X 56
 #endif
 #ifndef TILE_Y
-#define TILE_Y 8
+#define TILE_Y 7
 #endif
 /* groups of threads that share a patch; each has its own CHANNELS output channels */
 #ifndef GROUPS
-#define GROUPS 4
+#define GROUPS 8
 #endif
 #ifndef DEPTH
-#define DEPTH 4
+#define DEPTH 8
 #endif
 #define COLUMNS (TILE_X / PIXELS) /* threads along x */
 #define GROUP (COLUMNS * TILE_Y)  /* threads of a group */

@@ -25,11 +25,11 @@
 #define TN 8
 #endif
 #ifndef DEPTH
-#define DEPTH 8
+#define DEPTH 16
 #endif
 /* blocks that should fit on a multiprocessor at once: bounds the registers */
 #ifndef MIN_BLOCKS
-#define MIN_BLOCKS 2
+#define MIN_BLOCKS 1
 #endif
 #define THREADS 256
 #define BM (16 * TM)

@@ -4,7 +4,7 @@
 #include <cuda_runtime.h>
 #include <stdint.h>
 
-// kforge: tune THREADS_PER_ROW 4 8 16 32 64 128 256 512
+// kforge: tune THREADS_PER_ROW 16 32 64 128 256 512
 // kforge: tune THREADS 32 64 128 256 512
 // kforge: tune UNROLL 1 2 4 8
 // kforge: require THREADS >= THREADS_PER_ROW

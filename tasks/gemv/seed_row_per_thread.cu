@@ -6,7 +6,7 @@
 
 // kforge: tune ROWS 1 2 4
 // kforge: tune THREADS 1 4 8 16 32 128
-// kforge: tune LANES 1 16 32 64
+// kforge: tune LANES 16 32 64
 #ifndef ROWS
 #define ROWS 1
 #endif

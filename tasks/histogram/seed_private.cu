@@ -11,22 +11,22 @@
 // kforge: tune ROUNDS 1 2 4 8 16
 // kforge: tune RUNS 0 1
 #ifndef THREADS
-#define THREADS 256
+#define THREADS 512
 #endif
 /* private histograms a block */
 #ifndef COPIES
-#define COPIES 8
+#define COPIES 2
 #endif
 /* 16-byte loads in flight a thread */
 #ifndef LOADS
-#define LOADS 2
+#define LOADS 4
 #endif
 /* times that a block fetches THREADS * LOADS vectors */
 #ifndef ROUNDS
-#define ROUNDS 4
+#define ROUNDS 16
 #endif
 #ifndef RUNS
-#define RUNS 1
+#define RUNS 0
 #endif
 #define CHUNK ((int64_t)THREADS * LOADS * ROUNDS * 16) /* keys a block */
 

@@ -10,7 +10,7 @@
 // kforge: tune THREADS_Y 4 8 16
 // kforge: require (TILE_X + 4) * (TILE_Y + 4) <= 6000
 #ifndef TILE_X
-#define TILE_X 64
+#define TILE_X 128
 #endif
 #ifndef TILE_Y
 #define TILE_Y 32

@@ -8,7 +8,7 @@
 
 // kforge: tune THREADS_PER_ROW 1 2 4 32 128
 // kforge: tune ROWS 1 2 4 8 16 64
-// kforge: tune LANES 1 8 16 32 64
+// kforge: tune LANES 16 32 64
 // kforge: require THREADS_PER_ROW * ROWS <= 256
 #ifndef THREADS_PER_ROW
 #define THREADS_PER_ROW 1

@@ -8,6 +8,7 @@
 // kforge: tune ITEMS 64 256 1024 4096 16384
 // kforge: tune LANES 4 16 32 64
 // kforge: tune LAYOUT 0 1
+// kforge: require LAYOUT == 0 || LANES >= 16
 // kforge: require THREADS * ITEMS <= 262144
 #ifndef THREADS
 #define THREADS 4
