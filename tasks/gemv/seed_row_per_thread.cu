@@ -16,6 +16,8 @@
 #ifndef LANES
 #define LANES 32
 #endif
+/* Products that a lane adds in float before it is added to the total, in double: long rows must not cost accuracy. */
+#define PIECE 32
 
 __global__ void gemv_kernel(const float *__restrict__ A, const float *__restrict__ x, float *__restrict__ y, int64_t rows,
                             int64_t cols)
@@ -23,21 +25,29 @@ __global__ void gemv_kernel(const float *__restrict__ A, const float *__restrict
     int64_t row = ((int64_t)blockIdx.x * THREADS + threadIdx.x) * ROWS;
     if (row >= rows) return;
     const float *a[ROWS];
-    float part[ROWS][LANES];
+    double sum[ROWS];
     for (int r = 0; r < ROWS; r++) {
         a[r] = A + (row + r < rows ? row + r : row) * cols; /* a row that is not there: do this thread's first again */
-        for (int k = 0; k < LANES; k++) part[r][k] = 0.0f;
+        sum[r] = 0;
     }
-    int64_t j = 0;
-    for (; j + LANES <= cols; j += LANES)
+    const int64_t full = cols / LANES * LANES;
+    for (int64_t piece = 0; piece < full; piece += PIECE * LANES) {
+        int64_t end = piece + PIECE * LANES < full ? piece + PIECE * LANES : full;
+        float part[ROWS][LANES];
         for (int r = 0; r < ROWS; r++)
-            for (int k = 0; k < LANES; k++) part[r][k] = fmaf(a[r][j + k], x[j + k], part[r][k]);
+            for (int k = 0; k < LANES; k++) part[r][k] = 0.0f;
+        for (int64_t j = piece; j < end; j += LANES)
+            for (int r = 0; r < ROWS; r++)
+                for (int k = 0; k < LANES; k++) part[r][k] = fmaf(a[r][j + k], x[j + k], part[r][k]);
+        for (int r = 0; r < ROWS; r++) {
+            for (int width = LANES / 2; width > 0; width /= 2)
+                for (int k = 0; k < width; k++) part[r][k] += part[r][k + width];
+            sum[r] += part[r][0];
+        }
+    }
     for (int r = 0; r < ROWS && row + r < rows; r++) {
-        float sum = 0.0f;
-        for (int64_t e = j; e < cols; e++) sum = fmaf(a[r][e], x[e], sum);
-        for (int width = LANES / 2; width > 0; width /= 2)
-            for (int k = 0; k < width; k++) part[r][k] += part[r][k + width];
-        y[row + r] = sum + part[r][0];
+        for (int64_t j = full; j < cols; j++) sum[r] += a[r][j] * x[j];
+        y[row + r] = (float)sum[r];
     }
 }
 

@@ -22,6 +22,9 @@
 #define LANES 32
 #endif
 
+/* Additions that a lane makes in float before it is added to the total, in double: long rows must not cost accuracy. */
+#define PIECE 32
+
 /* The sum of one value of each of a row's threads, in all of them. */
 __device__ __forceinline__ float row_sum(float value)
 {
@@ -53,19 +56,28 @@ __global__ void layernorm_rows(const float *__restrict__ x, const float *__restr
     const int64_t step = (int64_t)THREADS_PER_ROW * LANES;
     int64_t full = count / step * step; /* columns in full steps */
 
-    float lane[LANES], sum = 0.0f;
-    for (int k = 0; k < LANES; k++) lane[k] = 0.0f;
-    for (int64_t j = threadIdx.x * LANES; j < full; j += step)
-        for (int k = 0; k < LANES; k++) lane[k] += from[j + k];
+    float lane[LANES];
+    double sum = 0;
+    for (int64_t piece = 0; piece < full; piece += PIECE * step) {
+        int64_t end = piece + PIECE * step < full ? piece + PIECE * step : full;
+        for (int k = 0; k < LANES; k++) lane[k] = 0.0f;
+        for (int64_t j = piece + threadIdx.x * LANES; j < end; j += step)
+            for (int k = 0; k < LANES; k++) lane[k] += from[j + k];
+        sum += lane_sum(lane);
+    }
     for (int64_t j = full + threadIdx.x; j < count; j += THREADS_PER_ROW) sum += from[j];
-    float mean = row_sum(sum + lane_sum(lane)) / cols;
+    float mean = row_sum((float)sum) / cols;
 
-    sum = 0.0f;
-    for (int k = 0; k < LANES; k++) lane[k] = 0.0f;
-    for (int64_t j = threadIdx.x * LANES; j < full; j += step)
-        for (int k = 0; k < LANES; k++) lane[k] = fmaf(from[j + k] - mean, from[j + k] - mean, lane[k]);
-    for (int64_t j = full + threadIdx.x; j < count; j += THREADS_PER_ROW) sum = fmaf(from[j] - mean, from[j] - mean, sum);
-    float scale = 1.0f / sqrtf(row_sum(sum + lane_sum(lane)) / cols + epsilon);
+    sum = 0;
+    for (int64_t piece = 0; piece < full; piece += PIECE * step) {
+        int64_t end = piece + PIECE * step < full ? piece + PIECE * step : full;
+        for (int k = 0; k < LANES; k++) lane[k] = 0.0f;
+        for (int64_t j = piece + threadIdx.x * LANES; j < end; j += step)
+            for (int k = 0; k < LANES; k++) lane[k] = fmaf(from[j + k] - mean, from[j + k] - mean, lane[k]);
+        sum += lane_sum(lane);
+    }
+    for (int64_t j = full + threadIdx.x; j < count; j += THREADS_PER_ROW) sum += (from[j] - mean) * (from[j] - mean);
+    float scale = 1.0f / sqrtf(row_sum((float)sum) / cols + epsilon);
 
     for (int64_t j = threadIdx.x * LANES; j < full; j += step)
         for (int k = 0; k < LANES; k++) to[j + k] = fmaf((from[j + k] - mean) * scale, gamma[j + k], beta[j + k]);

@@ -22,6 +22,9 @@
 #define LANES 32
 #endif
 
+/* Additions that a lane makes in float before it is added to the total, in double: long rows must not cost accuracy. */
+#define PIECE 32
+
 /* e^x for x <= 0: 2^n 2^f with n = round(x log2 e) and |f| <= 1/2; the polynomial is a minimax fit of 2^f, relative error 2e-9.
  * Below -87 the result stays at about 1e-38. */
 __device__ __forceinline__ float exponential(float x)
@@ -55,6 +58,13 @@ template <bool MAXIMUM> __device__ __forceinline__ float row_reduce(float value)
     return value;
 }
 
+__device__ __forceinline__ float lane_sum(float *lane)
+{
+    for (int width = LANES / 2; width > 0; width /= 2)
+        for (int k = 0; k < width; k++) lane[k] += lane[k + width];
+    return lane[0];
+}
+
 __global__ void softmax_rows(const float *__restrict__ x, float *__restrict__ y, int64_t rows, int64_t cols)
 {
     int64_t row = (int64_t)blockIdx.x * ROWS + threadIdx.y;
@@ -73,20 +83,23 @@ __global__ void softmax_rows(const float *__restrict__ x, float *__restrict__ y,
     for (int k = 0; k < LANES; k++) largest = fmaxf(largest, lane[k]);
     largest = row_reduce<true>(largest);
 
-    for (int k = 0; k < LANES; k++) lane[k] = 0.0f;
-    for (int64_t j = threadIdx.x * LANES; j < full; j += step)
-        for (int k = 0; k < LANES; k++) {
-            float e = exponential(from[j + k] - largest);
-            to[j + k] = e;
-            lane[k] += e;
-        }
-    float sum = 0.0f;
+    double sum = 0;
+    for (int64_t piece = 0; piece < full; piece += PIECE * step) {
+        int64_t end = piece + PIECE * step < full ? piece + PIECE * step : full;
+        for (int k = 0; k < LANES; k++) lane[k] = 0.0f;
+        for (int64_t j = piece + threadIdx.x * LANES; j < end; j += step)
+            for (int k = 0; k < LANES; k++) {
+                float e = exponential(from[j + k] - largest);
+                to[j + k] = e;
+                lane[k] += e;
+            }
+        sum += lane_sum(lane);
+    }
     for (int64_t j = full + threadIdx.x; j < count; j += THREADS_PER_ROW) {
         to[j] = exponential(from[j] - largest);
         sum += to[j];
     }
-    for (int k = 0; k < LANES; k++) sum += lane[k];
-    float scale = 1.0f / row_reduce<false>(sum);
+    float scale = 1.0f / row_reduce<false>((float)sum);
 
     for (int64_t j = threadIdx.x * LANES; j < full; j += step)
         for (int k = 0; k < LANES; k++) to[j + k] *= scale;

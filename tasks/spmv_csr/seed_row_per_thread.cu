@@ -10,7 +10,7 @@
 #define ROWS 16
 #endif
 #ifndef LANES
-#define LANES 8
+#define LANES 16
 #endif
 #ifndef THREADS
 #define THREADS 8

@@ -10,14 +10,14 @@
 // kforge: tune ORDER 0 1
 // kforge: require THREADS * 4 <= TILE * TILE
 #ifndef TILE
-#define TILE 64
+#define TILE 32
 #endif
 #ifndef THREADS
-#define THREADS 256
+#define THREADS 128
 #endif
 /* which way neighbouring blocks go: 0 along rows of x, 1 along rows of y */
 #ifndef ORDER
-#define ORDER 0
+#define ORDER 1
 #endif
 #define LOADS (TILE * TILE / 4 / THREADS) /* vectors a thread */
 #define VECTORS (TILE / 4)                /* vectors a row of the tile */
