@@ -3,6 +3,7 @@
  * Bit-identical everywhere: only integer operations, IEEE 754 add, multiply, divide and explicit fma. A product is never an
  * operand of a plain addition, unless it is exact, so a compiler that contracts a*b+c to fma changes nothing. Polynomials are Chebyshev
  * interpolations in single precision; they need not be good logarithms and sines, only always the same ones.
+ * Compared on an H200 (nvcc 13.0, default flags): 2^25 normals, 2^24 refined normals, powers and hashed words, not a bit differs from gcc's.
  * In CUDA: compile without -use_fast_math (-prec-div stays true, nothing is flushed to zero).
  */
 #ifndef KFORGE_INPUTS_FORMULA_H
