@@ -458,13 +458,30 @@ void kfcpu_yield(uint32_t thread)
 
 // ---- Blocks -------------------------------------------------------------------------------------------------------------------
 
-static bool begin_block(struct worker *worker)
+// The index of a block from its number.
+static void locate_block(struct worker *worker)
 {
     const uint32_t *grid = worker->launch->config->grid;
     uint64_t row = worker->block / grid[0];
     worker->view.block[0] = (uint32_t)(worker->block % grid[0]);
     worker->view.block[1] = (uint32_t)(row % grid[1]);
     worker->view.block[2] = (uint32_t)(row / grid[1]);
+}
+
+// The same for the block after the current one, without divisions.
+static inline void advance_block(struct worker *worker)
+{
+    const uint32_t *grid = worker->launch->config->grid;
+    uint32_t *index = worker->view.block;
+    if (++index[0] < grid[0]) return;
+    index[0] = 0;
+    if (++index[1] < grid[1]) return;
+    index[1] = 0;
+    index[2]++;
+}
+
+static inline bool begin_block(struct worker *worker)
+{
     worker->view.fresh = 1;
     worker->view.spin = 0;
     worker->started = 0;
@@ -485,7 +502,12 @@ static bool next_block(struct worker *worker)
 {
     if (worker->launch->config->cooperative) kfcpu_grid_leave(worker->launch);
     if (atomic_load_explicit(&worker->launch->error, memory_order_relaxed)) return false;
-    if (++worker->block == worker->block_end && !kfcpu_take_blocks(worker)) return false;
+    if (++worker->block < worker->block_end)
+        advance_block(worker);
+    else if (kfcpu_take_blocks(worker))
+        locate_block(worker);
+    else
+        return false;
     return begin_block(worker);
 }
 
@@ -600,7 +622,9 @@ void kfcpu_run_blocks(struct worker *worker, struct launch *launch)
         kfcpu_record_fault(launch, 2, "no memory for dynamic shared memory or stacks");
         return;
     }
-    if (!kfcpu_take_blocks(worker) || !begin_block(worker)) return;
+    if (!kfcpu_take_blocks(worker)) return;
+    locate_block(worker);
+    if (!begin_block(worker)) return;
     kfcpu_native_bounds(&worker->native);
     kfcpu_self = &worker->view;
     void *sp = take_parked(worker, 0);

@@ -5,7 +5,8 @@
 
 #pragma GCC visibility push(default)
 int kfcpu_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void kfcpu_assert_failed(unsigned thread, const char *expression, const char *file, int line, const char *function) __attribute__((noreturn));
+void kfcpu_assert_failed(unsigned thread, const char *expression, const char *file, int line, const char *function)
+    __attribute__((noreturn));
 #pragma GCC visibility pop
 
 int kfcpu_printf(const char *format, ...)
