@@ -265,7 +265,8 @@ typedef struct kf_store_candidate {
     double build_seconds, judge_seconds, judged; /* judged: when, seconds since 1970 */
 } kf_store_candidate;
 
-/* Has this work been done? By candidate hash, or by machine-code hash, on a task and `device` (NULL: any). Finds the standing verdict. */
+/* Has this work been done? By candidate hash, or by machine-code hash, on a task and `device` (NULL: any). Finds the standing verdict;
+ * *found is false also for a candidate that is stored but was never judged. */
 bool kf_store_find_candidate(kf_store *store, const char *task, const char *hash, const char *device, kf_store_candidate *candidate,
                              bool *found, kf_error *error);
 bool kf_store_find_code(kf_store *store, const char *task, const char *code_hash, const char *device, kf_store_candidate *candidate,
