@@ -35,6 +35,7 @@ pid_t kf_guard_start(pid_t leader, int *dismissal)
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, 8);
     long guard = syscall(SYS_clone, 0, NULL, NULL, 0, 0);
     if (guard == 0) {
+        KF_NEW_PROCESS();
         close(ends[1]);
         watch(leader, ends[0]);
     }

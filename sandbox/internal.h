@@ -92,6 +92,14 @@ void kf_plan_free(kf_plan *plan);
 /* paths.c: fills plan->mounts from the spec's paths and the private file systems. */
 bool kf_plan_paths(const kf_sandbox_spec *spec, kf_plan *plan, kf_error *error);
 
+/* ThreadSanitizer takes a raw clone's child for one more thread of the parent, whose descriptors it then races for. */
+#ifdef __SANITIZE_THREAD__
+void __tsan_ignore_thread_begin(void);
+#define KF_NEW_PROCESS() __tsan_ignore_thread_begin()
+#else
+#define KF_NEW_PROCESS() ((void)0)
+#endif
+
 /* The child's side. `channel` takes kf_failure messages; returning at all is not an option. */
 noreturn void kf_child_run(const kf_plan *plan, int channel, int output);
 noreturn void kf_child_fail(int channel, kf_step step, int error, int index);

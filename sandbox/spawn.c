@@ -103,6 +103,7 @@ bool kf_spawn_child(const kf_plan *plan, const kf_cgroup *cgroup, int output, pi
     long child = clone_child(kf_clone_flags(plan->layers), cgroup, pidfd);
     int number = errno;
     if (child == 0) {
+        KF_NEW_PROCESS();
         close(channel[0]);
         kf_child_run(plan, channel[1], output);
     }

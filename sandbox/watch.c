@@ -255,6 +255,7 @@ static int wait_stopped(pid_t pid)
     double until = kf_now() + PATIENCE;
     for (double wait = 4e-6; status == 0; wait = fmin(1.5 * wait, 1e-3)) {
         pause_for(wait);
+        kill(pid, SIGSTOP); /* once more: a SIGCONT from anywhere takes back a stop that is still pending */
         status = is_stopped(pid);
         if (status == 0 && kf_now() > until) status = -ETIMEDOUT;
     }
