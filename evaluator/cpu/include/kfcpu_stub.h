@@ -10,10 +10,12 @@
 #include "kfcpu/launch.h"
 
 #define KFCPU_KERNEL_PREFIX 16 // bytes of no-operations before a kernel's first instruction
-#define KFCPU_KERNEL __attribute__((noipa, visibility("hidden"), patchable_function_entry(KFCPU_KERNEL_PREFIX, KFCPU_KERNEL_PREFIX)))
+#define KFCPU_KERNEL \
+    __attribute__((noipa, visibility("hidden"), patchable_function_entry(KFCPU_KERNEL_PREFIX, KFCPU_KERNEL_PREFIX)))
 #define KFCPU_BODY inline
 
-namespace kfcpu {
+namespace kfcpu
+{
 
 // One for each kernel (each instance of a template).
 struct stub {
@@ -55,9 +57,11 @@ void kfcpu_bound(kfcpu::call *call);
 }
 #pragma GCC visibility pop
 
-namespace kfcpu {
+namespace kfcpu
+{
 
-inline bool configure(dim3 grid, dim3 block, size_t shared = 0, cudaStream_t stream = nullptr) {
+inline bool configure(dim3 grid, dim3 block, size_t shared = 0, cudaStream_t stream = nullptr)
+{
     kfcpu_geometry geometry = {{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared, stream, 0, nullptr};
     kfcpu_push_call(&geometry);
     return false;
@@ -65,10 +69,14 @@ inline bool configure(dim3 grid, dim3 block, size_t shared = 0, cudaStream_t str
 
 template <class Body, class... P> struct kernel_closure {
     std::tuple<std::decay_t<P>...> arguments;
-    inline void operator()() { std::apply([](const auto &...a) { Body::run(a...); }, arguments); }
+    inline void operator()()
+    {
+        std::apply([](const auto &...a) { Body::run(a...); }, arguments);
+    }
 };
 
-template <class Closure> void bind(call *c, const Closure &closure) {
+template <class Closure> void bind(call *c, const Closure &closure)
+{
     c->loop = run_threads<Closure>;
     c->closure = &closure;
     c->closure_size = sizeof closure;
@@ -83,13 +91,15 @@ template <class Closure> void bind(call *c, const Closure &closure) {
         closure.arguments);
 }
 
-template <class Closure, class... P, size_t... I> void bind_packed(call *c, std::index_sequence<I...>) {
+template <class Closure, class... P, size_t... I> void bind_packed(call *c, std::index_sequence<I...>)
+{
     bind(c, Closure{std::tuple<std::decay_t<P>...>(*static_cast<std::decay_t<P> *>(c->arguments[I])...)});
 }
 
 // A stub's whole work. `a` are its parameters, to be looked at for a configured launch only.
 template <class Body, class... P, class... A>
-__attribute__((always_inline)) inline void enter(stub &kernel, void (*)(P...), A &...a) {
+__attribute__((always_inline)) inline void enter(stub &kernel, void (*)(P...), A &...a)
+{
     using closure = kernel_closure<Body, P...>;
     static constexpr size_t sizes[] = {sizeof(std::decay_t<P>)..., 0};
     call *c = kfcpu_take_call(kernel.name);
