@@ -23,7 +23,7 @@ noreturn void kf_child_fail(int channel, kf_step step, int error, int index)
 {
     const kf_failure failure = {step, error, index};
     ssize_t sent = send(channel, &failure, sizeof failure, MSG_NOSIGNAL);
-    _exit(sent == (ssize_t)sizeof failure ? 126 : 127);
+    kf_exit_child(sent == (ssize_t)sizeof failure ? 126 : 127);
 }
 
 bool kf_write_text(const char *path, const char *text)
@@ -56,7 +56,7 @@ static void tie_to_parent(int channel)
 {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0)) kf_child_fail(channel, KF_STEP_PARENT, errno, 0);
     struct pollfd state = {.fd = channel};
-    if (poll(&state, 1, 0) > 0 && (state.revents & (POLLHUP | POLLERR))) _exit(127);
+    if (poll(&state, 1, 0) > 0 && (state.revents & (POLLHUP | POLLERR))) kf_exit_child(127);
 }
 
 static void wait_for_maps(const kf_plan *plan, int channel)
@@ -66,7 +66,8 @@ static void wait_for_maps(const kf_plan *plan, int channel)
     prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
     const kf_failure ready = {.step = KF_STEP_READY};
     char go;
-    if (send(channel, &ready, sizeof ready, MSG_NOSIGNAL) != (ssize_t)sizeof ready || recv(channel, &go, 1, 0) != 1) _exit(127);
+    if (send(channel, &ready, sizeof ready, MSG_NOSIGNAL) != (ssize_t)sizeof ready || recv(channel, &go, 1, 0) != 1)
+        kf_exit_child(127);
 }
 
 /* Moves everything out of the way first, so that numbers may overlap in any manner. All else is closed by exec. */
@@ -180,7 +181,7 @@ noreturn void kf_child_run(const kf_plan *shared, int channel, int output)
         if (failed) kf_child_fail(channel, failed, number, index);
     }
     put_on_filter(plan, channel);
-    if (!plan->program) _exit(0);
+    if (!plan->program) kf_exit_child(0);
     unblock_signals();
     execve(plan->program, plan->argv, plan->environment);
     kf_child_fail(channel, KF_STEP_EXEC, errno, 0);

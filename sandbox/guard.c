@@ -23,7 +23,7 @@ static noreturn void watch(pid_t leader, int caller)
     for (int fd = 0; fd < 3; fd++) close(fd);
     while (read(caller, &byte, 1) < 0 && errno == EINTR) continue;
     for (int i = 0; i < 500 && kill(-leader, SIGKILL) == 0; i++) nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
-    _exit(0);
+    kf_exit_child(0);
 }
 
 pid_t kf_guard_start(pid_t leader, int *dismissal)

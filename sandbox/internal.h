@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdnoreturn.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 
 #include "kforge/sandbox.h"
 
@@ -100,6 +101,12 @@ void __tsan_ignore_thread_begin(void);
 #define KF_NEW_PROCESS() ((void)0)
 #endif
 
+/* _exit without the sanitizers' farewell. */
+static inline noreturn void kf_exit_child(int status)
+{
+    for (;;) syscall(SYS_exit_group, status);
+}
+
 /* The child's side. `channel` takes kf_failure messages; returning at all is not an option. */
 noreturn void kf_child_run(const kf_plan *plan, int channel, int output);
 noreturn void kf_child_fail(int channel, kf_step step, int error, int index);
@@ -151,6 +158,7 @@ void kf_guard_dismiss(pid_t guard, int dismissal);
 /* layers.c */
 int kf_clone_flags(int layers);
 bool kf_kernel_at_least(int major, int minor);
+bool kf_host_proc(void); /* found by the probe: the host's /proc is all there is */
 
 /* The raw system call, so that it works in the child and returns resource usage. 0 or negative errno. */
 int kf_waitid(int type, pid_t id, siginfo_t *info, int options, struct rusage *usage);

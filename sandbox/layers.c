@@ -54,8 +54,14 @@ bool kf_kernel_at_least(int major, int minor)
 
 static struct {
     int granted;
+    bool host_proc; /* a new /proc cannot be mounted: a container's is masked */
     kf_buffer reasons;
 } found;
+
+bool kf_host_proc(void)
+{
+    return found.host_proc;
+}
 
 /* A zero `number` means that `what` says it all. */
 static void refuse(int layer, const char *what, int number)
@@ -73,7 +79,7 @@ static void refuse(int layer, const char *what, int number)
 static int try_namespaces(int set)
 {
     long pid = syscall(SYS_clone, kf_clone_flags(set) | SIGCHLD, NULL, NULL, 0, 0);
-    if (pid == 0) syscall(SYS_exit_group, 0);
+    if (pid == 0) kf_exit_child(0);
     if (pid < 0) return errno;
     siginfo_t info;
     while (kf_waitid(P_PID, (pid_t)pid, &info, WEXITED, NULL) == -EINTR) continue;
@@ -155,6 +161,15 @@ static bool try_all(void)
     kf_cgroup_remove(&cgroup);
     if (running) return true;
     kf_failure_text(&failure, &plan, &error);
+    if (failure.step == KF_STEP_MOUNT_PROC && !found.host_proc && (found.granted & KF_LAYER_LANDLOCK)) {
+        found.host_proc = true;
+        kf_buffer_format(
+            &found.reasons,
+            "mount_ns: granted with the host's /proc, of which landlock shows the program its own part only (%s); remedy: in a "
+            "container an unmasked /proc (docker: --security-opt systempaths=unconfined)\n",
+            error.text);
+        return false;
+    }
     int layer = layer_of(failure.step, found.granted) & found.granted;
     if (!layer) { /* nothing to take away would help: spawning itself will say so */
         kf_buffer_format(&found.reasons, "%s\n", error.text);

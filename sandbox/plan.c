@@ -111,7 +111,8 @@ static bool has_devices(const kf_sandbox_spec *spec)
 bool kf_plan_build(const kf_sandbox_spec *spec, int layers, kf_plan *plan, kf_error *error)
 {
     /* A device's driver names its threads in /proc by number: without a /proc of its own, the numbers must be the host's. */
-    if (has_devices(spec) && !(layers & KF_LAYER_MOUNT_NS)) layers &= ~KF_LAYER_PID_NS;
+    bool own_proc = (layers & KF_LAYER_MOUNT_NS) && (layers & KF_LAYER_PID_NS) && !kf_host_proc();
+    if (has_devices(spec) && !own_proc) layers &= ~KF_LAYER_PID_NS;
     /* An unprivileged process may put on these two only together with it. */
     if (layers & (KF_LAYER_LANDLOCK | KF_LAYER_SECCOMP)) layers |= KF_LAYER_NO_NEW_PRIVS;
     *plan = (kf_plan){
@@ -120,7 +121,7 @@ bool kf_plan_build(const kf_sandbox_spec *spec, int layers, kf_plan *plan, kf_er
         .argv = (char *const *)spec->argv,
         .directory = spec->directory ? spec->directory : "/",
         .scratch = scratch_directory(),
-        .own_proc = (layers & KF_LAYER_MOUNT_NS) && (layers & KF_LAYER_PID_NS),
+        .own_proc = own_proc,
         .nice = spec->seccomp == KF_SECCOMP_BUILD, /* a runner is timed: nothing may take its turn */
     };
     if (spec->argv && (!plan->program || plan->program[0] != '/'))

@@ -23,6 +23,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -41,9 +42,10 @@ enum { ORDINARY_USER = 65534, NO_NAMESPACES = KF_LAYER_RLIMITS | KF_LAYER_NO_NEW
 
 static struct way {
     const char *name;
-    int layers;   /* of the spec */
-    bool user;    /* as an ordinary user */
-    bool refused; /* the kernel refuses namespaces */
+    int layers;    /* of the spec */
+    bool user;     /* as an ordinary user */
+    bool refused;  /* the kernel refuses namespaces */
+    bool chrooted; /* in a chroot, where user namespaces are refused to root, the others are not */
 } way;
 
 static char home[64];   /* a directory of this process's own: HOME/inmate, HOME/secret, HOME/job, HOME/readonly */
@@ -647,7 +649,7 @@ static void layers_are_reported(void **state)
         /* Each refused layer has its line. */
         if (!(granted & bit) && (!reasons.data || !strstr(reasons.data, name))) fail_msg("no reason for %s", name);
     }
-    if (way.refused) {
+    if (way.refused || way.chrooted) {
         assert_false(granted & KF_LAYER_USER_NS);
         assert_non_null(strstr(reasons.data, "remedy: "));
     }
@@ -738,9 +740,20 @@ static void copy_inmate(void)
     close(fd);
 }
 
+/* A chroot into the same files. The mount goes with this process. */
+static void enter_chroot(void)
+{
+    if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+        mount("/", "/mnt", NULL, MS_BIND | MS_REC, NULL) || chroot("/mnt") || chdir("/")) {
+        fprintf(stderr, "skipped: no chroot: %s\n", strerror(errno));
+        _exit(0);
+    }
+}
+
 static int make_home(void **state)
 {
     (void)state;
+    if (way.chrooted) enter_chroot();
     snprintf(home, sizeof home, "/tmp/kforge-test.XXXXXX");
     assert_non_null(mkdtemp(home));
     copy_inmate();
@@ -813,12 +826,13 @@ static const struct CMUnitTest tests[] = {
 };
 
 static const struct way ways[] = {
-    {"all layers", KF_LAYER_ALL, false, false},
-    {"no namespaces wanted", NO_NAMESPACES, false, false},
-    {"namespaces refused", KF_LAYER_ALL, false, true},
-    {"ordinary user, all layers", KF_LAYER_ALL, true, false},
-    {"ordinary user, no namespaces wanted", NO_NAMESPACES, true, false},
-    {"ordinary user, namespaces refused", KF_LAYER_ALL, true, true},
+    {"all layers", KF_LAYER_ALL, false, false, false},
+    {"no namespaces wanted", NO_NAMESPACES, false, false, false},
+    {"namespaces refused", KF_LAYER_ALL, false, true, false},
+    {"ordinary user, all layers", KF_LAYER_ALL, true, false, false},
+    {"ordinary user, no namespaces wanted", NO_NAMESPACES, true, false, false},
+    {"ordinary user, namespaces refused", KF_LAYER_ALL, true, true, false},
+    {"in a chroot", KF_LAYER_ALL, false, false, true},
 };
 
 int main(int argc, char **argv)
@@ -827,7 +841,7 @@ int main(int argc, char **argv)
     if (argc > 2) cmocka_set_test_filter(argv[2]);
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         way = ways[i];
-        if ((argc > 1 && atoi(argv[1]) != (int)i && argv[1][0] != '*') || (way.user && geteuid() != 0)) continue;
+        if ((argc > 1 && atoi(argv[1]) != (int)i && argv[1][0] != '*') || ((way.user || way.chrooted) && geteuid() != 0)) continue;
         fprintf(stderr, "== %s\n", way.name);
         pid_t pid = fork();
         if (pid == 0) _exit(cmocka_run_group_tests_name(way.name, tests, make_home, remove_home) != 0);
