@@ -9,6 +9,7 @@
 // kforge: tune LANES 4 16 32 64
 // kforge: tune LAYOUT 0 1
 // kforge: require LAYOUT == 0 || LANES >= 16
+// kforge: require ITEMS <= 256 * LANES
 // kforge: require THREADS * ITEMS <= 262144
 #ifndef THREADS
 #define THREADS 4
