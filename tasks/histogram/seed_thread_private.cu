@@ -8,13 +8,13 @@
 // kforge: tune WAYS 1 2 4 8
 // kforge: tune THREADS 1 2 32
 #ifndef KEYS
-#define KEYS 65536
+#define KEYS 4096
 #endif
 #ifndef WAYS
 #define WAYS 4
 #endif
 #ifndef THREADS
-#define THREADS 1
+#define THREADS 32
 #endif
 
 __global__ void histogram_kernel(const uint8_t *__restrict__ keys, int32_t *__restrict__ counts, int64_t n)
