@@ -1,6 +1,6 @@
 /* When the caller dies, its child dies by PR_SET_PDEATHSIG, and in a pid namespace everybody else with it. Without one, what a compiler
  * driver started would live on. The guard is a process that waits for the caller's end of a pipe to close, then kills the process group (which
- * the system call filter lets nobody leave) and ends. It has no exit signal, so a caller's waitpid(-1) does not see it. */
+ * the system call filter lets nobody leave), removes the directory that stood for /tmp, and ends. It has no exit signal, so a caller's waitpid(-1) does not see it. */
 #include "internal.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include <time.h>
 
 /* Only async-signal-safe calls: this is a copy of a process that may have had many threads. */
-static noreturn void watch(pid_t leader, int caller)
+static noreturn void watch(pid_t leader, const char *temporary, int caller)
 {
     char byte;
     setsid(); /* a terminal's Ctrl-C is for the caller */
@@ -23,10 +23,12 @@ static noreturn void watch(pid_t leader, int caller)
     for (int fd = 0; fd < 3; fd++) close(fd);
     while (read(caller, &byte, 1) < 0 && errno == EINTR) continue;
     for (int i = 0; i < 500 && kill(-leader, SIGKILL) == 0; i++) nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+    char *const remove[] = {"rm", "-rf", "--", (char *)(uintptr_t)temporary, NULL}, *const environment[] = {NULL};
+    if (temporary) execve("/bin/rm", remove, environment);
     kf_exit_child(0);
 }
 
-pid_t kf_guard_start(pid_t leader, int *dismissal)
+pid_t kf_guard_start(pid_t leader, const char *temporary, int *dismissal)
 {
     int ends[2];
     *dismissal = -1;
@@ -37,7 +39,7 @@ pid_t kf_guard_start(pid_t leader, int *dismissal)
     if (guard == 0) {
         KF_NEW_PROCESS();
         close(ends[1]);
-        watch(leader, ends[0]);
+        watch(leader, temporary, ends[0]);
     }
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, 8);
     close(ends[0]);

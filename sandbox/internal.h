@@ -151,8 +151,9 @@ int kf_tree_user_threads(uid_t user); /* of the whole machine */
 bool kf_spawn_child(const kf_plan *plan, const kf_cgroup *cgroup, int output, pid_t *pid, int *pidfd, kf_failure *failure);
 void kf_failure_text(const kf_failure *failure, const kf_plan *plan, kf_error *error);
 
-/* guard.c: a process that kills a tree when its caller dies, where no pid namespace does. -1: none needed or none to be had. */
-pid_t kf_guard_start(pid_t leader, int *dismissal);
+/* guard.c: a process that kills a tree when its caller dies, where no pid namespace does, and then removes `temporary` (may be NULL).
+ * -1: none to be had. */
+pid_t kf_guard_start(pid_t leader, const char *temporary, int *dismissal);
 void kf_guard_dismiss(pid_t guard, int dismissal);
 
 /* layers.c */

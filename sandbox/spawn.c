@@ -258,8 +258,8 @@ kf_sandbox *kf_sandbox_spawn(const kf_sandbox_spec *spec, kf_error *error)
     if (!kf_plan_build(spec, layers, &plan, error) || !start(sandbox, &plan, error)) return NULL;
     sandbox->layers = plan.layers;
     sandbox->temporary = kf_steal(&plan.temporary);
-    if (!(plan.layers & KF_LAYER_PID_NS) && kf_may_have_descendants(sandbox))
-        sandbox->guard = kf_guard_start(sandbox->pid, &sandbox->guard_fd);
+    bool scattered = !(plan.layers & KF_LAYER_PID_NS) && kf_may_have_descendants(sandbox);
+    if (scattered || sandbox->temporary) sandbox->guard = kf_guard_start(sandbox->pid, sandbox->temporary, &sandbox->guard_fd);
     if (!make_poll_set(sandbox, error)) return NULL; /* frees, and so kills */
     return kf_steal(&sandbox);
 }

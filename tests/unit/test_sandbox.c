@@ -3,6 +3,7 @@
  * The same cases run in several ways, each in a process of its own since what the machine grants is found once a process: with all layers, without
  * namespaces (landlock and seccomp carry it), where the kernel refuses user namespaces, and each of these as an ordinary user where
  * the tests run as root. SANDBOX_INMATE is the program's path, from CMake. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -706,6 +707,11 @@ static void nothing_is_left(void **state)
     int open_now = 0;
     for (int fd = 0; fd < 1024; fd++) open_now += fcntl(fd, F_GETFD) >= 0;
     assert_true(open_now < 16);
+    DIR *mine = opendir(home); /* TMPDIR: what stands for /tmp is made here */
+    assert_non_null(mine);
+    for (struct dirent *entry; (entry = readdir(mine));)
+        if (strncmp(entry->d_name, "kforge-sandbox", 14) == 0) fail_msg("%s is left", entry->d_name);
+    closedir(mine);
 }
 
 /* Makes clone and unshare refuse all namespaces, as a container's filter does. */
@@ -756,6 +762,7 @@ static int make_home(void **state)
     if (way.chrooted) enter_chroot();
     snprintf(home, sizeof home, "/tmp/kforge-test.XXXXXX");
     assert_non_null(mkdtemp(home));
+    setenv("TMPDIR", home, 1);
     copy_inmate();
     snprintf(secret, sizeof secret, "%s/secret", home);
     snprintf(job, sizeof job, "%s/job", home);
