@@ -94,6 +94,11 @@ void kf_plan_free(kf_plan *plan);
 bool kf_plan_paths(const kf_sandbox_spec *spec, kf_plan *plan, kf_error *error);
 
 /* ThreadSanitizer takes a raw clone's child for one more thread of the parent, whose descriptors it then races for. */
+#ifdef __has_feature
+#if __has_feature(thread_sanitizer)
+#define __SANITIZE_THREAD__ 1
+#endif
+#endif
 #ifdef __SANITIZE_THREAD__
 void __tsan_ignore_thread_begin(void);
 #define KF_NEW_PROCESS() __tsan_ignore_thread_begin()

@@ -75,7 +75,8 @@ typedef struct kf_sandbox_limits {
                                 when `device` paths are given: CUDA reserves terabytes); 0: none */
     uint64_t file_bytes;     /* largest file written; 0: none */
     uint64_t output_bytes;   /* of stdout and stderr together that are kept; the rest is read and dropped. 0: 1 MiB */
-    uint64_t processes;      /* processes and threads; 0: none */
+    uint64_t processes;      /* processes and threads; 0: none. For a caller that is the machine's root it takes a pids cgroup, or Linux 6.14 and
+                                a pid namespace (then at least 301) */
     uint64_t temporary_bytes; /* size of the private /tmp and /dev/shm; 0: 64 MiB each */
 } kf_sandbox_limits;
 
@@ -127,7 +128,9 @@ int kf_sandbox_descriptor(const kf_sandbox *sandbox);
 /* Reads waiting output, reaps, enforces limits; waits up to `seconds` (0: does not wait, negative: until the end). Returns true once the
  * child has ended and its whole tree is gone. */
 bool kf_sandbox_pump(kf_sandbox *sandbox, double seconds);
-/* Stops every thread of the tree, and returns only when all are stopped (true), or the child has ended (false). */
+/* Stops every thread of the tree, and returns only when all are stopped (true), or the child has ended (false). Thaw lets it go on; it is false
+ * when the child has ended, or when something woke it in between (a timer that sends SIGCONT, say): what was read meanwhile proves
+ * nothing then. Freeze is false for the same reason when the waking comes while it waits. Both are KF_ERROR_INPUT, the child's doing. */
 bool kf_sandbox_freeze(kf_sandbox *sandbox, kf_error *error);
 bool kf_sandbox_thaw(kf_sandbox *sandbox, kf_error *error);
 /* Counts threads of the child, processes of its tree beside the child, and open descriptors of the child. */
