@@ -381,9 +381,29 @@ static void place_shared(rewriter *r)
 
 /* ---- Pragmas and assembly ------------------------------------------------------------------------------------------------------- */
 
+/* A linemarker that enters a header of the CUDA toolkit which happens to be on this machine. Ours are precompiled and never show. */
+static void read_linemarker(rewriter *r, uint32_t index)
+{
+    const kf_token *token = &r->tokens.list[index];
+    const char *text = r->tokens.text + token->offset, *end = text + token->size;
+    const char *open = memchr(text, '"', token->size);
+    const char *close = open ? memchr(open + 1, '"', (size_t)(end - open - 1)) : NULL;
+    if (!close || end - close < 3 || close[2] != '1') return;
+    const char *name = NULL;
+    static const char folder[] = "/include/";
+    for (const char *at = open; (at = memmem(at, (size_t)(close - at), folder, sizeof folder - 1)); at++)
+        name = at + sizeof folder - 1;
+    const kf_unsupported *what = name ? kf_unsupported_header(name, (size_t)(close - name)) : NULL;
+    if (what) find(r, index, what, false);
+}
+
 static void read_directive(rewriter *r, uint32_t index)
 {
     const kf_token *token = &r->tokens.list[index];
+    if (token->size > 2 && r->tokens.text[token->offset + 1] == ' ') {
+        read_linemarker(r, index);
+        return;
+    }
     kf_autobuffer line = {0};
     kf_buffer_append(&line, r->tokens.text + token->offset + 1, token->size - 1);
     char *save = NULL;
