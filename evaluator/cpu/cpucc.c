@@ -175,7 +175,7 @@ static int prepare(driver *d, int number, kf_rewrite_finding *suspect, kf_error 
     kf_autofree char *text = kf_file_read(expanded, EXPANDED_LIMIT, &size, error);
     if (!text) return -1;
     kf_rewrite_result result;
-    if (!kf_rewrite(text, size, &result, error)) {
+    if (!kf_rewrite(text, size, d->options.asan, &result, error)) {
         kf_rewrite_free(&result);
         kf_fail_prefix(error, "%s", d->options.files[number]);
         return -1;

@@ -35,6 +35,7 @@ typedef struct rewriter {
     shared_name shared[FILE_SCOPE_SHARED];
     size_t shared_count;
     unsigned shared_number;
+    bool sanitize;
     bool failed; /* out of memory */
 } rewriter;
 
@@ -272,8 +273,22 @@ static uint32_t declaration_start(const rewriter *r, uint32_t index)
     return at;
 }
 
-/* The type and the declarators without storage class and alignment: `T a[], b[]` becomes `typedef T kfcpu_shared_1[], kfcpu_shared_2[]`. */
-static void read_extern_shared(rewriter *r, uint32_t start, uint32_t end)
+/* NAME as a reference to its memory: the block's dynamic shared memory, or an allocation of its own. */
+static void add_reference(rewriter *r, uint32_t name, unsigned number, bool dynamic, kf_buffer *references)
+{
+    const kf_token *token = &r->tokens.list[name];
+    char source[64] = "::kfcpu::dynamic_shared()";
+    if (!dynamic) {
+        snprintf(source, sizeof source, "kfcpu_memory_%u", number);
+        kf_buffer_format(references, " static void *const %s = ::kfcpu::new_shared(sizeof(kfcpu_shared_%u));", source, number);
+    }
+    kf_buffer_format(references, " [[maybe_unused]] kfcpu_shared_%u &%.*s = *(kfcpu_shared_%u *)%s;", number, (int)token->size,
+                     r->tokens.text + token->offset, number, source);
+}
+
+/* The type and the declarators without storage class and alignment: `T a[], b[]` becomes `typedef T kfcpu_shared_1[], kfcpu_shared_2[]`,
+ * followed by the references. */
+static void edit_shared(rewriter *r, uint32_t start, uint32_t end, bool dynamic)
 {
     const kf_tokens *tokens = &r->tokens;
     bool local = start < r->function_until;
@@ -293,10 +308,7 @@ static void read_extern_shared(rewriter *r, uint32_t start, uint32_t end)
         if (ends_name && angled != KF_NO_TOKEN) {
             unsigned number = ++r->shared_number;
             kf_buffer_format(&text, " kfcpu_shared_%u", number);
-            const kf_token *name = &tokens->list[angled];
-            kf_buffer_format(&references,
-                             " [[maybe_unused]] kfcpu_shared_%u &%.*s = *(kfcpu_shared_%u *)::kfcpu::dynamic_shared();", number,
-                             (int)name->size, tokens->text + name->offset, number);
+            add_reference(r, angled, number, dynamic, &references);
             if (!local && r->shared_count < FILE_SCOPE_SHARED) r->shared[r->shared_count++] = (shared_name){angled, number};
             angled = KF_NO_TOKEN;
         }
@@ -305,14 +317,15 @@ static void read_extern_shared(rewriter *r, uint32_t start, uint32_t end)
         if (is_name) {
             angled = i;
         } else {
-            uint32_t close = is(r, i, "[") ? close_of(r, i) : KF_NO_TOKEN;
+            uint32_t close = close_of(r, i);
             uint32_t last = close == KF_NO_TOKEN ? i : close;
             kf_buffer_string(&text, " ");
             kf_flatten(tokens, i, last + 1, &text);
             i = last;
         }
     }
-    if (local && references.data) kf_buffer_append(&text, references.data, references.size);
+    if (!references.size) return; /* no declarator that this understands */
+    if (local) kf_buffer_append(&text, references.data, references.size);
     if (text.failed || references.failed) r->failed = true;
     kf_edit_add(&r->edits, KF_EDIT_REPLACE, start, end, text.data ? text.data : "", text.size);
 }
@@ -328,7 +341,11 @@ static uint32_t read_shared(rewriter *r, uint32_t index)
     bool dynamic = false;
     for (uint32_t i = start; i < end && !is(r, i, "["); i++) dynamic = dynamic || is(r, i, "extern");
     if (dynamic) {
-        read_extern_shared(r, start, end);
+        edit_shared(r, start, end, true);
+        return end + 1;
+    }
+    if (r->sanitize && start < r->function_until) {
+        edit_shared(r, start, end, false);
         return end + 1;
     }
     for (uint32_t i = start; i < end && !is(r, i, "=") && !is(r, i, "["); i++) /* the macro has a static of its own */
@@ -481,10 +498,10 @@ static void read_all(rewriter *r)
     place_shared(r);
 }
 
-bool kf_rewrite(const char *text, size_t size, kf_rewrite_result *result, kf_error *error)
+bool kf_rewrite(const char *text, size_t size, bool sanitize, kf_rewrite_result *result, kf_error *error)
 {
     *result = (kf_rewrite_result){0};
-    rewriter r = {.result = result};
+    rewriter r = {.result = result, .sanitize = sanitize};
     if (!kf_tokens_read(&r.tokens, text, size, error)) return false;
     result->text.limit = 4 * size + (1u << 16); /* the most that real code grows is far less */
     r.edits.texts.limit = result->text.limit;

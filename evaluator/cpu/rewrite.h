@@ -41,8 +41,9 @@ typedef struct kf_rewrite_result {
 } kf_rewrite_result;
 
 /* Rewrites. Malformed code is passed on for the compiler to complain about. Errors: KF_ERROR_LIMIT (text too long), KF_ERROR_MEMORY. The
- * caller frees the result in either case. */
-bool kf_rewrite(const char *text, size_t size, kf_rewrite_result *result, kf_error *error);
+ * caller frees the result in either case. `sanitize`: static shared memory becomes allocations, which AddressSanitizer guards everywhere
+ * (it has no guards around the statics of templates). */
+bool kf_rewrite(const char *text, size_t size, bool sanitize, kf_rewrite_result *result, kf_error *error);
 void kf_rewrite_free(kf_rewrite_result *result);
 
 #endif

@@ -1,0 +1,11 @@
+# The CPU device: the rewriter on text, and one program an item of the supported surface, compiled by kforge-cpucc and run (cpu.NAME).
+kf_test(rewrite kf_rewrite)
+kf_fuzz(rewrite kf_rewrite)
+file(GLOB programs CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/cpu/*.cu)
+foreach(program IN LISTS programs)
+  get_filename_component(name ${program} NAME_WE)
+  add_test(NAME cpu.${name} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/cpu/run.sh $<TARGET_FILE:kforge-cpucc> ${program})
+  set_tests_properties(cpu.${name} PROPERTIES TIMEOUT 120)
+endforeach()
+add_test(NAME cpu.driver COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/cpu/driver.sh $<TARGET_FILE:kforge-cpucc>)
+set_tests_properties(cpu.driver PROPERTIES TIMEOUT 120)
