@@ -24,6 +24,7 @@
 #include "unsupported.h"
 
 #define MESSAGES_LIMIT (1u << 20) /* of the compiler's output that is shown */
+#define MARK_WITHIN 4096          /* the pragma that stands for the precompiled header comes among the first lines */
 #define EXPANDED_LIMIT (64u << 20)
 
 typedef struct driver {
@@ -61,7 +62,7 @@ static bool find_prefix(const char *program, char *prefix, size_t size, kf_error
 }
 
 /* Flags that the precompiled header was made with; CMakeLists.txt has the same lists. */
-static void add_flags(driver *d, kf_cpucc_command *command)
+static void add_flags(driver *d, const char *include, kf_cpucc_command *command)
 {
     const kf_cpucc_options *options = &d->options;
     kf_cpucc_add(command, "%s", KFORGE_CPU_CXX);
@@ -82,7 +83,7 @@ static void add_flags(driver *d, kf_cpucc_command *command)
     kf_cpucc_add(command, "-w");
     kf_cpucc_add(command, "-fmax-errors=20");
     /* A folder with the header precompiled for these flags; the header itself does too. */
-    kf_cpucc_add(command, "-include");
+    kf_cpucc_add(command, "%s", include);
     kf_cpucc_add(command, "%s/cpu/pch/%s/kforge_cpu.h", d->prefix, options->asan ? "asan" : options->fast_math ? "fast" : "plain");
     kf_cpucc_add(command, "-I%s/cpu/include", d->prefix);
 }
@@ -132,11 +133,12 @@ static int show_finding(const kf_rewrite_finding *finding)
     return KF_CPUCC_UNSUPPORTED;
 }
 
-/* g++ -E. */
-static int preprocess(driver *d, const char *file, const char *expanded, kf_error *error)
+/* g++ -E. With `precompiled` the header's text is left out because it has been compiled already; without, its macros are read and nothing
+ * else. */
+static int preprocess(driver *d, const char *file, const char *expanded, bool precompiled, kf_error *error)
 {
     kf_cpucc_command command = {0};
-    add_flags(d, &command);
+    add_flags(d, precompiled ? "-include" : "-imacros", &command);
     kf_cpucc_add(&command, "-E");
     kf_cpucc_add(&command, "-fpch-preprocess");
     kf_cpucc_add(&command, "-include");
@@ -159,6 +161,23 @@ static int preprocess(driver *d, const char *file, const char *expanded, kf_erro
     return show_messages(&messages);
 }
 
+/* Reads a whole .cu file, expanded. Where the precompiled header does not fit (other flags, another compiler) g++ -E writes the header's
+ * text instead of the pragma that stands for it, and the work is done again in the slower way. */
+static int expand(driver *d, const char *file, const char *expanded, char **text, size_t *size, kf_error *error)
+{
+    for (int attempt = 0; attempt < 2; attempt++) {
+        int status = preprocess(d, file, expanded, attempt == 0, error);
+        if (status != 0) return status;
+        *text = kf_file_read(expanded, EXPANDED_LIMIT, size, error);
+        if (!*text) return -1;
+        static const char mark[] = "#pragma GCC pch_preprocess";
+        if (attempt == 1 || memmem(*text, *size < MARK_WITHIN ? *size : MARK_WITHIN, mark, sizeof mark - 1)) break;
+        free(*text);
+        *text = NULL;
+    }
+    return 0;
+}
+
 /* One .cu file up to the C++ that is compiled; `suspect` gets the first construct that may be to blame should that fail. */
 static int prepare(driver *d, int number, kf_rewrite_finding *suspect, kf_error *error)
 {
@@ -169,11 +188,10 @@ static int prepare(driver *d, int number, kf_rewrite_finding *suspect, kf_error 
         kf_fail(error, KF_ERROR_MEMORY, "no memory for file names");
         return -1;
     }
-    int status = preprocess(d, d->options.files[number], expanded, error);
-    if (status != 0) return status;
     size_t size;
-    kf_autofree char *text = kf_file_read(expanded, EXPANDED_LIMIT, &size, error);
-    if (!text) return -1;
+    kf_autofree char *text = NULL;
+    int status = expand(d, d->options.files[number], expanded, &text, &size, error);
+    if (status != 0) return status;
     kf_rewrite_result result;
     if (!kf_rewrite(text, size, d->options.asan, &result, error)) {
         kf_rewrite_free(&result);
@@ -217,7 +235,7 @@ static int compile(driver *d, const kf_rewrite_finding *suspect, kf_error *error
 static int build(driver *d, kf_error *error)
 {
     if (!write_defines(d, error)) return -1;
-    add_flags(d, &d->compile);
+    add_flags(d, "-include", &d->compile);
     kf_cpucc_add(&d->compile, "-pipe");
     for (int i = 0; i < d->options.folder_count; i++) kf_cpucc_add(&d->compile, "-I%s", d->options.folders[i]);
     kf_rewrite_finding suspect = {0};

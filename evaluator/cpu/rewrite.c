@@ -487,7 +487,7 @@ static void read_all(rewriter *r)
         case KF_TOKEN_WORD: i = read_word(r, i); break;
         case KF_TOKEN_DIRECTIVE: read_directive(r, i++); break;
         case KF_TOKEN_PUNCT:
-            if (is_triple(r, i, "<") && i > 0 && !is(r, i - 1, "operator") && !is(r, i - 1, "<"))
+            if (is_triple(r, i, "<") && i > 0 && !is(r, i - 1, "operator") && !is(r, i - 1, "<") && !is(r, i + 3, "<"))
                 i = read_launch(r, i);
             else
                 i++;

@@ -164,8 +164,8 @@ void kf_function_read(const kf_tokens *tokens, uint32_t first, kf_function *func
             if (!operator_seen) angle++;
         } else if (kf_token_is(tokens, i, ">")) {
             if (angle > 0) angle--;
-        } else if (strchr("[]{};", tokens->text[tokens->list[i].offset]) ||
-                   (angle == 0 && !operator_seen && strchr("=,)", tokens->text[tokens->list[i].offset])) ||
+        } else if (memchr("[]{};", tokens->text[tokens->list[i].offset], 5) ||
+                   (angle == 0 && !operator_seen && memchr("=,)", tokens->text[tokens->list[i].offset], 3)) ||
                    (angle == 0 && kf_token_is(tokens, i, ":"))) {
             break;
         }

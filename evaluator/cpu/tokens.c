@@ -203,7 +203,7 @@ static void match_brackets(kf_tokens *tokens)
         kf_token *token = &tokens->list[i];
         if (token->kind != KF_TOKEN_PUNCT) continue;
         char c = tokens->text[token->offset];
-        const char *open = strchr("([{", c), *close = strchr(")]}", c);
+        const char *open = memchr("([{", c, 3), *close = memchr(")]}", c, 3); /* c may be NUL */
         if (open) {
             token->match = top;
             top = i;

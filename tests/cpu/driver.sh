@@ -12,7 +12,7 @@ expect() {
     shift 2
     "$@" >output 2>&1
     got=$?
-    if [ $got -ne "$wanted" ] || ! grep -q -e "$pattern" output; then
+    if [ $got -ne "$wanted" ] || { [ -n "$pattern" ] && ! grep -q -e "$pattern" output; }; then
         echo "FAILED: $* ended with $got instead of $wanted, or wrote nothing like '$pattern':"
         cat output
         failures=$((failures + 1))
