@@ -24,7 +24,8 @@
 #include "unsupported.h"
 
 #define MESSAGES_LIMIT (1u << 20) /* of the compiler's output that is shown */
-#define MARK_WITHIN 4096          /* the pragma that stands for the precompiled header comes among the first lines */
+#define SUSPECTS 64
+#define MARK_WITHIN 4096 /* the pragma that stands for the precompiled header comes among the first lines */
 #define EXPANDED_LIMIT (64u << 20)
 
 typedef struct driver {
@@ -32,7 +33,9 @@ typedef struct driver {
     char prefix[PATH_MAX]; /* …/lib/kforge */
     char *folder;          /* intermediate files */
     bool keep;
-    kf_cpucc_command compile; /* grows while the sources are prepared */
+    kf_cpucc_command compile;              /* grows while the sources are prepared */
+    kf_rewrite_finding suspects[SUSPECTS]; /* names that mean something unsupported, should the compiler not know them */
+    int suspect_count;
 } driver;
 
 /* The library folder beside the program: PREFIX/bin/kforge-cpucc and PREFIX/lib/kforge. */
@@ -178,8 +181,8 @@ static int expand(driver *d, const char *file, const char *expanded, char **text
     return 0;
 }
 
-/* One .cu file up to the C++ that is compiled; `suspect` gets the first construct that may be to blame should that fail. */
-static int prepare(driver *d, int number, kf_rewrite_finding *suspect, kf_error *error)
+/* One .cu file up to the C++ that is compiled. */
+static int prepare(driver *d, int number, kf_error *error)
 {
     kf_autofree char *expanded = NULL, *rewritten = NULL;
     if (asprintf(&expanded, "%s/%d.ii", d->folder, number) < 0) expanded = NULL;
@@ -200,7 +203,7 @@ static int prepare(driver *d, int number, kf_rewrite_finding *suspect, kf_error 
     }
     for (size_t i = 0; i < result.finding_count && status == 0; i++) {
         if (result.findings[i].certain) status = show_finding(&result.findings[i]);
-        if (!suspect->construct) *suspect = result.findings[i];
+        if (d->suspect_count < SUSPECTS) d->suspects[d->suspect_count++] = result.findings[i];
     }
     if (status == 0 && !kf_file_write(rewritten, result.text.data ? result.text.data : "", result.text.size, error)) status = -1;
     kf_rewrite_free(&result);
@@ -214,7 +217,7 @@ static bool is_cuda(const char *file)
     return dot && (strcmp(dot, ".cu") == 0 || strcmp(dot, ".cuh") == 0);
 }
 
-static int compile(driver *d, const kf_rewrite_finding *suspect, kf_error *error)
+static int compile(driver *d, kf_error *error)
 {
     kf_cpucc_command *command = &d->compile;
     if (!d->options.program) kf_cpucc_add(command, "-shared");
@@ -228,8 +231,9 @@ static int compile(driver *d, const kf_rewrite_finding *suspect, kf_error *error
     kf_autobuffer messages = {.limit = MESSAGES_LIMIT};
     int status = run(d, command, &messages, error);
     if (status <= 0) return status;
-    /* The compiler itself says nothing that a kforge message should hide, unless a name that we lack explains it. */
-    return suspect->construct ? show_finding(suspect) : show_messages(&messages);
+    for (int i = 0; i < d->suspect_count && messages.size; i++)
+        if (strstr(messages.data, d->suspects[i].word)) return show_finding(&d->suspects[i]);
+    return show_messages(&messages);
 }
 
 static int build(driver *d, kf_error *error)
@@ -238,17 +242,17 @@ static int build(driver *d, kf_error *error)
     add_flags(d, "-include", &d->compile);
     kf_cpucc_add(&d->compile, "-pipe");
     for (int i = 0; i < d->options.folder_count; i++) kf_cpucc_add(&d->compile, "-I%s", d->options.folders[i]);
-    kf_rewrite_finding suspect = {0};
+
     for (int i = 0; i < d->options.file_count; i++) {
         const char *file = d->options.files[i];
         if (!is_cuda(file)) {
             kf_cpucc_add(&d->compile, "%s", file);
         } else {
-            int status = prepare(d, i, &suspect, error);
+            int status = prepare(d, i, error);
             if (status != 0) return status;
         }
     }
-    return compile(d, &suspect, error);
+    return compile(d, error);
 }
 
 static bool make_folder(driver *d, kf_error *error)

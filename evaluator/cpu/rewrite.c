@@ -56,17 +56,28 @@ static uint32_t close_of(const rewriter *r, uint32_t index)
     return match != KF_NO_TOKEN && match > index ? match : KF_NO_TOKEN;
 }
 
-static void find(rewriter *r, uint32_t index, const kf_unsupported *what, bool certain)
+/* Notes a finding at token `index`; `word` of `size` bytes is the name that an uncertain one goes by. */
+static void find(rewriter *r, uint32_t index, const kf_unsupported *what, bool certain, const char *word, size_t size)
 {
     kf_rewrite_result *result = r->result;
-    for (size_t i = 0; i < result->finding_count; i++)
-        if (result->findings[i].construct == what->construct && result->findings[i].certain == certain) return;
     if (result->finding_count == KF_REWRITE_FINDINGS) return;
-    kf_rewrite_finding *finding = &result->findings[result->finding_count++];
-    finding->line = kf_token_place(&r->tokens, index, finding->file, sizeof finding->file);
-    finding->construct = what->construct;
-    finding->advice = what->advice;
-    finding->certain = certain;
+    for (size_t i = 0; i < result->finding_count; i++) {
+        const kf_rewrite_finding *other = &result->findings[i];
+        bool same_word = certain || (strlen(other->word) == size && memcmp(other->word, word, size) == 0);
+        if (other->construct == what->construct && other->certain == certain && same_word) return;
+    }
+    kf_rewrite_finding finding = {.construct = what->construct, .advice = what->advice, .certain = certain};
+    finding.line = kf_token_place(&r->tokens, index, finding.file, sizeof finding.file);
+    if (!certain)
+        snprintf(finding.word, sizeof finding.word, "%.*s", (int)(size < sizeof finding.word ? size : sizeof finding.word - 1),
+                 word);
+    for (size_t i = 0; i < result->finding_count && certain; i++) { /* the header that brought this in says more */
+        kf_rewrite_finding *other = &result->findings[i];
+        if (other->line != finding.line || strcmp(other->file, finding.file) != 0) continue;
+        other->certain = true;
+        return;
+    }
+    result->findings[result->finding_count++] = finding;
 }
 
 /* ---- Functions ----------------------------------------------------------------------------------------------------------------- */
@@ -234,7 +245,7 @@ static uint32_t read_launch(rewriter *r, uint32_t open)
     uint32_t end = find_launch_end(r, open), start = find_callee(r, open);
     if (end == KF_NO_TOKEN || start == KF_NO_TOKEN) return open + 3;
     if (open < r->device_until) {
-        find(r, open, &kf_unsupported_device_launch, true);
+        find(r, open, &kf_unsupported_device_launch, true, "", 0);
         return end + 3;
     }
     kf_autobuffer text = {0};
@@ -398,7 +409,7 @@ static void place_shared(rewriter *r)
 
 /* ---- Pragmas and assembly ------------------------------------------------------------------------------------------------------- */
 
-/* A linemarker that enters a header of the CUDA toolkit which happens to be on this machine. Ours are precompiled and never show. */
+/* A linemarker that enters a header of the CUDA toolkit which happens to be on this machine. Ours are no business of this. */
 static void read_linemarker(rewriter *r, uint32_t index)
 {
     const kf_token *token = &r->tokens.list[index];
@@ -406,12 +417,13 @@ static void read_linemarker(rewriter *r, uint32_t index)
     const char *open = memchr(text, '"', token->size);
     const char *close = open ? memchr(open + 1, '"', (size_t)(end - open - 1)) : NULL;
     if (!close || end - close < 3 || close[2] != '1') return;
+    static const char ours[] = "/lib/kforge/cpu/include/", folder[] = "/include/";
+    if (memmem(open, (size_t)(close - open), ours, sizeof ours - 1)) return;
     const char *name = NULL;
-    static const char folder[] = "/include/";
     for (const char *at = open; (at = memmem(at, (size_t)(close - at), folder, sizeof folder - 1)); at++)
         name = at + sizeof folder - 1;
     const kf_unsupported *what = name ? kf_unsupported_header(name, (size_t)(close - name)) : NULL;
-    if (what) find(r, index, what, false);
+    if (what) find(r, index, what, false, name, (size_t)(close - name));
 }
 
 static void read_directive(rewriter *r, uint32_t index)
@@ -456,7 +468,7 @@ static void read_assembly(rewriter *r, uint32_t index)
         for (uint32_t i = 0; i < token->size; i++)
             if (!strchr("\" \t", r->tokens.text[token->offset + i])) empty = false;
     }
-    if (!empty) find(r, index, &kf_unsupported_assembly, true);
+    if (!empty) find(r, index, &kf_unsupported_assembly, true, "", 0);
 }
 
 static uint32_t read_word(rewriter *r, uint32_t i)
@@ -476,7 +488,7 @@ static uint32_t read_word(rewriter *r, uint32_t i)
     }
     bool scope = is(r, i + 1, "::"), member = i > 0 && (is(r, i - 1, ".") || is(r, i - 1, "->"));
     const kf_unsupported *what = member ? NULL : kf_unsupported_find(text, token->size, scope);
-    if (what) find(r, i, what, what->certain);
+    if (what) find(r, i, what, what->certain, text, token->size);
     return i + 1;
 }
 

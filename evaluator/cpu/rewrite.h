@@ -12,7 +12,8 @@
  * Line numbers stay what they were: everything new goes on existing lines.
  *
  * Constructs that this device has no meaning for are findings. A certain one (inline PTX, a launch in device code) is reported at once;
- * the others are names that mean something unsupported unless the candidate defines them itself: they count when compilation fails.
+ * the others are names that mean something unsupported unless the candidate defines them itself: they count when the compiler complains about
+ * them.
  */
 #ifndef KFORGE_CPU_REWRITE_H
 #define KFORGE_CPU_REWRITE_H
@@ -31,6 +32,7 @@ typedef struct kf_rewrite_finding {
     const char *construct; /* static */
     const char *advice;    /* static: what to do about it */
     bool certain;
+    char word[64]; /* the name it was seen by; "" for a certain one. An uncertain one is to blame for errors that mention this. */
 } kf_rewrite_finding;
 
 typedef struct kf_rewrite_result {

@@ -80,7 +80,7 @@ static const row words[] = {
     {"cudaGetDriverEntryPoint", PREFIX, DRIVER},
     {"cuMem", PREFIX, DRIVER},
     {"cudaGraphConditionalHandle", PREFIX, DRIVER},
-    {"__pipeline_", PREFIX, PIPELINE},
+
     {"__mbarrier_", PREFIX, PIPELINE},
     {"memcpy_async", WHOLE, PIPELINE},
     {"__nv_fp8", PREFIX, FP8},
@@ -112,16 +112,16 @@ static const row headers[] = {
     {"cuda/", PREFIX, CCCL},
     {"nv/target", WHOLE, CCCL},
     {"nvrtc", PREFIX, DRIVER},
-    {"cuda_pipeline", PREFIX, PIPELINE},
+
     {"cuda_awbarrier", PREFIX, PIPELINE},
-    {"cuda_fp8", PREFIX, FP8},
+
     {"cuda_fp4", PREFIX, FP8},
     {"cuda_fp6", PREFIX, FP8},
     {"cudaGL", PREFIX, DRIVER},
     {"cuda_gl_", PREFIX, DRIVER},
     {"cuda_device_runtime_api.h", WHOLE, DRIVER},
     {"nvml.h", WHOLE, DRIVER},
-    {"cooperative_groups/", PREFIX, PIPELINE},
+    
     {"torch/", PREFIX, LIBRARY},
     {"ATen/", PREFIX, LIBRARY},
     {"c10/", PREFIX, LIBRARY},

@@ -30,3 +30,6 @@
 #include <utility>
 #include <vector>
 #include "cuda_runtime.h"
+#include "cuda_fp16.h"
+#include "cuda_bf16.h"
+#include "cooperative_groups.h"
