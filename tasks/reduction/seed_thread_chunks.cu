@@ -23,26 +23,28 @@
 #ifndef LAYOUT
 #define LAYOUT 1
 #endif
-#define SPAN ((int64_t)THREADS * ITEMS) /* elements a block */
+#define SPAN ((int64_t)THREADS * ITEMS) /* elements a block takes at a time */
 #define MAX_PARTIALS (1 << 18)
 
 static __device__ double partials[MAX_PARTIALS];
 
-__global__ void sum_items(const float *__restrict__ x, int64_t cols, int parts)
+__global__ void sum_items(const float *__restrict__ x, int64_t cols, int64_t spans, int parts)
 {
-    int64_t row = blockIdx.y, begin = blockIdx.x * SPAN;
-    const float *from = x + row * cols;
+    int64_t row = blockIdx.y;
     double sum = 0;
-    if (begin + SPAN > cols) { /* the last block of a row */
-        for (int64_t j = begin + threadIdx.x; j < cols; j += THREADS) sum += from[j];
-    } else {
+    for (int64_t span = blockIdx.x; span < spans; span += gridDim.x) {
+        const float *from = x + row * cols + span * SPAN;
+        if (span * SPAN + SPAN > cols) { /* the last span of a row */
+            for (int64_t j = threadIdx.x; j < cols - span * SPAN; j += THREADS) sum += from[j];
+            continue;
+        }
         float part[LANES];
         for (int k = 0; k < LANES; k++) part[k] = 0.0f;
 #if LAYOUT == 0
-        from += begin + threadIdx.x;
+        from += threadIdx.x;
         const int stride = THREADS;
 #else
-        from += begin + threadIdx.x * (int64_t)ITEMS;
+        from += threadIdx.x * (int64_t)ITEMS;
         const int stride = 1;
 #endif
         for (int j = 0; j < ITEMS; j += LANES)
@@ -66,12 +68,12 @@ __global__ void sum_partials(float *y, int rows, int parts)
 
 extern "C" void reduction(const float *x, float *y, int64_t rows, int64_t cols, cudaStream_t stream)
 {
-    int64_t blocks = (cols + SPAN - 1) / SPAN, parts = blocks * THREADS;
-    int64_t slab = MAX_PARTIALS / parts; /* rows a launch */
+    int64_t spans = (cols + SPAN - 1) / SPAN, most = MAX_PARTIALS / THREADS, blocks = spans < most ? spans : most;
+    int64_t parts = blocks * THREADS, slab = MAX_PARTIALS / parts; /* of a row; rows a launch */
     if (slab > 65535) slab = 65535;
     for (int64_t first = 0; first < rows; first += slab) {
         unsigned count = (unsigned)(rows - first < slab ? rows - first : slab);
-        sum_items<<<dim3((unsigned)blocks, count), THREADS, 0, stream>>>(x + first * cols, cols, (int)parts);
+        sum_items<<<dim3((unsigned)blocks, count), THREADS, 0, stream>>>(x + first * cols, cols, spans, (int)parts);
         sum_partials<<<(count + 31) / 32, 32, 0, stream>>>(y + first, (int)count, (int)parts);
     }
 }

@@ -35,15 +35,16 @@ __device__ __forceinline__ double block_sum(double value)
 }
 
 /* Block b of the launch: chunk b % chunks of row b / chunks. */
-template <bool VECTORS> __global__ void __launch_bounds__(THREADS) sum_chunks(const float *__restrict__ x, int64_t cols, int chunks)
+template <bool VECTORS>
+__global__ void __launch_bounds__(THREADS) sum_chunks(const float *__restrict__ x, int64_t cols, int chunks, int64_t chunk)
 {
-    int64_t row = blockIdx.x / chunks, begin = (int64_t)(blockIdx.x % chunks) * CHUNK;
+    int64_t row = blockIdx.x / chunks, begin = (blockIdx.x % chunks) * chunk;
     const float *from = x + row * cols + begin;
-    int count = (int)(cols - begin < CHUNK ? cols - begin : CHUNK);
+    int64_t count = cols - begin < chunk ? cols - begin : chunk;
     double sum = 0;
     if (VECTORS) {
         const float4 *v = (const float4 *)from;
-        int j = threadIdx.x;
+        int64_t j = threadIdx.x;
         count /= 4;
         for (; j + (UNROLL - 1) * THREADS < count; j += UNROLL * THREADS) {
             float4 a[UNROLL];
@@ -56,7 +57,7 @@ template <bool VECTORS> __global__ void __launch_bounds__(THREADS) sum_chunks(co
         }
         for (; j < count; j += THREADS) sum += (v[j].x + v[j].y) + (v[j].z + v[j].w);
     } else {
-        for (int j = threadIdx.x; j < count; j += THREADS) sum += from[j];
+        for (int64_t j = threadIdx.x; j < count; j += THREADS) sum += from[j];
     }
     sum = block_sum(sum);
     if (threadIdx.x == 0) partials[blockIdx.x] = sum;
@@ -72,14 +73,16 @@ __global__ void __launch_bounds__(THREADS) sum_partials(float *y, int chunks)
 
 extern "C" void reduction(const float *x, float *y, int64_t rows, int64_t cols, cudaStream_t stream)
 {
-    int chunks = (int)((cols + CHUNK - 1) / CHUNK);
-    int64_t slab = MAX_PARTIALS / chunks; /* rows a launch; a row of more than 2^31 elements would not fit the partials */
+    int64_t chunk = CHUNK;
+    while (cols / chunk >= MAX_PARTIALS) chunk *= 2;
+    int chunks = (int)((cols + chunk - 1) / chunk);
+    int64_t slab = MAX_PARTIALS / chunks; /* rows a launch */
     for (int64_t first = 0; first < rows; first += slab) {
         unsigned count = (unsigned)(rows - first < slab ? rows - first : slab);
         if (cols % 4 == 0)
-            sum_chunks<true><<<count * chunks, THREADS, 0, stream>>>(x + first * cols, cols, chunks);
+            sum_chunks<true><<<count * chunks, THREADS, 0, stream>>>(x + first * cols, cols, chunks, chunk);
         else
-            sum_chunks<false><<<count * chunks, THREADS, 0, stream>>>(x + first * cols, cols, chunks);
+            sum_chunks<false><<<count * chunks, THREADS, 0, stream>>>(x + first * cols, cols, chunks, chunk);
         sum_partials<<<count, THREADS, 0, stream>>>(y + first, chunks);
     }
 }
