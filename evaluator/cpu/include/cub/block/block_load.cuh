@@ -1,0 +1,1 @@
+#error kforge-unsupported: CUB, Thrust or libcu++

@@ -1,0 +1,1 @@
+#error kforge-unsupported: the tensor memory accelerator (TMA)

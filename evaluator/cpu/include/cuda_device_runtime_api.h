@@ -1,0 +1,1 @@
+#error kforge-unsupported: a kernel launch in device code

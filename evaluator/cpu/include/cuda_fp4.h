@@ -1,0 +1,1 @@
+#error kforge-unsupported: 4-bit floating types

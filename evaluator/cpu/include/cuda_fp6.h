@@ -1,0 +1,1 @@
+#error kforge-unsupported: 6-bit floating types

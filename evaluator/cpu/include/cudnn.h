@@ -1,0 +1,1 @@
+#error kforge-unsupported: the CUDA library cuDNN

@@ -1,0 +1,1 @@
+#error kforge-unsupported: tensor cores (nvcuda::wmma)

@@ -1,0 +1,1 @@
+#error kforge-unsupported: run-time compilation (NVRTC)

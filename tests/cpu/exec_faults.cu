@@ -1,0 +1,72 @@
+// What ends a launch: deadlock, assertion, trap, bad geometry. The error is reported once, and the next launch works.
+#undef NDEBUG
+#include "exec_check.h"
+#include <assert.h>
+#include <string.h>
+
+extern "C" const char *kfcpu_last_fault(void);
+
+__global__ void never(int *out)
+{ // the lanes that the shuffle names wait at the barrier
+    if (threadIdx.x < 16)
+        out[threadIdx.x] = __shfl_sync(0xffffffffu, 1, 20);
+    else
+        __syncthreads();
+    __syncthreads();
+}
+__global__ void asserts(int n)
+{
+    assert(n == (int)threadIdx.x);
+}
+__global__ void traps()
+{
+    __syncthreads();
+    if (threadIdx.x == 5 && blockIdx.x == 7) __trap();
+    __syncthreads();
+}
+__global__ void fine(int *out)
+{
+    __syncthreads();
+    out[threadIdx.x] = 42;
+}
+__global__ void wrong_mask(int *out)
+{
+    out[threadIdx.x] = __shfl_sync(1u, 1, 0);
+}
+
+// What failed stays failed until the device is reset; then all is well again.
+static void check_recovers(cudaError_t expected, const char *kernel, const char *reason)
+{
+    CHECK(cudaDeviceSynchronize() == expected);
+    CHECK(strstr(kfcpu_last_fault(), kernel) && strstr(kfcpu_last_fault(), reason));
+    CHECK_CUDA(cudaDeviceReset());
+    cudaGetLastError();
+    int *out = memory<int>(64);
+    fine<<<3, 64>>>(out);
+    CHECK_CUDA(cudaGetLastError());
+    CHECK_CUDA(cudaDeviceSynchronize());
+    for (int i = 0; i < 64; i++) CHECK(out[i] == 42);
+}
+
+int main()
+{
+    never<<<20, 64>>>(memory<int>(64));
+    check_recovers(cudaErrorLaunchFailure, "never", "deadlock");
+    asserts<<<4, 32>>>(3);
+    check_recovers(cudaErrorAssert, "asserts", "n == (int)threadIdx.x");
+    traps<<<10, 32>>>();
+    check_recovers(cudaErrorLaunchFailure, "traps, block (7,0,0), thread (5,0,0)", "__trap");
+    wrong_mask<<<1, 32>>>(memory<int>(64));
+    check_recovers(cudaErrorLaunchFailure, "wrong_mask", "does not name the calling lane");
+    int *out = memory<int>(64);
+    fine<<<1, 1025>>>(out);
+    CHECK(cudaGetLastError() == cudaErrorInvalidConfiguration);
+    fine<<<dim3(1, 65536), 1>>>(out);
+    CHECK(cudaGetLastError() == cudaErrorInvalidConfiguration);
+    fine<<<0, 32>>>(out);
+    CHECK(cudaGetLastError() == cudaErrorInvalidConfiguration);
+    fine<<<1, dim3(1, 1, 65)>>>(out);
+    CHECK(cudaGetLastError() == cudaErrorInvalidConfiguration);
+    CHECK_CUDA(cudaDeviceSynchronize());
+    return result();
+}
