@@ -1,1 +1,1 @@
-#error kforge-unsupported: the CUDA library cuSOLVER
+#error kforge-unsupported: a CUDA library (cuBLAS, cuDNN, cuFFT, cuRAND, cuSPARSE, cuSOLVER)

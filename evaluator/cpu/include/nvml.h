@@ -1,1 +1,1 @@
-#error kforge-unsupported: the CUDA library NVML
+#error kforge-unsupported: a CUDA library (cuBLAS, cuDNN, cuFFT, cuRAND, cuSPARSE, cuSOLVER)
