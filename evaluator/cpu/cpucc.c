@@ -123,9 +123,23 @@ static int run(driver *d, const kf_cpucc_command *command, kf_buffer *messages, 
     return kf_cpucc_run(command, d->folder, messages, error);
 }
 
+/* The compiler's messages, in terms of the candidate: a kernel's body is the function "run" of a struct in the kernel. */
 static int show_messages(const kf_buffer *messages)
 {
-    if (messages->size) fwrite(messages->data, 1, messages->size, stderr);
+    static const char member[] = "static member function \u2018static void ", body[] = "::kfcpu_body::run(", quote[] = "\u2019";
+    for (const char *at = messages->data, *end = at + messages->size; at && at < end;) {
+        const char *next = at;
+        while (next < end && strncmp(next, member, sizeof member - 1) != 0 && strncmp(next, body, sizeof body - 1) != 0) next++;
+        fwrite(at, 1, (size_t)(next - at), stderr);
+        if (next < end && *next == 's') {
+            fputs("function \u2018void ", stderr);
+            next += sizeof member - 1;
+        } else if (next < end) {
+            const char *close = strstr(next, quote);
+            next = close ? close : end;
+        }
+        at = next;
+    }
     return KF_CPUCC_COMPILE_ERROR;
 }
 
@@ -217,6 +231,20 @@ static bool is_cuda(const char *file)
     return dot && (strcmp(dot, ".cu") == 0 || strcmp(dot, ".cuh") == 0);
 }
 
+/* True when an error, of the compiler or the linker, mentions the word, or happened in a header of that name. */
+static bool is_blamed(const char *messages, const char *word)
+{
+    if (strchr(word, '.') || strchr(word, '/')) return strstr(messages, word) != NULL;
+    for (const char *line = messages; *line;) {
+        const char *end = strchrnul(line, '\n');
+        size_t size = (size_t)(end - line);
+        bool error = memmem(line, size, "error: ", 7) || memmem(line, size, "undefined reference", 19);
+        if (error && memmem(line, size, word, strlen(word))) return true;
+        line = *end ? end + 1 : end;
+    }
+    return false;
+}
+
 static int compile(driver *d, kf_error *error)
 {
     kf_cpucc_command *command = &d->compile;
@@ -232,7 +260,7 @@ static int compile(driver *d, kf_error *error)
     int status = run(d, command, &messages, error);
     if (status <= 0) return status;
     for (int i = 0; i < d->suspect_count && messages.size; i++)
-        if (strstr(messages.data, d->suspects[i].word)) return show_finding(&d->suspects[i]);
+        if (is_blamed(messages.data, d->suspects[i].word)) return show_finding(&d->suspects[i]);
     return show_messages(&messages);
 }
 

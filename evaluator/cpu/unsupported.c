@@ -15,7 +15,7 @@ static const kf_unsupported constructs[] = {
     [CCCL] = {"CUB, Thrust or libcu++", "write the kernel by hand, or use a CUDA device", false},
     [DRIVER] = {"the driver API, NVRTC or loading of device code", "use the runtime API, or a CUDA device", false},
     [PIPELINE] = {"asynchronous copy pipelines", "copy with ordinary loads and __syncthreads, or use a CUDA device", false},
-    [FP8] = {"8-bit and 4-bit floating types", "use float, half or bfloat16, or a CUDA device", false},
+    [FP8] = {"4-bit and 6-bit floating types", "use float, half, bfloat16 or 8-bit types, or a CUDA device", false},
     [PTX] = {"intrinsics for inline PTX", "write it in CUDA C, or use a CUDA device", false},
 };
 
@@ -83,7 +83,7 @@ static const row words[] = {
 
     {"__mbarrier_", PREFIX, PIPELINE},
     {"memcpy_async", WHOLE, PIPELINE},
-    {"__nv_fp8", PREFIX, FP8},
+
     {"__nv_fp4", PREFIX, FP8},
     {"__nv_fp6", PREFIX, FP8},
     {"__cvta_generic_to_", PREFIX, PTX},
@@ -121,7 +121,7 @@ static const row headers[] = {
     {"cuda_gl_", PREFIX, DRIVER},
     {"cuda_device_runtime_api.h", WHOLE, DRIVER},
     {"nvml.h", WHOLE, DRIVER},
-    
+
     {"torch/", PREFIX, LIBRARY},
     {"ATen/", PREFIX, LIBRARY},
     {"c10/", PREFIX, LIBRARY},
