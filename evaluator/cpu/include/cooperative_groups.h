@@ -87,10 +87,10 @@ class thread_block : public thread_group
     };
     arrival_token barrier_arrive() const { return {}; }
     void barrier_wait(arrival_token &&) const { __syncthreads(); }
-    static dim3 group_index() { return dim3(blockIdx); }
-    static dim3 thread_index() { return dim3(threadIdx); }
-    static dim3 group_dim() { return dim3(blockDim); }
-    static dim3 dim_threads() { return dim3(blockDim); }
+    static dim3 group_index() { return dim3(blockIdx.x, blockIdx.y, blockIdx.z); }
+    static dim3 thread_index() { return dim3(threadIdx.x, threadIdx.y, threadIdx.z); }
+    static dim3 group_dim() { return dim3(blockDim.x, blockDim.y, blockDim.z); }
+    static dim3 dim_threads() { return dim3(blockDim.x, blockDim.y, blockDim.z); }
 };
 inline thread_block this_thread_block()
 {
@@ -114,9 +114,9 @@ class grid_group : public thread_group
     {
         return kfcpu_details::block_number() * kfcpu_details::block_threads() + kfcpu::thread_number;
     }
-    static dim3 group_dim() { return dim3(gridDim); }
-    static dim3 dim_blocks() { return dim3(gridDim); }
-    static dim3 block_index() { return dim3(blockIdx); }
+    static dim3 group_dim() { return dim3(gridDim.x, gridDim.y, gridDim.z); }
+    static dim3 dim_blocks() { return dim3(gridDim.x, gridDim.y, gridDim.z); }
+    static dim3 block_index() { return dim3(blockIdx.x, blockIdx.y, blockIdx.z); }
     static unsigned long long num_blocks() { return kfcpu_details::grid_blocks(); }
     static unsigned long long block_rank() { return kfcpu_details::block_number(); }
 };

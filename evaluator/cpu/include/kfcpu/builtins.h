@@ -36,7 +36,8 @@
 
 static __thread uint3 threadIdx __attribute__((unused));
 static __thread uint3 blockIdx __attribute__((unused));
-// uint3 rather than dim3: an object with a constructor has its address taken.
+// uint3 rather than dim3, since constructing an object takes its address. No header may take it either: copying one of these whole, as
+// in dim3(blockDim), is enough to keep loops over threads from being vectorised (tests/cpu/vectorises.sh).
 static __thread uint3 blockDim __attribute__((unused));
 static __thread uint3 gridDim __attribute__((unused));
 static constexpr int warpSize __attribute__((unused)) = KFCPU_WARP;
