@@ -1,0 +1,342 @@
+/* The shipped tasks on the CPU device: every baseline and every seed, compiled by kforge-cpucc with the task's own prototype in
+ * front, must agree with the oracle on all workloads that are not timed (ragged and hidden shapes) and under every variation of the
+ * data that the judge may make, write nothing behind its buffers and leave its inputs alone. What the oracles give must not be
+ * degenerate (kf_lint_outputs).
+ *
+ * This is no judge: candidates are trusted here and loaded into the test. */
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "kforge/compare.h"
+#include "kforge/inputs.h"
+#include "kforge/lint.h"
+#include "kforge/task.h"
+
+#define GUARD 256 /* bytes behind every buffer */
+#define MOST_CANDIDATES 8
+
+typedef struct built {
+    const char *name; /* of the source file */
+    void *library, *entry;
+} built;
+
+static char folder[] = "/tmp/kforge-test-tasks-XXXXXX";
+
+/* ---- building --------------------------------------------------------------------------------------------- */
+
+static void write_text(const char *path, const char *first, const char *second)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(first, file) >= 0 && fputs(second, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void paths(const char *task, const kf_task_file *file, char *source, char *object, size_t size)
+{
+    snprintf(source, size, "%s/%s-%s", folder, task, file->name);
+    snprintf(object, size, "%s/%s-%s.so", folder, task, file->name);
+}
+
+/* Starts the compiler; the prototype makes a wrong signature an error. */
+static pid_t start_build(const kf_task *task, const kf_task_file *file, bool oracle)
+{
+    char source[512], object[512], header[516];
+    paths(kf_task_name(task), file, source, object, sizeof source);
+    snprintf(header, sizeof header, "%s.h", source);
+    char *prototype = kf_task_prototype(task, oracle);
+    assert_non_null(prototype);
+    char text[4096];
+    snprintf(text, sizeof text, "#include <cuda_runtime.h>\n#include <stdint.h>\n%s;\n", prototype);
+    free(prototype);
+    write_text(header, text, "");
+    write_text(source, file->text, "");
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        execl(KFORGE_CPUCC, KFORGE_CPUCC, "-include", header, "-o", object, source, (char *)NULL);
+        _exit(127);
+    }
+    return pid;
+}
+
+static built finish_build(const kf_task *task, const kf_task_file *file, bool oracle, pid_t pid)
+{
+    int status;
+    char source[512], object[512], symbol[256];
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    if (status != 0) fail_msg("%s/%s does not compile", kf_task_name(task), file->name);
+    paths(kf_task_name(task), file, source, object, sizeof source);
+    snprintf(symbol, sizeof symbol, "%s%s", kf_task_entry(task), oracle ? "_oracle" : "");
+    built result = {.name = file->name, .library = dlopen(object, RTLD_NOW | RTLD_LOCAL)};
+    if (!result.library) fail_msg("%s", dlerror());
+    result.entry = dlsym(result.library, symbol);
+    assert_non_null(result.entry);
+    return result;
+}
+
+/* ---- calling ---------------------------------------------------------------------------------------------- */
+
+/* Buffers of one call, by argument. Each ends in a guard. */
+typedef struct call_buffers {
+    unsigned char *data[KF_MAX_ARGUMENTS];
+    uint64_t bytes[KF_MAX_ARGUMENTS];
+    int count;
+} call_buffers;
+
+static void buffers_free(call_buffers *buffers)
+{
+    for (int i = 0; i < buffers->count; i++) free(buffers->data[i]);
+}
+
+static bool is_written(const kf_problem_argument *argument)
+{
+    return argument->kind == KF_OUTPUT || argument->kind == KF_INOUT || argument->kind == KF_WORKSPACE;
+}
+
+static const kf_key poison = {.secret = 0x5eed, .set = 9, .argument = 99};
+
+/* Inputs are copied from `inputs` (for an oracle a floating inout is widened), outputs and guards are poisoned. */
+static call_buffers buffers_new(const kf_problem *problem, const call_buffers *inputs, bool oracle)
+{
+    call_buffers result = {.count = problem->argument_count};
+    for (int i = 0; i < problem->argument_count; i++) {
+        const kf_problem_argument *argument = &problem->arguments[i];
+        if (argument->kind == KF_SCALAR) continue;
+        bool widened = oracle && kf_dtype_is_float(argument->dtype) && (argument->kind == KF_OUTPUT || argument->kind == KF_INOUT);
+        result.bytes[i] = widened ? (uint64_t)argument->elements * sizeof(double) : argument->bytes;
+        void *data = NULL;
+        assert_int_equal(posix_memalign(&data, 256, result.bytes[i] + GUARD), 0);
+        result.data[i] = data;
+        kf_poison_fill(poison, data, 0, result.bytes[i] + GUARD);
+        if (!inputs || (argument->kind != KF_INPUT && argument->kind != KF_INOUT)) continue;
+        if (!widened)
+            memcpy(data, inputs->data[i], argument->bytes);
+        else
+            for (int64_t e = 0; e < argument->elements; e++)
+                ((double *)data)[e] = kf_dtype_load(argument->dtype, inputs->data[i] + (size_t)e * kf_dtype_size(argument->dtype));
+    }
+    return result;
+}
+
+/* Calls `entry` with a problem's arguments. Integers and pointers travel in registers of their own, apart from floats, in the
+ * calling conventions of x86-64 and AArch64, so one type of function serves all signatures with up to 13 of the one, the stream
+ * after them, and 2 (float) of the other. */
+static void call(void *entry, const kf_problem *problem, const call_buffers *buffers)
+{
+    uint64_t words[14] = {0};
+    float floats[2] = {0};
+    int word = 0, number = 0;
+    for (int i = 0; i < problem->argument_count; i++) {
+        const kf_problem_argument *argument = &problem->arguments[i];
+        if (argument->kind != KF_SCALAR) {
+            assert_true(word < 13);
+            words[word++] = (uint64_t)(uintptr_t)buffers->data[i];
+        } else if (argument->dtype == KF_F32) {
+            assert_true(number < 2);
+            floats[number++] = (float)argument->value.number;
+        } else {
+            assert_false(kf_dtype_is_float(argument->dtype));
+            assert_true(word < 13);
+            words[word++] = (uint64_t)argument->value.integer;
+        }
+    }
+    void (*function)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
+                     uint64_t, uint64_t, uint64_t, float, float);
+    memcpy(&function, &entry, sizeof function);
+    function(words[0], words[1], words[2], words[3], words[4], words[5], words[6], words[7], words[8], words[9], words[10],
+             words[11], words[12], words[13], floats[0], floats[1]);
+}
+
+static call_buffers fill_inputs(const kf_problem *problem, uint64_t secret, kf_variation variation, int changed)
+{
+    call_buffers result = buffers_new(problem, NULL, false);
+    for (int i = 0; i < problem->argument_count; i++) {
+        const kf_problem_argument *argument = &problem->arguments[i];
+        kf_key key = {.secret = secret + (i == changed), .set = 0, .argument = (uint32_t)i};
+        if (argument->kind == KF_INPUT || argument->kind == KF_INOUT)
+            kf_input_fill(argument, key, variation, result.data[i], 0, argument->elements);
+    }
+    return result;
+}
+
+/* ---- every candidate agrees with the oracle --------------------------------------------------------------- */
+
+static void check_candidate(const kf_problem *problem, const built *candidate, const char *where, const call_buffers *inputs,
+                            const call_buffers *expected, kf_error_sums *baseline, bool is_baseline)
+{
+    call_buffers got = buffers_new(problem, inputs, false);
+    call(candidate->entry, problem, &got);
+    for (int i = 0; i < problem->argument_count; i++) {
+        const kf_problem_argument *argument = &problem->arguments[i];
+        uint64_t at;
+        if (argument->kind == KF_SCALAR) continue;
+        if (!kf_poison_intact(poison, got.data[i], argument->bytes, GUARD, &at))
+            fail_msg("%s: %s wrote behind %s", where, candidate->name, argument->name);
+        if (argument->kind == KF_INPUT && memcmp(got.data[i], inputs->data[i], argument->bytes) != 0)
+            fail_msg("%s: %s changed its input %s", where, candidate->name, argument->name);
+        if (!is_written(argument) || argument->kind == KF_WORKSPACE) continue;
+        if (is_baseline) kf_error_accumulate(argument, got.data[i], expected->data[i], &baseline[i]);
+        kf_error_figures figures;
+        kf_error error = {0};
+        if (!kf_compare_output(argument, got.data[i], expected->data[i], &baseline[i], &figures, &error))
+            fail_msg("%s: %s: %s is wrong: RMS %g (allowed %g), maximum %g (allowed %g), first at %lld: %.9g for %.9g %s %s", where,
+                     candidate->name, argument->name, figures.rms, figures.allowed_rms, figures.max, figures.allowed_max,
+                     (long long)figures.first_index, figures.first_got, figures.first_expected, figures.pattern, error.text);
+    }
+    buffers_free(&got);
+}
+
+static void check_workload(const kf_task *task, const kf_problem *problem, const built *oracle, const built *candidates, int count)
+{
+    for (int variation = 0; variation < KF_VARIATION_COUNT; variation++) {
+        char where[256];
+        snprintf(where, sizeof where, "%s, workload %s, variation %s", kf_task_name(task), problem->workload,
+                 kf_variation_name((kf_variation)variation));
+        call_buffers inputs = fill_inputs(problem, 4711 + (uint64_t)variation, (kf_variation)variation, -1);
+        call_buffers expected = buffers_new(problem, &inputs, true);
+        call(oracle->entry, problem, &expected);
+        kf_error_sums baseline[KF_MAX_ARGUMENTS] = {0};
+        for (int i = 0; i < count; i++) check_candidate(problem, &candidates[i], where, &inputs, &expected, baseline, i == 0);
+        buffers_free(&expected);
+        buffers_free(&inputs);
+    }
+}
+
+/* ---- no task is degenerate -------------------------------------------------------------------------------- */
+
+/* Arguments as doubles, for the lint. */
+static double **to_doubles(const kf_problem *problem, const call_buffers *buffers, bool expected, bool given)
+{
+    double **result = calloc((size_t)problem->argument_count, sizeof *result);
+    assert_non_null(result);
+    for (int i = 0; i < problem->argument_count; i++) {
+        const kf_problem_argument *argument = &problem->arguments[i];
+        bool wanted = argument->kind == KF_INOUT || argument->kind == (given ? KF_INPUT : KF_OUTPUT);
+        if (!wanted) continue;
+        result[i] = malloc((size_t)argument->elements * sizeof(double));
+        assert_non_null(result[i]);
+        bool wide = expected && kf_dtype_is_float(argument->dtype);
+        for (int64_t e = 0; e < argument->elements; e++)
+            result[i][e] = wide ? ((const double *)buffers->data[i])[e]
+                                : kf_dtype_load(argument->dtype, buffers->data[i] + (size_t)e * kf_dtype_size(argument->dtype));
+    }
+    return result;
+}
+
+static void free_doubles(const kf_problem *problem, const double *const *doubles)
+{
+    for (int i = 0; i < problem->argument_count; i++) free((void *)doubles[i]);
+    free((void *)doubles);
+}
+
+static void print_finding(void *context, const kf_lint_finding *finding)
+{
+    print_error("%s: %s: %s: %s\n", (const char *)context, finding->rule, finding->path, finding->text);
+}
+
+static void check_lint(const kf_task *task, const kf_problem *problem, const built *oracle, const built *baseline)
+{
+    kf_lint_case cases[KF_MAX_ARGUMENTS + 2];
+    size_t count = 0;
+    for (int changed = -2; changed < problem->argument_count; changed++) {
+        if (changed >= 0 && problem->arguments[changed].kind != KF_INPUT && problem->arguments[changed].kind != KF_INOUT) continue;
+        call_buffers inputs = fill_inputs(problem, changed == -2 ? 1234 : 99, KF_VARY_NONE, changed);
+        call_buffers expected = buffers_new(problem, &inputs, true), got = buffers_new(problem, &inputs, false);
+        call(oracle->entry, problem, &expected);
+        call(baseline->entry, problem, &got);
+        cases[count++] = (kf_lint_case){.problem = problem,
+                                        .given = (const double *const *)to_doubles(problem, &inputs, false, true),
+                                        .expected = (const double *const *)to_doubles(problem, &expected, true, false),
+                                        .baseline = (const double *const *)to_doubles(problem, &got, false, false),
+                                        .base = changed >= 0 ? 1 : -1,
+                                        .changed = changed >= 0 ? changed : 0};
+        buffers_free(&got);
+        buffers_free(&expected);
+        buffers_free(&inputs);
+    }
+    kf_error error = {0};
+    int errors = kf_lint_outputs(cases, count, print_finding, (void *)kf_task_name(task), &error);
+    for (size_t i = 0; i < count; i++) {
+        free_doubles(problem, cases[i].given);
+        free_doubles(problem, cases[i].expected);
+        free_doubles(problem, cases[i].baseline);
+    }
+    if (errors != 0) fail_msg("%s: %d findings %s", kf_task_name(task), errors, error.text);
+}
+
+/* ---- a task ----------------------------------------------------------------------------------------------- */
+
+static void test_task(void **state)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/tasks/%s", KFORGE_SOURCE_DIR, (const char *)*state);
+    kf_error error = {0};
+    kf_auto(kf_task) task = kf_task_load(path, &error);
+    if (!task) fail_msg("%s", error.text);
+
+    const kf_task_file *files[MOST_CANDIDATES + 1] = {kf_task_oracle(task), kf_task_baseline(task)};
+    int count = 2;
+    for (int s = 0; s < kf_task_seed_count(task); s++) {
+        assert_true(count <= MOST_CANDIDATES);
+        files[count++] = kf_task_seed(task, s);
+    }
+    pid_t pids[MOST_CANDIDATES + 1];
+    built builds[MOST_CANDIDATES + 1];
+    for (int i = 0; i < count; i++) pids[i] = start_build(task, files[i], i == 0);
+    for (int i = 0; i < count; i++) builds[i] = finish_build(task, files[i], i == 0, pids[i]);
+
+    bool linted = false;
+    for (int w = 0; w < kf_task_workload_count(task); w++) {
+        kf_problem problem;
+        bool applies;
+        if (!kf_task_resolve(task, w, "cpu", &problem, &applies, &error)) fail_msg("%s", error.text);
+        if (!applies || problem.timed) continue;
+        check_workload(task, &problem, &builds[0], builds + 1, count - 1);
+        if (!linted) check_lint(task, &problem, &builds[0], &builds[1]);
+        linted = true;
+    }
+    assert_true(linted);
+    for (int i = 0; i < count; i++) dlclose(builds[i].library);
+}
+
+static int make_folder(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    pid_t pid = fork();
+    if (pid == 0) {
+        execlp("rm", "rm", "-rf", folder, (char *)NULL);
+        _exit(127);
+    }
+    return pid > 0 && waitpid(pid, NULL, 0) == pid ? 0 : -1;
+}
+
+#define TASK(name)                          \
+    {                                       \
+#name, test_task, NULL, NULL, #name \
+    }
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TASK(axpy),        TASK(gemv),      TASK(gemm),      TASK(spmv_csr), TASK(jacobi2d),  TASK(cg_step),   TASK(reduction),
+        TASK(row_softmax), TASK(layernorm), TASK(transpose), TASK(conv2d),   TASK(histogram), TASK(attention), TASK(bias_gelu),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
