@@ -66,7 +66,7 @@ static void fork_and_join()
     OK(cudaStreamEndCapture(a, &graph));
     size_t nodes, edges;
     OK(cudaGraphGetNodes(graph, nullptr, &nodes));
-    OK(cudaGraphGetEdges(graph, nullptr, nullptr, &edges));
+    OK(cudaGraphGetEdges(graph, nullptr, nullptr, nullptr, &edges));
     CHECK(nodes == 4 && edges == 4);
     OK(cudaGraphInstantiate(&exec, graph, 0));
     *x = 0;

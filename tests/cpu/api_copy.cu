@@ -46,7 +46,7 @@ int main()
     EXPECT(cudaErrorInvalidMemcpyDirection, cudaMemcpy(x, host, 1, (cudaMemcpyKind)9));
     EXPECT(cudaErrorInvalidPitchValue, cudaMemcpy2D(x, 4, host, 64, 10, 2, cudaMemcpyHostToDevice));
     EXPECT(cudaErrorInvalidValue, cudaMemset(x, 0, sizeof host + 1));
-    EXPECT(cudaErrorInvalidPitchValue, cudaMemset2D(x, 3, 0, 5, 4));
+    EXPECT(cudaErrorInvalidValue, cudaMemset2D(x, 3, 0, 5, 4));
     OK(cudaMemcpy(nullptr, nullptr, 0, cudaMemcpyHostToDevice));
     cudaFree(x);
     cudaFree(y);

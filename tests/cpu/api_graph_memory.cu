@@ -11,6 +11,7 @@ int main()
     OK(cudaGraphCreate(&graph, 0));
     cudaMemAllocNodeParams memory = {};
     memory.poolProps.allocType = cudaMemAllocationTypePinned;
+    memory.poolProps.location.type = cudaMemLocationTypeDevice;
     memory.bytesize = 64;
     OK(cudaGraphAddMemAllocNode(&allocate, graph, nullptr, 0, &memory));
     CHECK(memory.dptr != nullptr && kfcpu_live_allocations() == 1);

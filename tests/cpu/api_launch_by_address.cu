@@ -34,18 +34,22 @@ int main()
     for (int i = 0; i < 100; i++) b.values[i] = i;
     void *arguments[] = {&out, &c, &d, &b, &in, &s};
     OK(cudaLaunchKernel((void *)mixed, dim3(1), dim3(100), arguments, 0, 0));
+    OK(cudaDeviceSynchronize());
     for (int i = 0; i < 100; i++) CHECK(out[i] == 1008.5f + i);
 
     float by = 2;
     void *pair[] = {&out, &by};
     OK(cudaLaunchKernel((const void *)scale<float>, dim3(1), dim3(100), pair, 0, 0));
     OK(cudaLaunchKernel(scale<float>, dim3(1), dim3(100), pair));
+    OK(cudaDeviceSynchronize());
     CHECK(out[3] == 4 * 1011.5f);
 
     void (*pointer)(float *, float) = scale<float>;
     pointer<<<1, 1>>>(out, 0.25f);
+    OK(cudaDeviceSynchronize());
     CHECK(out[0] == 1008.5f);
     (scale<float>)<<<1, 1>>>(out, 2);
+    OK(cudaDeviceSynchronize());
     CHECK(out[0] == 2017);
 
     cudaLaunchConfig_t config = {};
@@ -59,6 +63,7 @@ int main()
     config.attrs = attributes;
     config.numAttrs = 2;
     OK(cudaLaunchKernelEx(&config, scale<float>, out, 3)); // an int for a float parameter
+    OK(cudaDeviceSynchronize());
     CHECK(out[0] == 6051);
     attributes[1].id = cudaLaunchAttributeClusterDimension;
     attributes[1].val.clusterDim.x = 2;
@@ -67,16 +72,21 @@ int main()
     cudaGetLastError();
 
     overloaded<<<1, 1>>>(in);
+    OK(cudaDeviceSynchronize());
     CHECK(*in == 1);
     overloaded<<<1, 1>>>(in, 5);
+    OK(cudaDeviceSynchronize());
     CHECK(*in == 5);
     void *one[] = {&in}, *two[] = {&in, &ten};
     OK(cudaLaunchKernel((void (*)(int *, int))overloaded, dim3(1), dim3(1), two, 0, 0));
+    OK(cudaDeviceSynchronize());
     CHECK(*in == 10);
     OK(cudaLaunchKernel((void *)in_file, dim3(1), dim3(1), one, 0, 0));
     OK(cudaLaunchKernel((void *)inner::hidden, dim3(1), dim3(1), one, 0, 0));
+    OK(cudaDeviceSynchronize());
     CHECK(*in == 120);
     OK(cudaLaunchCooperativeKernel((void *)in_file, dim3(1), dim3(1), one, 0, 0));
+    OK(cudaDeviceSynchronize());
     CHECK(*in == 130);
     EXPECT(cudaErrorCooperativeLaunchTooLarge, cudaLaunchCooperativeKernel((void *)in_file, dim3(1000000), dim3(1024), one, 0, 0));
     EXPECT(cudaErrorInvalidConfiguration, cudaLaunchKernel((void *)in_file, dim3(1), dim3(2000), one, 0, 0));

@@ -42,8 +42,13 @@ int main()
     OK(cudaMalloc3D(&volume, make_cudaExtent(33, 5, 4)));
     CHECK(volume.pitch >= 33 && volume.xsize == 33 && volume.ysize == 5);
 
+    cudaMemLocation location = {cudaMemLocationTypeDevice, 0};
+    OK(cudaMemPrefetchAsync(managed, 1000, location, 0, 0));
+    OK(cudaMemAdvise(managed, 1000, cudaMemAdviseSetReadMostly, location));
+#if CUDART_VERSION < 13000 // the older signatures
     OK(cudaMemPrefetchAsync(managed, 1000, 0, 0));
     OK(cudaMemAdvise(managed, 1000, cudaMemAdviseSetReadMostly, 0));
+#endif
     size_t free_bytes, total;
     OK(cudaMemGetInfo(&free_bytes, &total));
     CHECK(free_bytes > 0 && free_bytes <= total);

@@ -12,11 +12,11 @@ int main()
     cudaError_t error = cudaDeviceSynchronize();
     CHECK(error == cudaErrorLaunchFailure || error == cudaErrorIllegalInstruction);
     EXPECT(error, cudaGetLastError());
-    EXPECT(error, cudaGetLastError()); // not forgotten
     EXPECT(error, cudaMalloc(&x, 4));
     EXPECT(error, cudaMemset(x, 0, 4));
     nothing<<<1, 1>>>();
     EXPECT(error, cudaPeekAtLastError());
+    EXPECT(error, cudaDeviceSynchronize());
     OK(cudaDeviceReset());
     OK(cudaGetLastError());
     CHECK(kfcpu_live_allocations() == 0);

@@ -80,11 +80,13 @@ int main()
     CHECK(back.accessPolicyWindow.num_bytes == 100);
 
     OK(cudaEventDestroy(start));
-    EXPECT(cudaErrorInvalidResourceHandle, cudaEventRecord(start, a));
     OK(cudaStreamDestroy(a));
+#ifdef KFCPU_WARP // handles that are gone are noticed here, on a GPU they are undefined behaviour
+    EXPECT(cudaErrorInvalidResourceHandle, cudaEventRecord(start, a));
     EXPECT(cudaErrorInvalidResourceHandle, cudaStreamDestroy(a));
     append<<<1, 1, 0, a>>>(log, length, 6);
     EXPECT(cudaErrorInvalidResourceHandle, cudaGetLastError());
     EXPECT(cudaErrorInvalidResourceHandle, cudaMemsetAsync(log, 0, 4, a));
+#endif
     return 0;
 }

@@ -43,9 +43,11 @@ int main()
     size_t size;
     OK(cudaGetSymbolAddress(&address, matrix));
     OK(cudaGetSymbolSize(&size, matrix));
-    CHECK(size == sizeof matrix && ((float *)address)[5] == 10);
+    OK(cudaMemcpy(row, (float *)address + 5, sizeof row, cudaMemcpyDeviceToHost));
+    CHECK(size == sizeof matrix && row[0] == 10);
     OK(cudaMemset(address, 0, size));
-    CHECK(matrix[1][0] == 0);
+    OK(cudaMemcpyFromSymbol(row, matrix, sizeof row, sizeof row));
+    CHECK(row[0] == 0);
     EXPECT(cudaErrorInvalidValue, cudaMemcpyToSymbol(scale, row, 100));
     cudaFree(out);
     return 0;

@@ -246,6 +246,29 @@ inline cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNo
 {
     return cudaGraphAddDependencies(graph, from, to, count);
 }
+inline cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, const cudaGraphNode_t *from, const cudaGraphNode_t *to,
+                                               const cudaGraphEdgeData *, size_t count)
+{
+    return cudaGraphRemoveDependencies(graph, from, to, count);
+}
+// Edges carry no data here: what the caller has room for is set to zero, which is the default.
+inline cudaError_t kfcpu_clear_edges(cudaError_t error, cudaGraphEdgeData *edges, const size_t *count)
+{
+    for (size_t i = 0; error == cudaSuccess && edges && i < *count; i++) edges[i] = cudaGraphEdgeData{};
+    return error;
+}
+inline cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t *from, cudaGraphNode_t *to, cudaGraphEdgeData *edges, size_t *count)
+{
+    return kfcpu_clear_edges(cudaGraphGetEdges(graph, from, to, count), edges, count);
+}
+inline cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t *dependencies, cudaGraphEdgeData *edges, size_t *count)
+{
+    return kfcpu_clear_edges(cudaGraphNodeGetDependencies(node, dependencies, count), edges, count);
+}
+inline cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t *dependents, cudaGraphEdgeData *edges, size_t *count)
+{
+    return kfcpu_clear_edges(cudaGraphNodeGetDependentNodes(node, dependents, count), edges, count);
+}
 inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, cudaGraphNode_t *error_node, char *log,
                                         size_t size)
 {

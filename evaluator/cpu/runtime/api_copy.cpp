@@ -122,7 +122,7 @@ cudaError_t check_fill(const cudaMemsetParams &fill) {
     size_t row, bytes;
     if (__builtin_mul_overflow(fill.width, size_t(fill.elementSize), &row)) return cudaErrorInvalidValue;
     if (!fill.dst || reinterpret_cast<uintptr_t>(fill.dst) % fill.elementSize) return cudaErrorInvalidValue;
-    if (fill.height > 1 && fill.pitch < row) return cudaErrorInvalidPitchValue;
+    if (fill.height > 1 && fill.pitch < row) return cudaErrorInvalidValue;
     if (!span(cudaExtent{row, fill.height, 1}, fill.pitch, 0, &bytes)) return cudaErrorInvalidValue;
     return range_is_valid(fill.dst, bytes) ? cudaSuccess : cudaErrorInvalidValue;
 }
