@@ -522,21 +522,18 @@ static int remaining(struct worker *worker)
 }
 
 // No thread of the block is left to start: lets the suspended ones finish, begins the next block when they have. Returns when there
-// are threads to start again. The fiber is parked here, right below the loop over threads, while others run.
+// are threads to start again, of this block or (view.fresh) the next. The fiber is parked here, right below the loop over threads, while
+// others run.
 void kfcpu_threads_done(void)
 {
     struct worker *worker = self();
-    for (;;) {
-        worker->started = worker->threads;
-        int next = remaining(worker);
-        if (next >= 0) {
-            worker->suspended--;
-            park_and_switch(worker, worker->of[next], worker->sp[next]);
-            return;
-        }
-        if (!next_block(worker))
-            park_and_switch(worker, &worker->native, worker->native.sp); // never to come back: the launch is over
-        worker->launch->loop(worker->launch->closure);
+    worker->started = worker->threads;
+    int next = remaining(worker);
+    if (next >= 0) {
+        worker->suspended--;
+        park_and_switch(worker, worker->of[next], worker->sp[next]);
+    } else if (!next_block(worker)) {
+        park_and_switch(worker, &worker->native, worker->native.sp); // never to come back: the launch is over
     }
 }
 

@@ -63,8 +63,6 @@ __attribute__((noinline, unused)) static void enter_block()
     blockIdx.x = view->block[0], blockIdx.y = view->block[1], blockIdx.z = view->block[2];
     blockDim.x = geometry->block[0], blockDim.y = geometry->block[1], blockDim.z = geometry->block[2];
     gridDim.x = geometry->grid[0], gridDim.y = geometry->grid[1], gridDim.z = geometry->grid[2];
-    next_index.x = next_index.y = next_index.z = 0;
-    next_thread = 0;
 }
 
 // What the compiler may take for granted in the loop over threads: kfcpu_execute has refused launches where it would not hold.
@@ -74,8 +72,17 @@ __attribute__((noinline, unused)) static void enter_block()
         if (!(condition)) __builtin_unreachable(); \
     } while (0)
 
-// The rest of a block one of whose threads waits already: this kernel has barriers, so its threads are called one by one.
-// It never returns: the fiber waits in kfcpu_threads_done for the next block's threads, and is forgotten when the launch is over.
+// Starts with the first thread of a new block.
+__attribute__((always_inline)) static inline void begin_block()
+{
+    kfcpu_self->fresh = 0;
+    enter_block();
+    next_index.x = next_index.y = next_index.z = 0;
+    next_thread = 0;
+}
+
+// The threads of a kernel that has barriers, one call each. It never returns: when all threads of a block have started, the fiber waits
+// in kfcpu_threads_done for more, of this block or the next, and it is forgotten when the launch is over.
 template <class Closure> __attribute__((noinline, noreturn)) void continue_threads(Closure *closure)
 {
     for (;;) {
@@ -86,6 +93,7 @@ template <class Closure> __attribute__((noinline, noreturn)) void continue_threa
         if (next_index.z >= blockDim.z) {
             next_index.x = blockDim.x, next_index.y = blockDim.y, next_index.z = blockDim.z;
             kfcpu_threads_done();
+            if (kfcpu_self->fresh) begin_block();
             continue;
         }
         threadIdx.x = next_index.x++, threadIdx.y = next_index.y, threadIdx.z = next_index.z;
@@ -94,21 +102,33 @@ template <class Closure> __attribute__((noinline, noreturn)) void continue_threa
     }
 }
 
+// A kernel's body may tell with an enumerator `waits` that it surely waits for other threads. Then there is nothing to vectorise, and one
+// copy of it is enough.
+template <class Body, class = void> struct body_waits : std::false_type {
+};
+template <class Body> struct body_waits<Body, std::void_t<decltype(Body::waits)>> : std::integral_constant<bool, Body::waits != 0> {
+};
+template <class Closure> struct closure_waits : std::false_type {
+};
+template <template <class, class...> class Closure, class Body, class... P>
+struct closure_waits<Closure<Body, P...>> : body_waits<Body> {
+};
+
 // Starts the threads of the current block. Absent calls that may switch to another fiber the compiler sees three plain nested loops.
 template <class Closure> __attribute__((flatten)) void run_threads(void *opaque)
 {
-    Closure closure = *static_cast<const Closure *>(opaque); // a local copy: nothing the kernel stores to can change it
-    if (!kfcpu_self->fresh) {
+    if constexpr (closure_waits<Closure>::value) {
+        if (kfcpu_self->fresh) begin_block();
         continue_threads(static_cast<Closure *>(opaque));
     }
-    kfcpu_self->fresh = 0;
-    enter_block();
+    Closure closure = *static_cast<const Closure *>(opaque); // a local copy: nothing the kernel stores to can change it
+    // A thread of this block waits already.
+    if (!kfcpu_self->fresh) continue_threads(static_cast<Closure *>(opaque));
+    begin_block();
     const unsigned nx = blockDim.x, ny = blockDim.y, nz = blockDim.z;
     KFCPU_ASSUME(nx >= 1 && nx <= KFCPU_MAX_THREADS && ny >= 1 && ny <= KFCPU_MAX_THREADS && nz >= 1 && nz <= 64);
     const unsigned first = blockIdx.x * nx;
     KFCPU_ASSUME(first <= 0x7fffffffu - KFCPU_MAX_THREADS);
-    next_index.x = next_index.y = next_index.z = 0;
-    next_thread = 0;
     // The loop counters are read back from next_index: others may have gone on while a thread waited. This form, with x, y and z
     // starting at 0 in plain sight, is the one that gcc vectorises.
     for (unsigned z = 0; z < nz; z = next_index.z) {
