@@ -71,6 +71,7 @@ static void fork_and_join()
     OK(cudaGraphInstantiate(&exec, graph, 0));
     *x = 0;
     OK(cudaGraphLaunch(exec, b));
+    OK(cudaDeviceSynchronize());
     CHECK(*x == 222);
     OK(cudaGraphExecDestroy(exec));
     OK(cudaGraphDestroy(graph));
@@ -90,6 +91,7 @@ static void fork_and_join()
     EXPECT(cudaErrorStreamCaptureUnjoined, cudaStreamEndCapture(a, &graph));
     add<<<1, 1, 0, b>>>(x, 1); // both streams work again
     OK(cudaGetLastError() == cudaErrorStreamCaptureUnjoined ? cudaSuccess : cudaErrorUnknown);
+    OK(cudaDeviceSynchronize());
     CHECK(*x == 223);
     OK(cudaStreamDestroy(a));
     OK(cudaStreamDestroy(b));

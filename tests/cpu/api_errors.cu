@@ -21,21 +21,21 @@ int main()
     nothing<<<1, 1>>>();
     OK(cudaGetLastError());
     nothing<<<0, 1>>>();
-    FAILS(cudaErrorInvalidConfiguration);
+    FAILS(cudaErrorInvalidValue);
     nothing<<<1, 0>>>();
-    FAILS(cudaErrorInvalidConfiguration);
+    FAILS(cudaErrorInvalidValue);
     nothing<<<1, 1025>>>();
-    FAILS(cudaErrorInvalidConfiguration);
+    FAILS(cudaErrorInvalidValue);
     nothing<<<1, dim3(1024, 1, 2)>>>();
-    FAILS(cudaErrorInvalidConfiguration);
+    FAILS(cudaErrorInvalidValue);
     nothing<<<1, dim3(1, 1, 65)>>>();
-    FAILS(cudaErrorInvalidConfiguration);
+    FAILS(cudaErrorInvalidValue);
     nothing<<<dim3(1, 65536), 1>>>();
-    FAILS(cudaErrorInvalidConfiguration);
+    FAILS(cudaErrorInvalidValue);
     bounded<<<1, 128>>>();
     OK(cudaGetLastError());
     bounded<<<1, 129>>>();
-    FAILS(cudaErrorLaunchOutOfResources);
+    FAILS(cudaErrorInvalidValue);
     shared<<<1, 32, 48 * 1024>>>(nullptr);
     OK(cudaGetLastError());
     shared<<<1, 32, 48 * 1024 + 1>>>(nullptr);
@@ -48,10 +48,10 @@ int main()
 
     void (*no_kernel)() = [] {};
     void *arguments[] = {nullptr};
-    EXPECT(cudaErrorInvalidDeviceFunction, cudaLaunchKernel((void *)no_kernel, dim3(1), dim3(1), arguments, 0, 0));
+    EXPECT(cudaErrorInvalidResourceHandle, cudaLaunchKernel((void *)no_kernel, dim3(1), dim3(1), arguments, 0, 0));
     EXPECT(cudaErrorInvalidDeviceFunction, cudaLaunchKernel((void *)nullptr, dim3(1), dim3(1), arguments, 0, 0));
-    EXPECT(cudaErrorInvalidDeviceFunction, cudaLaunchKernel((void *)&main, dim3(1), dim3(1), arguments, 0, 0));
-    EXPECT(cudaErrorInvalidDeviceFunction, cudaLaunchKernel((void *)"text", dim3(1), dim3(1), arguments, 0, 0));
+    EXPECT(cudaErrorInvalidResourceHandle, cudaLaunchKernel((void *)&main, dim3(1), dim3(1), arguments, 0, 0));
+    EXPECT(cudaErrorInvalidResourceHandle, cudaLaunchKernel((void *)"text", dim3(1), dim3(1), arguments, 0, 0));
     cudaGetLastError();
 
     CHECK(strcmp(cudaGetErrorName(cudaErrorMemoryAllocation), "cudaErrorMemoryAllocation") == 0);

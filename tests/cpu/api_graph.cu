@@ -5,7 +5,7 @@ __global__ void add(int *x, int value) { *x += value; }
 __global__ void multiply(int *x, int value) { *x *= value; }
 static void CUDART_CB host_function(void *data) { ++*(int *)data; }
 
-static int *x, *y, calls;
+static int *x, *y, *z, calls;
 
 static cudaKernelNodeParams kernel(void *function, void **arguments)
 {
@@ -29,6 +29,8 @@ int main()
 {
     OK(cudaMallocManaged(&x, sizeof *x));
     OK(cudaMallocManaged(&y, sizeof *y));
+    OK(cudaMallocManaged(&z, sizeof *z));
+    *z = 1000;
     cudaGraph_t graph, clone;
     cudaGraphExec_t exec;
     cudaGraphNode_t set, first, second, copy, host, empty, record;
@@ -96,7 +98,7 @@ int main()
     OK(cudaGraphNodeGetEnabled(exec, second, &enabled));
     CHECK(enabled == 0);
     OK(cudaGraphNodeSetEnabled(exec, second, 1));
-    OK(cudaGraphExecMemcpyNodeSetParams1D(exec, copy, y, &five, 4, cudaMemcpyDefault));
+    OK(cudaGraphExecMemcpyNodeSetParams1D(exec, copy, y, z, 4, cudaMemcpyDefault));
     run(exec, 1000);
     int other_calls = 0, before = calls;
     host_parameters.userData = &other_calls;

@@ -89,6 +89,6 @@ int main()
     OK(cudaDeviceSynchronize());
     CHECK(*in == 130);
     EXPECT(cudaErrorCooperativeLaunchTooLarge, cudaLaunchCooperativeKernel((void *)in_file, dim3(1000000), dim3(1024), one, 0, 0));
-    EXPECT(cudaErrorInvalidConfiguration, cudaLaunchKernel((void *)in_file, dim3(1), dim3(2000), one, 0, 0));
+    EXPECT(cudaErrorInvalidValue, cudaLaunchKernel((void *)in_file, dim3(1), dim3(2000), one, 0, 0));
     return 0;
 }

@@ -27,7 +27,7 @@ int main()
     const char *name;
     OK(cudaFuncGetName(&name, (const void *)bounded));
     CHECK(strstr(name, "bounded"));
-    EXPECT(cudaErrorInvalidDeviceFunction, cudaFuncGetAttributes(&attributes, (const void *)shared_of));
+    EXPECT(cudaErrorInvalidResourceHandle, cudaFuncGetAttributes(&attributes, (const void *)shared_of));
 
     int blocks, many, grid, block, largest;
     OK(cudaDeviceGetAttribute(&largest, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0));
@@ -35,9 +35,10 @@ int main()
     CHECK(blocks >= 1);
     OK(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&many, plain, 32, 0, cudaOccupancyDefault));
     CHECK(many >= blocks);
+    OK(cudaFuncSetAttribute(plain, cudaFuncAttributeMaxDynamicSharedMemorySize, largest));
     OK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, plain, 256, largest));
     CHECK(blocks == 1);
-    OK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, bounded, 512, 0));
+    OK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, plain, 2048, 0));
     CHECK(blocks == 0);
     OK(cudaOccupancyMaxPotentialBlockSize(&grid, &block, plain));
     CHECK(grid >= 1 && block >= 32 && block <= 1024 && block % 32 == 0);

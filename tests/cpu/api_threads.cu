@@ -28,7 +28,7 @@ static void work(int number, bool *good)
     cudaFree(x);
     cudaStreamDestroy(stream);
     add<<<1, 5000>>>(nullptr, 0, 0); // the error is this thread's own
-    *good = *good && cudaGetLastError() == cudaErrorInvalidConfiguration;
+    *good = *good && cudaGetLastError() == cudaErrorInvalidValue;
 }
 
 int main()

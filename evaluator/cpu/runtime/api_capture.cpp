@@ -7,14 +7,16 @@
 
 using namespace kfcpu_api;
 
-namespace {
+namespace
+{
 auto &captures = *new std::vector<std::shared_ptr<capture>>; // in progress, under `state`
 unsigned long long next_capture = 1;
 thread_local cudaStreamCaptureMode thread_mode = cudaStreamCaptureModeGlobal;
 std::atomic<unsigned long> next_thread{1};
 
 // Ends a capture's hold on its streams and events.
-void detach_locked(const std::shared_ptr<capture> &what) {
+void detach_locked(const std::shared_ptr<capture> &what)
+{
     for (cudaStream_t stream : what->streams) {
         stream->capture.reset();
         stream->frontier.clear();
@@ -24,7 +26,8 @@ void detach_locked(const std::shared_ptr<capture> &what) {
 }
 
 // Everything that was forked off has to be reachable from what the origin stream ends with.
-bool is_joined_locked(const capture &what) {
+bool is_joined_locked(const capture &what)
+{
     std::unordered_set<cudaGraphNode_t> reached;
     std::vector<cudaGraphNode_t> open = what.origin->frontier;
     while (!open.empty()) {
@@ -39,7 +42,8 @@ bool is_joined_locked(const capture &what) {
     return true;
 }
 
-cudaError_t begin_locked(cudaStream_t stream, cudaGraph_t graph, bool owns_graph, cudaStreamCaptureMode mode) {
+cudaError_t begin_locked(cudaStream_t stream, cudaGraph_t graph, bool owns_graph, cudaStreamCaptureMode mode)
+{
     auto begun = std::make_shared<capture>();
     begun->graph = graph;
     begun->owns_graph = owns_graph;
@@ -54,7 +58,8 @@ cudaError_t begin_locked(cudaStream_t stream, cudaGraph_t graph, bool owns_graph
     return cudaSuccess;
 }
 
-cudaError_t may_begin_locked(cudaStream_t stream, cudaStreamCaptureMode mode) {
+cudaError_t may_begin_locked(cudaStream_t stream, cudaStreamCaptureMode mode)
+{
     if (!stream) return cudaErrorInvalidResourceHandle;
     if (stream->legacy) return cudaErrorStreamCaptureUnsupported;
     if (stream->capture) return cudaErrorIllegalState;
@@ -63,16 +68,22 @@ cudaError_t may_begin_locked(cudaStream_t stream, cudaStreamCaptureMode mode) {
 }
 } // namespace
 
-namespace kfcpu_api {
+namespace kfcpu_api
+{
 
-unsigned long thread_number() {
+unsigned long thread_number()
+{
     static thread_local unsigned long number = next_thread++;
     return number;
 }
 
-void invalidate_locked(const std::shared_ptr<capture> &what) { what->invalid = true; }
+void invalidate_locked(const std::shared_ptr<capture> &what)
+{
+    what->invalid = true;
+}
 
-cudaError_t refuse_during_capture() {
+cudaError_t refuse_during_capture()
+{
     if (thread_mode == cudaStreamCaptureModeRelaxed) return cudaSuccess;
     guard hold(state);
     bool refused = false;
@@ -86,11 +97,13 @@ cudaError_t refuse_during_capture() {
     return refused ? cudaErrorStreamCaptureUnsupported : cudaSuccess;
 }
 
-cudaError_t refuse_legacy_locked(cudaStream_t stream) {
+cudaError_t refuse_legacy_locked(cudaStream_t stream)
+{
     if (!stream->legacy || captures.empty()) return cudaSuccess;
     bool refused = false;
     for (const auto &each : captures) {
-        bool blocking = std::any_of(each->streams.begin(), each->streams.end(), [](cudaStream_t s) { return !(s->flags & cudaStreamNonBlocking); });
+        bool blocking = std::any_of(each->streams.begin(), each->streams.end(),
+                                    [](cudaStream_t s) { return !(s->flags & cudaStreamNonBlocking); });
         if (!blocking) continue;
         invalidate_locked(each);
         refused = true;
@@ -100,7 +113,8 @@ cudaError_t refuse_legacy_locked(cudaStream_t stream) {
 
 } // namespace kfcpu_api
 
-cudaError_t cudaStreamBeginCapture(cudaStream_t handle, enum cudaStreamCaptureMode mode) {
+cudaError_t cudaStreamBeginCapture(cudaStream_t handle, enum cudaStreamCaptureMode mode)
+{
     return entry([&]() -> cudaError_t {
         guard hold(state);
         cudaStream_t stream = find_stream_locked(handle);
@@ -113,7 +127,8 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t handle, enum cudaStreamCaptureMo
 }
 
 cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t handle, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
-                                          const cudaGraphEdgeData *, size_t count, enum cudaStreamCaptureMode mode) {
+                                          const cudaGraphEdgeData *, size_t count, enum cudaStreamCaptureMode mode)
+{
     return entry([&]() -> cudaError_t {
         guard hold(state);
         cudaStream_t stream = find_stream_locked(handle);
@@ -128,7 +143,8 @@ cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t handle, cudaGraph_t graph
     });
 }
 
-cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t *graph) {
+cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t *graph)
+{
     return entry([&]() -> cudaError_t {
         guard hold(state);
         cudaStream_t stream = find_stream_locked(handle);
@@ -141,8 +157,11 @@ cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t *graph) {
             invalidate_locked(ended);
             return cudaErrorStreamCaptureUnmatched;
         }
-        if (ended->mode != cudaStreamCaptureModeRelaxed && ended->thread != thread_number()) return cudaErrorStreamCaptureWrongThread;
-        cudaError_t error = ended->invalid ? cudaErrorStreamCaptureInvalidated : is_joined_locked(*ended) ? cudaSuccess : cudaErrorStreamCaptureUnjoined;
+        if (ended->mode != cudaStreamCaptureModeRelaxed && ended->thread != thread_number())
+            return cudaErrorStreamCaptureWrongThread;
+        cudaError_t error = ended->invalid             ? cudaErrorStreamCaptureInvalidated
+                            : is_joined_locked(*ended) ? cudaSuccess
+                                                       : cudaErrorStreamCaptureUnjoined;
         detach_locked(ended);
         if (error == cudaSuccess)
             *graph = ended->graph;
@@ -153,11 +172,13 @@ cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t *graph) {
     });
 }
 
-cudaError_t cudaStreamIsCapturing(cudaStream_t handle, enum cudaStreamCaptureStatus *status) {
+cudaError_t cudaStreamIsCapturing(cudaStream_t handle, enum cudaStreamCaptureStatus *status)
+{
     return cudaStreamGetCaptureInfo(handle, status, nullptr);
 }
 
-cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode) {
+cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode)
+{
     return entry([&]() -> cudaError_t {
         if (!mode || *mode < cudaStreamCaptureModeGlobal || *mode > cudaStreamCaptureModeRelaxed) return cudaErrorInvalidValue;
         std::swap(*mode, thread_mode);
@@ -165,8 +186,9 @@ cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode
     });
 }
 
-cudaError_t cudaStreamGetCaptureInfo(cudaStream_t handle, enum cudaStreamCaptureStatus *status, unsigned long long *id, cudaGraph_t *graph,
-                                     const cudaGraphNode_t **dependencies, size_t *count) {
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t handle, enum cudaStreamCaptureStatus *status, unsigned long long *id,
+                                     cudaGraph_t *graph, const cudaGraphNode_t **dependencies, size_t *count)
+{
     return entry([&]() -> cudaError_t {
         if (!status) return cudaErrorInvalidValue;
         guard hold(state);
@@ -186,17 +208,22 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t handle, enum cudaStreamCapture
     });
 }
 
-cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *id) {
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *id)
+{
     return cudaStreamGetCaptureInfo(stream, status, id, nullptr, nullptr, static_cast<size_t *>(nullptr));
 }
 
-cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *id, cudaGraph_t *graph,
-                                     const cudaGraphNode_t **dependencies, const cudaGraphEdgeData **edges, size_t *count) {
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *id,
+                                     cudaGraph_t *graph, const cudaGraphNode_t **dependencies, const cudaGraphEdgeData **edges,
+                                     size_t *count)
+{
     if (edges) *edges = nullptr;
     return cudaStreamGetCaptureInfo(stream, status, id, graph, dependencies, count);
 }
 
-cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t handle, cudaGraphNode_t *dependencies, size_t count, unsigned int flags) {
+cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t handle, cudaGraphNode_t *dependencies, size_t count,
+                                                unsigned int flags)
+{
     return entry([&]() -> cudaError_t {
         guard hold(state);
         cudaStream_t stream = find_stream_locked(handle);

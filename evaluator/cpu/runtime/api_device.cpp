@@ -8,19 +8,22 @@
 
 using namespace kfcpu_api;
 
-namespace {
+namespace
+{
 unsigned device_flags;
 cudaFuncCache cache_config;
 cudaSharedMemConfig shared_config = cudaSharedMemBankSizeFourByte;
 size_t limits[] = {1024, 1 << 20, 8 << 20, 2, 2048, 64, 0}; // by enum cudaLimit
 
-int cache_size() {
+int cache_size()
+{
     long size = sysconf(_SC_LEVEL3_CACHE_SIZE);
     if (size <= 0) size = sysconf(_SC_LEVEL2_CACHE_SIZE);
     return size > 0 && size < 0x7fffffff ? int(size) : 4 << 20;
 }
 
-void describe(cudaDeviceProp *prop) {
+void describe(cudaDeviceProp *prop)
+{
     *prop = cudaDeviceProp{};
     strcpy(prop->name, "kforge CPU device");
     memcpy(prop->uuid.bytes, "kforge-cpu-dev-0", sizeof prop->uuid.bytes);
@@ -49,7 +52,8 @@ void describe(cudaDeviceProp *prop) {
     prop->concurrentKernels = prop->streamPrioritiesSupported = prop->cooperativeLaunch = prop->memoryPoolsSupported = 1;
     prop->hostRegisterSupported = prop->canUseHostPointerForRegisteredMem = prop->hostNativeAtomicSupported = 1;
     prop->pageableMemoryAccess = prop->concurrentManagedAccess = prop->pageableMemoryAccessUsesHostPageTables = 1;
-    prop->directManagedMemAccessFromHost = prop->unifiedFunctionPointers = prop->globalL1CacheSupported = prop->localL1CacheSupported = 1;
+    prop->directManagedMemAccessFromHost = prop->unifiedFunctionPointers = prop->globalL1CacheSupported =
+        prop->localL1CacheSupported = 1;
     prop->asyncEngineCount = 1;
     prop->clockRate = 1000000;
     prop->memoryClockRate = 1600000;
@@ -59,7 +63,8 @@ void describe(cudaDeviceProp *prop) {
     prop->singleToDoublePrecisionPerfRatio = 2;
 }
 
-bool attribute_of(const cudaDeviceProp &prop, cudaDeviceAttr attribute, int *value) {
+bool attribute_of(const cudaDeviceProp &prop, cudaDeviceAttr attribute, int *value)
+{
     switch (attribute) {
     case cudaDevAttrMaxThreadsPerBlock: *value = prop.maxThreadsPerBlock; return true;
     case cudaDevAttrMaxBlockDimX: *value = prop.maxThreadsDim[0]; return true;
@@ -114,7 +119,8 @@ bool attribute_of(const cudaDeviceProp &prop, cudaDeviceAttr attribute, int *val
 }
 } // namespace
 
-cudaError_t cudaGetDeviceCount(int *count) {
+cudaError_t cudaGetDeviceCount(int *count)
+{
     return entry([&] {
         if (!count) return cudaErrorInvalidValue;
         *count = 1;
@@ -122,7 +128,8 @@ cudaError_t cudaGetDeviceCount(int *count) {
     });
 }
 
-cudaError_t cudaGetDevice(int *device) {
+cudaError_t cudaGetDevice(int *device)
+{
     return entry([&] {
         if (!device) return cudaErrorInvalidValue;
         *device = 0;
@@ -130,13 +137,18 @@ cudaError_t cudaGetDevice(int *device) {
     });
 }
 
-cudaError_t cudaSetDevice(int device) {
+cudaError_t cudaSetDevice(int device)
+{
     return entry([&] { return device == 0 ? cudaSuccess : cudaErrorInvalidDevice; });
 }
 
-cudaError_t cudaInitDevice(int device, unsigned int, unsigned int) { return cudaSetDevice(device); }
+cudaError_t cudaInitDevice(int device, unsigned int, unsigned int)
+{
+    return cudaSetDevice(device);
+}
 
-cudaError_t cudaSetDeviceFlags(unsigned int flags) {
+cudaError_t cudaSetDeviceFlags(unsigned int flags)
+{
     return entry([&] {
         if (flags & ~0x1fu) return cudaErrorInvalidValue;
         device_flags = flags;
@@ -144,7 +156,8 @@ cudaError_t cudaSetDeviceFlags(unsigned int flags) {
     });
 }
 
-cudaError_t cudaGetDeviceFlags(unsigned int *flags) {
+cudaError_t cudaGetDeviceFlags(unsigned int *flags)
+{
     return entry([&] {
         if (!flags) return cudaErrorInvalidValue;
         *flags = device_flags | cudaDeviceMapHost;
@@ -152,9 +165,13 @@ cudaError_t cudaGetDeviceFlags(unsigned int *flags) {
     });
 }
 
-cudaError_t cudaChooseDevice(int *device, const struct cudaDeviceProp *prop) { return prop ? cudaGetDevice(device) : note(cudaErrorInvalidValue); }
+cudaError_t cudaChooseDevice(int *device, const struct cudaDeviceProp *prop)
+{
+    return prop ? cudaGetDevice(device) : note(cudaErrorInvalidValue);
+}
 
-cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *prop, int device) {
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *prop, int device)
+{
     return entry([&] {
         if (!prop) return cudaErrorInvalidValue;
         if (device != 0) return cudaErrorInvalidDevice;
@@ -163,7 +180,8 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *prop, int device) {
     });
 }
 
-cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device) {
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device)
+{
     return entry([&] {
         if (!value) return cudaErrorInvalidValue;
         if (device != 0) return cudaErrorInvalidDevice;
@@ -176,9 +194,13 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, in
     });
 }
 
-cudaError_t cudaDeviceGetP2PAttribute(int *, enum cudaDeviceP2PAttr, int, int) { return note(cudaErrorInvalidDevice); }
+cudaError_t cudaDeviceGetP2PAttribute(int *, enum cudaDeviceP2PAttr, int, int)
+{
+    return note(cudaErrorInvalidDevice);
+}
 
-cudaError_t cudaDeviceGetPCIBusId(char *text, int length, int device) {
+cudaError_t cudaDeviceGetPCIBusId(char *text, int length, int device)
+{
     return entry([&] {
         static const char id[] = "0000:00:00.0";
         if (device != 0) return cudaErrorInvalidDevice;
@@ -188,21 +210,30 @@ cudaError_t cudaDeviceGetPCIBusId(char *text, int length, int device) {
     });
 }
 
-cudaError_t cudaDeviceSynchronize(void) {
+cudaError_t cudaDeviceSynchronize(void)
+{
     return entry([] { return refuse_during_capture(); });
 }
 
-cudaError_t cudaThreadSynchronize(void) { return cudaDeviceSynchronize(); }
+cudaError_t cudaThreadSynchronize(void)
+{
+    return cudaDeviceSynchronize();
+}
 
-cudaError_t cudaDeviceReset(void) {
+cudaError_t cudaDeviceReset(void)
+{
     release_all();
     mend_context();
     return cudaSuccess;
 }
 
-cudaError_t cudaThreadExit(void) { return cudaDeviceReset(); }
+cudaError_t cudaThreadExit(void)
+{
+    return cudaDeviceReset();
+}
 
-cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value) {
+cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value)
+{
     return entry([&] {
         if (limit < 0 || size_t(limit) >= sizeof limits / sizeof *limits) return cudaErrorUnsupportedLimit;
         guard hold(state);
@@ -211,7 +242,8 @@ cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value) {
     });
 }
 
-cudaError_t cudaDeviceGetLimit(size_t *value, enum cudaLimit limit) {
+cudaError_t cudaDeviceGetLimit(size_t *value, enum cudaLimit limit)
+{
     return entry([&] {
         if (limit < 0 || size_t(limit) >= sizeof limits / sizeof *limits) return cudaErrorUnsupportedLimit;
         if (!value) return cudaErrorInvalidValue;
@@ -221,14 +253,16 @@ cudaError_t cudaDeviceGetLimit(size_t *value, enum cudaLimit limit) {
     });
 }
 
-cudaError_t cudaDeviceSetCacheConfig(enum cudaFuncCache config) {
+cudaError_t cudaDeviceSetCacheConfig(enum cudaFuncCache config)
+{
     return entry([&] {
         cache_config = config;
         return cudaSuccess;
     });
 }
 
-cudaError_t cudaDeviceGetCacheConfig(enum cudaFuncCache *config) {
+cudaError_t cudaDeviceGetCacheConfig(enum cudaFuncCache *config)
+{
     return entry([&] {
         if (!config) return cudaErrorInvalidValue;
         *config = cache_config;
@@ -236,14 +270,16 @@ cudaError_t cudaDeviceGetCacheConfig(enum cudaFuncCache *config) {
     });
 }
 
-cudaError_t cudaDeviceSetSharedMemConfig(enum cudaSharedMemConfig config) {
+cudaError_t cudaDeviceSetSharedMemConfig(enum cudaSharedMemConfig config)
+{
     return entry([&] {
         shared_config = config == cudaSharedMemBankSizeDefault ? cudaSharedMemBankSizeFourByte : config;
         return cudaSuccess;
     });
 }
 
-cudaError_t cudaDeviceGetSharedMemConfig(enum cudaSharedMemConfig *config) {
+cudaError_t cudaDeviceGetSharedMemConfig(enum cudaSharedMemConfig *config)
+{
     return entry([&] {
         if (!config) return cudaErrorInvalidValue;
         *config = shared_config;
@@ -251,7 +287,8 @@ cudaError_t cudaDeviceGetSharedMemConfig(enum cudaSharedMemConfig *config) {
     });
 }
 
-cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
+cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
+{
     return entry([&] {
         if (least) *least = 0;
         if (greatest) *greatest = -5;
@@ -259,7 +296,8 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
     });
 }
 
-cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer) {
+cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer)
+{
     return entry([&] {
         if (!can) return cudaErrorInvalidValue;
         if (device != 0 || peer != 0) return cudaErrorInvalidDevice;
@@ -268,18 +306,27 @@ cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer) {
     });
 }
 
-cudaError_t cudaDeviceEnablePeerAccess(int, unsigned int) { return note(cudaErrorInvalidDevice); }
+cudaError_t cudaDeviceEnablePeerAccess(int, unsigned int)
+{
+    return note(cudaErrorInvalidDevice);
+}
 
-cudaError_t cudaDeviceDisablePeerAccess(int peer) { return note(peer == 0 ? cudaErrorPeerAccessNotEnabled : cudaErrorInvalidDevice); }
+cudaError_t cudaDeviceDisablePeerAccess(int peer)
+{
+    return note(peer == 0 ? cudaErrorPeerAccessNotEnabled : cudaErrorInvalidDevice);
+}
 
-cudaError_t cudaCtxResetPersistingL2Cache(void) {
+cudaError_t cudaCtxResetPersistingL2Cache(void)
+{
     return entry([] { return cudaSuccess; });
 }
 
-cudaError_t cudaProfilerStart(void) {
+cudaError_t cudaProfilerStart(void)
+{
     return entry([] { return cudaSuccess; });
 }
 
-cudaError_t cudaProfilerStop(void) {
+cudaError_t cudaProfilerStop(void)
+{
     return entry([] { return cudaSuccess; });
 }

@@ -3,7 +3,8 @@
 
 #include <atomic>
 
-namespace {
+namespace
+{
 thread_local cudaError_t last = cudaSuccess;
 std::atomic<cudaError_t> broken{cudaSuccess};
 
@@ -18,30 +19,38 @@ const row rows[] = {
 #undef KFCPU_ERROR
 };
 
-const row *find_row(cudaError_t error) {
+const row *find_row(cudaError_t error)
+{
     for (const row &r : rows)
         if (r.error == error) return &r;
     return nullptr;
 }
 } // namespace
 
-namespace kfcpu_api {
+namespace kfcpu_api
+{
 
 std::recursive_mutex state;
 
-cudaError_t note(cudaError_t error) {
+cudaError_t note(cudaError_t error)
+{
     if (error != cudaSuccess && error != cudaErrorNotReady) last = error;
     return error;
 }
 
-cudaError_t context_error() { return broken.load(std::memory_order_relaxed); }
+cudaError_t context_error()
+{
+    return broken.load(std::memory_order_relaxed);
+}
 
-void break_context(cudaError_t error) {
+void break_context(cudaError_t error)
+{
     cudaError_t none = cudaSuccess;
     broken.compare_exchange_strong(none, error);
 }
 
-void mend_context() {
+void mend_context()
+{
     broken = cudaSuccess;
     last = cudaSuccess;
 }
@@ -51,28 +60,38 @@ void mend_context() {
 using namespace kfcpu_api;
 
 // An error is forgotten once it was asked for, also that of a failed kernel, which every later call returns again all the same.
-cudaError_t cudaGetLastError(void) {
+cudaError_t cudaGetLastError(void)
+{
     cudaError_t error = last;
     last = cudaSuccess;
     return error;
 }
 
-cudaError_t cudaPeekAtLastError(void) { return last; }
+cudaError_t cudaPeekAtLastError(void)
+{
+    return last;
+}
 
-const char *cudaGetErrorName(cudaError_t error) {
+const char *cudaGetErrorName(cudaError_t error)
+{
     const row *r = find_row(error);
     return r ? r->name : "unrecognized error code";
 }
 
-const char *cudaGetErrorString(cudaError_t error) {
+const char *cudaGetErrorString(cudaError_t error)
+{
     const row *r = find_row(error);
     return !r ? "unrecognized error code" : r->text ? r->text : r->name;
 }
 
-cudaError_t cudaDriverGetVersion(int *version) {
+cudaError_t cudaDriverGetVersion(int *version)
+{
     if (!version) return note(cudaErrorInvalidValue);
     *version = 13000;
     return cudaSuccess;
 }
 
-cudaError_t cudaRuntimeGetVersion(int *version) { return cudaDriverGetVersion(version); }
+cudaError_t cudaRuntimeGetVersion(int *version)
+{
+    return cudaDriverGetVersion(version);
+}

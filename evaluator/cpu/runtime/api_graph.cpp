@@ -6,13 +6,15 @@
 
 using namespace kfcpu_api;
 
-namespace {
+namespace
+{
 auto &graphs = *new std::unordered_map<cudaGraph_t, std::shared_ptr<CUgraph_st>>; // under `state`
 
 using edges = const cudaGraphNode_t *;
 
 // Every node lives in a graph that is in the table, or in a child graph of one of its nodes.
-bool holds_node(const CUgraph_st &graph, cudaGraphNode_t node) {
+bool holds_node(const CUgraph_st &graph, cudaGraphNode_t node)
+{
     for (const auto &each : graph.nodes) {
         if (each.get() == node) return true;
         if (each->what.child && holds_node(*each->what.child, node)) return true;
@@ -20,22 +22,26 @@ bool holds_node(const CUgraph_st &graph, cudaGraphNode_t node) {
     return false;
 }
 
-bool holds_graph(const CUgraph_st &graph, cudaGraph_t wanted) {
+bool holds_graph(const CUgraph_st &graph, cudaGraph_t wanted)
+{
     for (const auto &each : graph.nodes)
         if (each->what.child && (each->what.child.get() == wanted || holds_graph(*each->what.child, wanted))) return true;
     return false;
 }
 
-cudaError_t check_edges_locked(cudaGraph_t graph, edges dependencies, size_t count) {
+cudaError_t check_edges_locked(cudaGraph_t graph, edges dependencies, size_t count)
+{
     if (!is_graph_locked(graph) || (count && !dependencies)) return cudaErrorInvalidValue;
     for (size_t i = 0; i < count; i++) {
-        bool member = std::any_of(graph->nodes.begin(), graph->nodes.end(), [&](const auto &node) { return node.get() == dependencies[i]; });
+        bool member =
+            std::any_of(graph->nodes.begin(), graph->nodes.end(), [&](const auto &node) { return node.get() == dependencies[i]; });
         if (!member) return cudaErrorInvalidValue;
     }
     return cudaSuccess;
 }
 
-cudaError_t add_node(cudaGraphNode_t *node, cudaGraph_t graph, edges dependencies, size_t count, operation what) {
+cudaError_t add_node(cudaGraphNode_t *node, cudaGraph_t graph, edges dependencies, size_t count, operation what)
+{
     guard hold(state);
     cudaError_t error = node ? check_edges_locked(graph, dependencies, count) : cudaErrorInvalidValue;
     if (error == cudaSuccess) *node = add_node_locked(graph, std::move(what), dependencies, count);
@@ -43,7 +49,8 @@ cudaError_t add_node(cudaGraphNode_t *node, cudaGraph_t graph, edges dependencie
 }
 
 // Calls BODY with a node of the given type, under the lock.
-template <class Body> cudaError_t with_node(cudaGraphNode_t node, cudaGraphNodeType type, Body body) {
+template <class Body> cudaError_t with_node(cudaGraphNode_t node, cudaGraphNodeType type, Body body)
+{
     return entry([&]() -> cudaError_t {
         guard hold(state);
         return is_node_locked(node) && node->what.type == type ? body(node->what) : cudaErrorInvalidValue;
@@ -51,7 +58,8 @@ template <class Body> cudaError_t with_node(cudaGraphNode_t node, cudaGraphNodeT
 }
 
 // The usual way of returning a list: with `out` null only its length, else at most *count entries and their number.
-cudaError_t give_list(const std::vector<cudaGraphNode_t> &list, cudaGraphNode_t *out, size_t *count) {
+cudaError_t give_list(const std::vector<cudaGraphNode_t> &list, cudaGraphNode_t *out, size_t *count)
+{
     if (!count) return cudaErrorInvalidValue;
     if (out)
         for (size_t i = 0; i < *count; i++) out[i] = i < list.size() ? list[i] : nullptr;
@@ -60,26 +68,34 @@ cudaError_t give_list(const std::vector<cudaGraphNode_t> &list, cudaGraphNode_t 
 }
 } // namespace
 
-namespace kfcpu_api {
+namespace kfcpu_api
+{
 
-bool is_graph_locked(cudaGraph_t graph) {
+bool is_graph_locked(cudaGraph_t graph)
+{
     if (graphs.count(graph)) return true;
     return std::any_of(graphs.begin(), graphs.end(), [&](const auto &each) { return holds_graph(*each.second, graph); });
 }
 
-void add_graph_locked(std::shared_ptr<CUgraph_st> graph) {
+void add_graph_locked(std::shared_ptr<CUgraph_st> graph)
+{
     cudaGraph_t handle = graph.get();
     graphs[handle] = std::move(graph);
 }
 
-void remove_graph_locked(cudaGraph_t graph) { graphs.erase(graph); }
+void remove_graph_locked(cudaGraph_t graph)
+{
+    graphs.erase(graph);
+}
 
-bool is_node_locked(cudaGraphNode_t node) {
+bool is_node_locked(cudaGraphNode_t node)
+{
     if (!node) return false;
     return std::any_of(graphs.begin(), graphs.end(), [&](const auto &each) { return holds_node(*each.second, node); });
 }
 
-cudaGraphNode_t add_node_locked(cudaGraph_t graph, operation what, edges dependencies, size_t count) {
+cudaGraphNode_t add_node_locked(cudaGraph_t graph, operation what, edges dependencies, size_t count)
+{
     auto node = std::make_unique<CUgraphNode_st>();
     node->what = std::move(what);
     node->graph = graph;
@@ -88,7 +104,8 @@ cudaGraphNode_t add_node_locked(cudaGraph_t graph, operation what, edges depende
     return graph->nodes.back().get();
 }
 
-std::shared_ptr<CUgraph_st> copy_graph(const CUgraph_st &graph, std::unordered_map<cudaGraphNode_t, cudaGraphNode_t> *copies) {
+std::shared_ptr<CUgraph_st> copy_graph(const CUgraph_st &graph, std::unordered_map<cudaGraphNode_t, cudaGraphNode_t> *copies)
+{
     auto copy = std::make_shared<CUgraph_st>();
     for (const auto &node : graph.nodes) {
         cudaGraphNode_t made = add_node_locked(copy.get(), node->what, nullptr, 0);
@@ -103,7 +120,8 @@ std::shared_ptr<CUgraph_st> copy_graph(const CUgraph_st &graph, std::unordered_m
     return copy;
 }
 
-bool sort_graph(const CUgraph_st &graph, std::vector<cudaGraphNode_t> *order) {
+bool sort_graph(const CUgraph_st &graph, std::vector<cudaGraphNode_t> *order)
+{
     std::unordered_map<cudaGraphNode_t, size_t> waiting;
     std::unordered_map<cudaGraphNode_t, std::vector<cudaGraphNode_t>> dependents;
     order->clear();
@@ -122,7 +140,8 @@ bool sort_graph(const CUgraph_st &graph, std::vector<cudaGraphNode_t> *order) {
 
 // ---- Whole graphs
 
-cudaError_t cudaGraphCreate(cudaGraph_t *graph, unsigned int flags) {
+cudaError_t cudaGraphCreate(cudaGraph_t *graph, unsigned int flags)
+{
     return entry([&]() -> cudaError_t {
         if (!graph || flags) return cudaErrorInvalidValue;
         auto created = std::make_shared<CUgraph_st>();
@@ -133,7 +152,8 @@ cudaError_t cudaGraphCreate(cudaGraph_t *graph, unsigned int flags) {
     });
 }
 
-cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+cudaError_t cudaGraphDestroy(cudaGraph_t graph)
+{
     std::shared_ptr<CUgraph_st> destroyed; /* outlives the lock: its memory nodes free what they hold */
     return entry([&]() -> cudaError_t {
         guard hold(state);
@@ -145,7 +165,8 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
     });
 }
 
-cudaError_t cudaGraphClone(cudaGraph_t *clone, cudaGraph_t original) {
+cudaError_t cudaGraphClone(cudaGraph_t *clone, cudaGraph_t original)
+{
     return entry([&]() -> cudaError_t {
         guard hold(state);
         if (!clone || !is_graph_locked(original)) return cudaErrorInvalidValue;
@@ -158,7 +179,8 @@ cudaError_t cudaGraphClone(cudaGraph_t *clone, cudaGraph_t original) {
     });
 }
 
-cudaError_t cudaGraphNodeFindInClone(cudaGraphNode_t *node, cudaGraphNode_t original, cudaGraph_t clone) {
+cudaError_t cudaGraphNodeFindInClone(cudaGraphNode_t *node, cudaGraphNode_t original, cudaGraph_t clone)
+{
     return entry([&]() -> cudaError_t {
         guard hold(state);
         if (!node || !is_graph_locked(clone)) return cudaErrorInvalidValue;
@@ -169,7 +191,8 @@ cudaError_t cudaGraphNodeFindInClone(cudaGraphNode_t *node, cudaGraphNode_t orig
     });
 }
 
-cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count) {
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count)
+{
     return entry([&]() -> cudaError_t {
         guard hold(state);
         if (!is_graph_locked(graph)) return cudaErrorInvalidValue;
@@ -179,7 +202,8 @@ cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t 
     });
 }
 
-cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count) {
+cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count)
+{
     return entry([&]() -> cudaError_t {
         guard hold(state);
         if (!is_graph_locked(graph)) return cudaErrorInvalidValue;
@@ -190,7 +214,8 @@ cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, siz
     });
 }
 
-cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t *from, cudaGraphNode_t *to, size_t *count) {
+cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t *from, cudaGraphNode_t *to, size_t *count)
+{
     return entry([&]() -> cudaError_t {
         guard hold(state);
         if (!is_graph_locked(graph) || !count || !from != !to) return cudaErrorInvalidValue;
@@ -206,7 +231,8 @@ cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t *from, cudaGrap
     });
 }
 
-cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, enum cudaGraphNodeType *type) {
+cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, enum cudaGraphNodeType *type)
+{
     return entry([&]() -> cudaError_t {
         guard hold(state);
         if (!type || !is_node_locked(node)) return cudaErrorInvalidValue;
@@ -215,14 +241,16 @@ cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, enum cudaGraphNodeType *t
     });
 }
 
-cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t *dependencies, size_t *count) {
+cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t *dependencies, size_t *count)
+{
     return entry([&]() -> cudaError_t {
         guard hold(state);
         return is_node_locked(node) ? give_list(node->dependencies, dependencies, count) : cudaErrorInvalidValue;
     });
 }
 
-cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t *dependents, size_t *count) {
+cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t *dependents, size_t *count)
+{
     return entry([&]() -> cudaError_t {
         guard hold(state);
         if (!is_node_locked(node)) return cudaErrorInvalidValue;
@@ -233,7 +261,8 @@ cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t
     });
 }
 
-cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, edges from, edges to, size_t count) {
+cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, edges from, edges to, size_t count)
+{
     return entry([&]() -> cudaError_t {
         guard hold(state);
         cudaError_t error = check_edges_locked(graph, from, count);
@@ -247,7 +276,8 @@ cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, edges from, edges to, si
     });
 }
 
-cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, edges from, edges to, size_t count) {
+cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, edges from, edges to, size_t count)
+{
     return entry([&]() -> cudaError_t {
         guard hold(state);
         cudaError_t error = check_edges_locked(graph, from, count);
@@ -262,7 +292,8 @@ cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, edges from, edges to,
     });
 }
 
-cudaError_t cudaGraphDestroyNode(cudaGraphNode_t node) {
+cudaError_t cudaGraphDestroyNode(cudaGraphNode_t node)
+{
     operation destroyed; /* outlives the lock */
     return entry([&]() -> cudaError_t {
         guard hold(state);
@@ -278,7 +309,8 @@ cudaError_t cudaGraphDestroyNode(cudaGraphNode_t node) {
     });
 }
 
-cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char *path, unsigned int) {
+cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char *path, unsigned int)
+{
     return entry([&]() -> cudaError_t {
         guard hold(state);
         if (!path || !is_graph_locked(graph)) return cudaErrorInvalidValue;
@@ -292,7 +324,8 @@ cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char *path, unsigned
             fprintf(file, "  node_%zu [label=\"%zu\\ntype %d\"];\n", number, number, int(node->what.type));
         }
         for (const auto &node : graph->nodes)
-            for (cudaGraphNode_t dependency : node->dependencies) fprintf(file, "  node_%zu -> node_%zu;\n", numbers[dependency], numbers[node.get()]);
+            for (cudaGraphNode_t dependency : node->dependencies)
+                fprintf(file, "  node_%zu -> node_%zu;\n", numbers[dependency], numbers[node.get()]);
         fprintf(file, "}\n");
         return fclose(file) == 0 ? cudaSuccess : cudaErrorOperatingSystem;
     });
@@ -301,7 +334,8 @@ cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char *path, unsigned
 // ---- Nodes by type
 
 cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t *node, cudaGraph_t graph, edges dependencies, size_t count,
-                                   const struct cudaKernelNodeParams *parameters) {
+                                   const struct cudaKernelNodeParams *parameters)
+{
     return entry([&]() -> cudaError_t {
         if (!parameters) return cudaErrorInvalidValue;
         operation what;
@@ -311,7 +345,8 @@ cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t *node, cudaGraph_t graph, edg
     });
 }
 
-cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, struct cudaKernelNodeParams *parameters) {
+cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, struct cudaKernelNodeParams *parameters)
+{
     return with_node(node, cudaGraphNodeTypeKernel, [&](operation &what) {
         if (!parameters) return cudaErrorInvalidValue;
         const kfcpu_geometry &g = what.kernel.geometry;
@@ -325,7 +360,8 @@ cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, struct cudaKernel
     });
 }
 
-cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node, const struct cudaKernelNodeParams *parameters) {
+cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node, const struct cudaKernelNodeParams *parameters)
+{
     kernel_call bound;
     if (!parameters) return note(cudaErrorInvalidValue);
     cudaError_t error = bind_kernel(*parameters, &bound);
@@ -337,17 +373,21 @@ cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node, const struct cuda
     });
 }
 
-cudaError_t cudaGraphKernelNodeSetAttribute(cudaGraphNode_t node, cudaKernelNodeAttrID attribute, const cudaKernelNodeAttrValue *value) {
+cudaError_t cudaGraphKernelNodeSetAttribute(cudaGraphNode_t node, cudaKernelNodeAttrID attribute,
+                                            const cudaKernelNodeAttrValue *value)
+{
     return with_node(node, cudaGraphNodeTypeKernel, [&](operation &what) {
         if (!value) return cudaErrorInvalidValue;
         if (attribute == cudaLaunchAttributeCooperative) what.kernel.geometry.cooperative = value->cooperative;
-        if (attribute == cudaLaunchAttributeClusterDimension && uint64_t(value->clusterDim.x) * value->clusterDim.y * value->clusterDim.z != 1)
+        if (attribute == cudaLaunchAttributeClusterDimension &&
+            uint64_t(value->clusterDim.x) * value->clusterDim.y * value->clusterDim.z != 1)
             return cudaErrorInvalidClusterSize;
         return cudaSuccess; /* the others are hints */
     });
 }
 
-cudaError_t cudaGraphKernelNodeGetAttribute(cudaGraphNode_t node, cudaKernelNodeAttrID attribute, cudaKernelNodeAttrValue *value) {
+cudaError_t cudaGraphKernelNodeGetAttribute(cudaGraphNode_t node, cudaKernelNodeAttrID attribute, cudaKernelNodeAttrValue *value)
+{
     return with_node(node, cudaGraphNodeTypeKernel, [&](operation &what) {
         if (!value) return cudaErrorInvalidValue;
         *value = cudaKernelNodeAttrValue{};
@@ -357,7 +397,8 @@ cudaError_t cudaGraphKernelNodeGetAttribute(cudaGraphNode_t node, cudaKernelNode
 }
 
 cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t *node, cudaGraph_t graph, edges dependencies, size_t count,
-                                   const struct cudaMemcpy3DParms *parameters) {
+                                   const struct cudaMemcpy3DParms *parameters)
+{
     return entry([&]() -> cudaError_t {
         if (!parameters) return cudaErrorInvalidValue;
         operation what;
@@ -368,13 +409,15 @@ cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t *node, cudaGraph_t graph, edg
     });
 }
 
-cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t *node, cudaGraph_t graph, edges dependencies, size_t count, void *to, const void *from,
-                                     size_t size, enum cudaMemcpyKind kind) {
+cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t *node, cudaGraph_t graph, edges dependencies, size_t count, void *to,
+                                     const void *from, size_t size, enum cudaMemcpyKind kind)
+{
     cudaMemcpy3DParms copy = linear_copy(to, from, size, kind);
     return cudaGraphAddMemcpyNode(node, graph, dependencies, count, &copy);
 }
 
-cudaError_t cudaGraphMemcpyNodeGetParams(cudaGraphNode_t node, struct cudaMemcpy3DParms *parameters) {
+cudaError_t cudaGraphMemcpyNodeGetParams(cudaGraphNode_t node, struct cudaMemcpy3DParms *parameters)
+{
     return with_node(node, cudaGraphNodeTypeMemcpy, [&](operation &what) {
         if (!parameters) return cudaErrorInvalidValue;
         *parameters = what.copy;
@@ -382,7 +425,8 @@ cudaError_t cudaGraphMemcpyNodeGetParams(cudaGraphNode_t node, struct cudaMemcpy
     });
 }
 
-cudaError_t cudaGraphMemcpyNodeSetParams(cudaGraphNode_t node, const struct cudaMemcpy3DParms *parameters) {
+cudaError_t cudaGraphMemcpyNodeSetParams(cudaGraphNode_t node, const struct cudaMemcpy3DParms *parameters)
+{
     cudaError_t error = parameters ? check_copy(*parameters) : cudaErrorInvalidValue;
     if (error != cudaSuccess) return note(error);
     return with_node(node, cudaGraphNodeTypeMemcpy, [&](operation &what) {
@@ -391,13 +435,15 @@ cudaError_t cudaGraphMemcpyNodeSetParams(cudaGraphNode_t node, const struct cuda
     });
 }
 
-cudaError_t cudaGraphMemcpyNodeSetParams1D(cudaGraphNode_t node, void *to, const void *from, size_t size, enum cudaMemcpyKind kind) {
+cudaError_t cudaGraphMemcpyNodeSetParams1D(cudaGraphNode_t node, void *to, const void *from, size_t size, enum cudaMemcpyKind kind)
+{
     cudaMemcpy3DParms copy = linear_copy(to, from, size, kind);
     return cudaGraphMemcpyNodeSetParams(node, &copy);
 }
 
 cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t *node, cudaGraph_t graph, edges dependencies, size_t count,
-                                   const struct cudaMemsetParams *parameters) {
+                                   const struct cudaMemsetParams *parameters)
+{
     return entry([&]() -> cudaError_t {
         if (!parameters) return cudaErrorInvalidValue;
         operation what;
@@ -408,7 +454,8 @@ cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t *node, cudaGraph_t graph, edg
     });
 }
 
-cudaError_t cudaGraphMemsetNodeGetParams(cudaGraphNode_t node, struct cudaMemsetParams *parameters) {
+cudaError_t cudaGraphMemsetNodeGetParams(cudaGraphNode_t node, struct cudaMemsetParams *parameters)
+{
     return with_node(node, cudaGraphNodeTypeMemset, [&](operation &what) {
         if (!parameters) return cudaErrorInvalidValue;
         *parameters = what.fill;
@@ -416,7 +463,8 @@ cudaError_t cudaGraphMemsetNodeGetParams(cudaGraphNode_t node, struct cudaMemset
     });
 }
 
-cudaError_t cudaGraphMemsetNodeSetParams(cudaGraphNode_t node, const struct cudaMemsetParams *parameters) {
+cudaError_t cudaGraphMemsetNodeSetParams(cudaGraphNode_t node, const struct cudaMemsetParams *parameters)
+{
     cudaError_t error = parameters ? check_fill(*parameters) : cudaErrorInvalidValue;
     if (error != cudaSuccess) return note(error);
     return with_node(node, cudaGraphNodeTypeMemset, [&](operation &what) {
@@ -426,7 +474,8 @@ cudaError_t cudaGraphMemsetNodeSetParams(cudaGraphNode_t node, const struct cuda
 }
 
 cudaError_t cudaGraphAddHostNode(cudaGraphNode_t *node, cudaGraph_t graph, edges dependencies, size_t count,
-                                 const struct cudaHostNodeParams *parameters) {
+                                 const struct cudaHostNodeParams *parameters)
+{
     return entry([&]() -> cudaError_t {
         if (!parameters || !parameters->fn) return cudaErrorInvalidValue;
         operation what;
@@ -436,7 +485,8 @@ cudaError_t cudaGraphAddHostNode(cudaGraphNode_t *node, cudaGraph_t graph, edges
     });
 }
 
-cudaError_t cudaGraphHostNodeGetParams(cudaGraphNode_t node, struct cudaHostNodeParams *parameters) {
+cudaError_t cudaGraphHostNodeGetParams(cudaGraphNode_t node, struct cudaHostNodeParams *parameters)
+{
     return with_node(node, cudaGraphNodeTypeHost, [&](operation &what) {
         if (!parameters) return cudaErrorInvalidValue;
         *parameters = what.host;
@@ -444,7 +494,8 @@ cudaError_t cudaGraphHostNodeGetParams(cudaGraphNode_t node, struct cudaHostNode
     });
 }
 
-cudaError_t cudaGraphHostNodeSetParams(cudaGraphNode_t node, const struct cudaHostNodeParams *parameters) {
+cudaError_t cudaGraphHostNodeSetParams(cudaGraphNode_t node, const struct cudaHostNodeParams *parameters)
+{
     return with_node(node, cudaGraphNodeTypeHost, [&](operation &what) {
         if (!parameters || !parameters->fn) return cudaErrorInvalidValue;
         what.host = *parameters;
@@ -452,7 +503,9 @@ cudaError_t cudaGraphHostNodeSetParams(cudaGraphNode_t node, const struct cudaHo
     });
 }
 
-cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t *node, cudaGraph_t graph, edges dependencies, size_t count, cudaGraph_t child) {
+cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t *node, cudaGraph_t graph, edges dependencies, size_t count,
+                                       cudaGraph_t child)
+{
     return entry([&]() -> cudaError_t {
         operation what;
         what.type = cudaGraphNodeTypeGraph;
@@ -467,7 +520,8 @@ cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t *node, cudaGraph_t graph,
     });
 }
 
-cudaError_t cudaGraphChildGraphNodeGetGraph(cudaGraphNode_t node, cudaGraph_t *graph) {
+cudaError_t cudaGraphChildGraphNodeGetGraph(cudaGraphNode_t node, cudaGraph_t *graph)
+{
     return with_node(node, cudaGraphNodeTypeGraph, [&](operation &what) {
         if (!graph) return cudaErrorInvalidValue;
         *graph = what.child.get();
@@ -475,12 +529,16 @@ cudaError_t cudaGraphChildGraphNodeGetGraph(cudaGraphNode_t node, cudaGraph_t *g
     });
 }
 
-cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t *node, cudaGraph_t graph, edges dependencies, size_t count) {
+cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t *node, cudaGraph_t graph, edges dependencies, size_t count)
+{
     return entry([&] { return add_node(node, graph, dependencies, count, operation()); });
 }
 
-namespace {
-cudaError_t add_event_node(cudaGraphNode_t *node, cudaGraph_t graph, edges dependencies, size_t count, cudaEvent_t event, cudaGraphNodeType type) {
+namespace
+{
+cudaError_t add_event_node(cudaGraphNode_t *node, cudaGraph_t graph, edges dependencies, size_t count, cudaEvent_t event,
+                           cudaGraphNodeType type)
+{
     return entry([&]() -> cudaError_t {
         operation what;
         what.type = type;
@@ -494,30 +552,36 @@ cudaError_t add_event_node(cudaGraphNode_t *node, cudaGraph_t graph, edges depen
 }
 } // namespace
 
-cudaError_t cudaGraphAddEventRecordNode(cudaGraphNode_t *node, cudaGraph_t graph, edges dependencies, size_t count, cudaEvent_t event) {
+cudaError_t cudaGraphAddEventRecordNode(cudaGraphNode_t *node, cudaGraph_t graph, edges dependencies, size_t count,
+                                        cudaEvent_t event)
+{
     return add_event_node(node, graph, dependencies, count, event, cudaGraphNodeTypeEventRecord);
 }
 
-cudaError_t cudaGraphAddEventWaitNode(cudaGraphNode_t *node, cudaGraph_t graph, edges dependencies, size_t count, cudaEvent_t event) {
+cudaError_t cudaGraphAddEventWaitNode(cudaGraphNode_t *node, cudaGraph_t graph, edges dependencies, size_t count, cudaEvent_t event)
+{
     return add_event_node(node, graph, dependencies, count, event, cudaGraphNodeTypeWaitEvent);
 }
 
 cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t *node, cudaGraph_t graph, edges dependencies, size_t count,
-                                     struct cudaMemAllocNodeParams *parameters) {
+                                     struct cudaMemAllocNodeParams *parameters)
+{
     return entry([&]() -> cudaError_t {
         if (!parameters || !parameters->bytesize) return cudaErrorInvalidValue;
         operation what;
         what.type = cudaGraphNodeTypeMemAlloc;
         cudaError_t error = allocate(&parameters->dptr, parameters->bytesize, cudaMemoryTypeDevice, 0, true);
         if (error != cudaSuccess) return error;
-        what.memory = std::shared_ptr<void>(parameters->dptr, [](void *memory) { release(memory, 1u << cudaMemoryTypeDevice, true); });
+        what.memory =
+            std::shared_ptr<void>(parameters->dptr, [](void *memory) { release(memory, 1u << cudaMemoryTypeDevice, true); });
         what.allocation = *parameters;
         operation kept = what; /* if the node can't be added the memory goes once the lock is free */
         return add_node(node, graph, dependencies, count, std::move(what));
     });
 }
 
-cudaError_t cudaGraphAddMemFreeNode(cudaGraphNode_t *node, cudaGraph_t graph, edges dependencies, size_t count, void *pointer) {
+cudaError_t cudaGraphAddMemFreeNode(cudaGraphNode_t *node, cudaGraph_t graph, edges dependencies, size_t count, void *pointer)
+{
     return entry([&]() -> cudaError_t {
         if (!pointer) return cudaErrorInvalidValue;
         operation what;

@@ -3,11 +3,13 @@
 
 using namespace kfcpu_api;
 
-namespace {
+namespace
+{
 auto &execs = *new std::unordered_map<cudaGraphExec_t, std::shared_ptr<CUgraphExec_st>>; // under `state`
 
 // Calls BODY with the executable graph's own node for a node of the original, under the lock.
-template <class Body> cudaError_t with_exec_node(cudaGraphExec_t exec, cudaGraphNode_t node, Body body) {
+template <class Body> cudaError_t with_exec_node(cudaGraphExec_t exec, cudaGraphNode_t node, Body body)
+{
     return entry([&]() -> cudaError_t {
         guard hold(state);
         auto found = execs.find(exec);
@@ -17,12 +19,15 @@ template <class Body> cudaError_t with_exec_node(cudaGraphExec_t exec, cudaGraph
     });
 }
 
-template <class Body> cudaError_t with_exec_node(cudaGraphExec_t exec, cudaGraphNode_t node, cudaGraphNodeType type, Body body) {
-    return with_exec_node(exec, node, [&](CUgraphNode_st &own) { return own.what.type == type ? body(own.what) : cudaErrorInvalidValue; });
+template <class Body> cudaError_t with_exec_node(cudaGraphExec_t exec, cudaGraphNode_t node, cudaGraphNodeType type, Body body)
+{
+    return with_exec_node(exec, node,
+                          [&](CUgraphNode_st &own) { return own.what.type == type ? body(own.what) : cudaErrorInvalidValue; });
 }
 
 // Same nodes and edges in the same order of creation, and what may not change has not. On failure *at says where.
-cudaGraphExecUpdateResult compare(const CUgraph_st &own, const CUgraph_st &other, cudaGraphNode_t *at) {
+cudaGraphExecUpdateResult compare(const CUgraph_st &own, const CUgraph_st &other, cudaGraphNode_t *at)
+{
     if (own.nodes.size() != other.nodes.size()) return cudaGraphExecUpdateErrorTopologyChanged;
     std::unordered_map<cudaGraphNode_t, size_t> own_number, other_number;
     for (size_t i = 0; i < own.nodes.size(); i++) {
@@ -47,7 +52,8 @@ cudaGraphExecUpdateResult compare(const CUgraph_st &own, const CUgraph_st &other
     return cudaGraphExecUpdateSuccess;
 }
 
-cudaError_t instantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags) {
+cudaError_t instantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags)
+{
     return entry([&]() -> cudaError_t {
         guard hold(state);
         if (!exec || !is_graph_locked(graph)) return cudaErrorInvalidValue;
@@ -64,9 +70,11 @@ cudaError_t instantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long 
 }
 } // namespace
 
-namespace kfcpu_api {
+namespace kfcpu_api
+{
 
-cudaError_t run_graph(const CUgraph_st &graph) {
+cudaError_t run_graph(const CUgraph_st &graph)
+{
     std::vector<cudaGraphNode_t> order;
     if (!sort_graph(graph, &order)) return cudaErrorInvalidValue;
     for (cudaGraphNode_t node : order) {
@@ -78,13 +86,18 @@ cudaError_t run_graph(const CUgraph_st &graph) {
 
 } // namespace kfcpu_api
 
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags) { return instantiate(exec, graph, flags); }
-
-cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags) {
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags)
+{
     return instantiate(exec, graph, flags);
 }
 
-cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t *exec, cudaGraph_t graph, cudaGraphInstantiateParams *parameters) {
+cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags)
+{
+    return instantiate(exec, graph, flags);
+}
+
+cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t *exec, cudaGraph_t graph, cudaGraphInstantiateParams *parameters)
+{
     if (!parameters) return note(cudaErrorInvalidValue);
     cudaError_t error = instantiate(exec, graph, parameters->flags);
     parameters->errNode_out = nullptr;
@@ -94,7 +107,8 @@ cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t *exec, cudaGraph_t gr
     return error;
 }
 
-cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)
+{
     std::shared_ptr<CUgraphExec_st> destroyed; /* outlives the lock */
     return entry([&]() -> cudaError_t {
         guard hold(state);
@@ -106,7 +120,8 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
     });
 }
 
-cudaError_t cudaGraphExecGetFlags(cudaGraphExec_t exec, unsigned long long *flags) {
+cudaError_t cudaGraphExecGetFlags(cudaGraphExec_t exec, unsigned long long *flags)
+{
     return entry([&]() -> cudaError_t {
         guard hold(state);
         if (!flags || !execs.count(exec)) return cudaErrorInvalidValue;
@@ -115,7 +130,8 @@ cudaError_t cudaGraphExecGetFlags(cudaGraphExec_t exec, unsigned long long *flag
     });
 }
 
-cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
+{
     return entry([&]() -> cudaError_t {
         std::shared_ptr<CUgraphExec_st> kept;
         operation what;
@@ -136,14 +152,16 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
     });
 }
 
-cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream) {
+cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream)
+{
     return entry([&]() -> cudaError_t {
         guard hold(state);
         return execs.count(exec) && find_stream_locked(stream) ? cudaSuccess : cudaErrorInvalidResourceHandle;
     });
 }
 
-cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGraphExecUpdateResultInfo *result) {
+cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGraphExecUpdateResultInfo *result)
+{
     std::shared_ptr<CUgraph_st> replaced; /* outlives the lock */
     return entry([&]() -> cudaError_t {
         guard hold(state);
@@ -171,7 +189,9 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGra
     });
 }
 
-cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node, const struct cudaKernelNodeParams *parameters) {
+cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                             const struct cudaKernelNodeParams *parameters)
+{
     kernel_call bound;
     cudaError_t error = parameters ? bind_kernel(*parameters, &bound) : cudaErrorInvalidValue;
     if (error != cudaSuccess) return note(error);
@@ -182,7 +202,8 @@ cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode
     });
 }
 
-cudaError_t cudaGraphExecMemcpyNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node, const struct cudaMemcpy3DParms *parameters) {
+cudaError_t cudaGraphExecMemcpyNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node, const struct cudaMemcpy3DParms *parameters)
+{
     cudaError_t error = parameters ? check_copy(*parameters) : cudaErrorInvalidValue;
     if (error != cudaSuccess) return note(error);
     return with_exec_node(exec, node, cudaGraphNodeTypeMemcpy, [&](operation &what) {
@@ -192,12 +213,14 @@ cudaError_t cudaGraphExecMemcpyNodeSetParams(cudaGraphExec_t exec, cudaGraphNode
 }
 
 cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t exec, cudaGraphNode_t node, void *to, const void *from, size_t size,
-                                               enum cudaMemcpyKind kind) {
+                                               enum cudaMemcpyKind kind)
+{
     cudaMemcpy3DParms copy = linear_copy(to, from, size, kind);
     return cudaGraphExecMemcpyNodeSetParams(exec, node, &copy);
 }
 
-cudaError_t cudaGraphExecMemsetNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node, const struct cudaMemsetParams *parameters) {
+cudaError_t cudaGraphExecMemsetNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node, const struct cudaMemsetParams *parameters)
+{
     cudaError_t error = parameters ? check_fill(*parameters) : cudaErrorInvalidValue;
     if (error != cudaSuccess) return note(error);
     return with_exec_node(exec, node, cudaGraphNodeTypeMemset, [&](operation &what) {
@@ -206,7 +229,8 @@ cudaError_t cudaGraphExecMemsetNodeSetParams(cudaGraphExec_t exec, cudaGraphNode
     });
 }
 
-cudaError_t cudaGraphExecHostNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node, const struct cudaHostNodeParams *parameters) {
+cudaError_t cudaGraphExecHostNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node, const struct cudaHostNodeParams *parameters)
+{
     return with_exec_node(exec, node, cudaGraphNodeTypeHost, [&](operation &what) {
         if (!parameters || !parameters->fn) return cudaErrorInvalidValue;
         what.host = *parameters;
@@ -214,18 +238,22 @@ cudaError_t cudaGraphExecHostNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t
     });
 }
 
-cudaError_t cudaGraphExecChildGraphNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node, cudaGraph_t child) {
+cudaError_t cudaGraphExecChildGraphNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node, cudaGraph_t child)
+{
     return with_exec_node(exec, node, cudaGraphNodeTypeGraph, [&](operation &what) {
         cudaGraphNode_t at = nullptr;
-        if (!is_graph_locked(child) || compare(*what.child, *child, &at) != cudaGraphExecUpdateSuccess) return cudaErrorInvalidValue;
+        if (!is_graph_locked(child) || compare(*what.child, *child, &at) != cudaGraphExecUpdateSuccess)
+            return cudaErrorInvalidValue;
         std::unordered_map<cudaGraphNode_t, cudaGraphNode_t> copies;
         what.child = copy_graph(*child, &copies);
         return cudaSuccess;
     });
 }
 
-namespace {
-cudaError_t set_event(cudaGraphExec_t exec, cudaGraphNode_t node, cudaGraphNodeType type, cudaEvent_t event) {
+namespace
+{
+cudaError_t set_event(cudaGraphExec_t exec, cudaGraphNode_t node, cudaGraphNodeType type, cudaEvent_t event)
+{
     return with_exec_node(exec, node, type, [&](operation &what) {
         if (!is_event_locked(event)) return cudaErrorInvalidResourceHandle;
         what.event = event;
@@ -234,24 +262,29 @@ cudaError_t set_event(cudaGraphExec_t exec, cudaGraphNode_t node, cudaGraphNodeT
 }
 } // namespace
 
-cudaError_t cudaGraphExecEventRecordNodeSetEvent(cudaGraphExec_t exec, cudaGraphNode_t node, cudaEvent_t event) {
+cudaError_t cudaGraphExecEventRecordNodeSetEvent(cudaGraphExec_t exec, cudaGraphNode_t node, cudaEvent_t event)
+{
     return set_event(exec, node, cudaGraphNodeTypeEventRecord, event);
 }
 
-cudaError_t cudaGraphExecEventWaitNodeSetEvent(cudaGraphExec_t exec, cudaGraphNode_t node, cudaEvent_t event) {
+cudaError_t cudaGraphExecEventWaitNodeSetEvent(cudaGraphExec_t exec, cudaGraphNode_t node, cudaEvent_t event)
+{
     return set_event(exec, node, cudaGraphNodeTypeWaitEvent, event);
 }
 
-cudaError_t cudaGraphNodeSetEnabled(cudaGraphExec_t exec, cudaGraphNode_t node, unsigned int enabled) {
+cudaError_t cudaGraphNodeSetEnabled(cudaGraphExec_t exec, cudaGraphNode_t node, unsigned int enabled)
+{
     return with_exec_node(exec, node, [&](CUgraphNode_st &own) {
         cudaGraphNodeType type = own.what.type;
-        if (type != cudaGraphNodeTypeKernel && type != cudaGraphNodeTypeMemcpy && type != cudaGraphNodeTypeMemset) return cudaErrorInvalidValue;
+        if (type != cudaGraphNodeTypeKernel && type != cudaGraphNodeTypeMemcpy && type != cudaGraphNodeTypeMemset)
+            return cudaErrorInvalidValue;
         own.enabled = enabled != 0;
         return cudaSuccess;
     });
 }
 
-cudaError_t cudaGraphNodeGetEnabled(cudaGraphExec_t exec, cudaGraphNode_t node, unsigned int *enabled) {
+cudaError_t cudaGraphNodeGetEnabled(cudaGraphExec_t exec, cudaGraphNode_t node, unsigned int *enabled)
+{
     return with_exec_node(exec, node, [&](CUgraphNode_st &own) {
         if (!enabled) return cudaErrorInvalidValue;
         *enabled = own.enabled;
@@ -259,4 +292,7 @@ cudaError_t cudaGraphNodeGetEnabled(cudaGraphExec_t exec, cudaGraphNode_t node, 
     });
 }
 
-cudaError_t cudaDeviceGraphMemTrim(int device) { return device == 0 ? cudaSuccess : note(cudaErrorInvalidDevice); }
+cudaError_t cudaDeviceGraphMemTrim(int device)
+{
+    return device == 0 ? cudaSuccess : note(cudaErrorInvalidDevice);
+}

@@ -17,19 +17,21 @@
 #include "cuda_runtime_api.h"
 #include "kfcpu_stub.h"
 
-namespace kfcpu_api {
+namespace kfcpu_api
+{
 
 extern std::recursive_mutex state; // recursive: what is destroyed under it may free graph memory
 using guard = std::lock_guard<std::recursive_mutex>;
 
 // ---- Errors (api_error.cpp)
-cudaError_t note(cudaError_t error);       // becomes the thread's last error unless it is success; returns it
-cudaError_t context_error();               // what broke the context, if anything did
-void break_context(cudaError_t error);     // a kernel failed: every later call says so
-void mend_context();                       // cudaDeviceReset
+cudaError_t note(cudaError_t error);   // becomes the thread's last error unless it is success; returns it
+cudaError_t context_error();           // what broke the context, if anything did
+void break_context(cudaError_t error); // a kernel failed: every later call says so
+void mend_context();                   // cudaDeviceReset
 
 // Runs the body of an API function: nothing works in a broken context, and what went wrong is noted.
-template <class Body> cudaError_t entry(Body body) {
+template <class Body> cudaError_t entry(Body body)
+{
     cudaError_t error = context_error();
     if (error == cudaSuccess) {
         try {
@@ -160,12 +162,12 @@ struct CUgraphNode_st {
 };
 
 struct CUgraph_st {
-    std::vector<std::unique_ptr<CUgraphNode_st>> nodes;                   // in the order of creation
-    std::unordered_map<cudaGraphNode_t, cudaGraphNode_t> copies;          // of another graph's nodes, if this is a clone
+    std::vector<std::unique_ptr<CUgraphNode_st>> nodes;          // in the order of creation
+    std::unordered_map<cudaGraphNode_t, cudaGraphNode_t> copies; // of another graph's nodes, if this is a clone
 };
 
 struct CUgraphExec_st {
-    std::shared_ptr<CUgraph_st> graph;                                     // a copy
-    std::unordered_map<cudaGraphNode_t, cudaGraphNode_t> copies;           // the original's nodes to its own
+    std::shared_ptr<CUgraph_st> graph;                           // a copy
+    std::unordered_map<cudaGraphNode_t, cudaGraphNode_t> copies; // the original's nodes to its own
     unsigned long long flags = 0;
 };

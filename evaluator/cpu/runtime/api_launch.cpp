@@ -9,7 +9,8 @@
 
 using namespace kfcpu_api;
 
-namespace {
+namespace
+{
 
 thread_local std::vector<kfcpu_geometry> configured; // pushed and not yet taken
 thread_local kfcpu::call *asked;                     // what the runtime asks the stub that it is about to call
@@ -27,14 +28,16 @@ constexpr unsigned char no_operation[] = {0x1f, 0x20, 0x03, 0xd5};
 #endif
 constexpr size_t prefix_size = KFCPU_KERNEL_PREFIX * sizeof no_operation;
 
-bool has_prefix(const unsigned char *code) {
+bool has_prefix(const unsigned char *code)
+{
     for (size_t i = 0; i < prefix_size; i++)
         if (code[-ptrdiff_t(prefix_size) + ptrdiff_t(i)] != no_operation[i % sizeof no_operation]) return false;
     return true;
 }
 
 // A kernel begins behind the no-operations that KFCPU_KERNEL asks for. Only addresses inside a loaded program or library are read.
-bool is_kernel(const void *address) {
+bool is_kernel(const void *address)
+{
     Dl_info info, before;
     if (!address || !dladdr(address, &info) || !info.dli_fbase) return false;
     const char *first = static_cast<const char *>(address) - prefix_size;
@@ -42,7 +45,8 @@ bool is_kernel(const void *address) {
 }
 
 // The kernel that contains an instruction of its stub, which is short.
-const void *kernel_around(const void *instruction) {
+const void *kernel_around(const void *instruction)
+{
     auto code = static_cast<const unsigned char *>(instruction);
     for (size_t back = 0; back < 4096; back++)
         if (has_prefix(code - back)) return code - back;
@@ -50,15 +54,26 @@ const void *kernel_around(const void *instruction) {
 }
 thread_local const void *caller; // of kfcpu_take_call
 
-size_t dynamic_limit(const kfcpu::stub *kernel) {
-    return kernel && size_t(kernel->max_dynamic_shared) > default_dynamic_shared ? size_t(kernel->max_dynamic_shared) : default_dynamic_shared;
+// What a GPU says to an address that is no kernel.
+cudaError_t no_kernel(const void *address)
+{
+    return address ? cudaErrorInvalidResourceHandle : cudaErrorInvalidDeviceFunction;
 }
 
-int thread_limit(const kfcpu::stub &kernel) {
-    return kernel.max_threads > 0 && kernel.max_threads < kfcpu_limits.threads_per_block ? kernel.max_threads : kfcpu_limits.threads_per_block;
+size_t dynamic_limit(const kfcpu::stub *kernel)
+{
+    return kernel && size_t(kernel->max_dynamic_shared) > default_dynamic_shared ? size_t(kernel->max_dynamic_shared)
+                                                                                 : default_dynamic_shared;
 }
 
-void fill_kernel(kernel_call *to, const kfcpu::call &from, const void *address) {
+int thread_limit(const kfcpu::stub &kernel)
+{
+    return kernel.max_threads > 0 && kernel.max_threads < kfcpu_limits.threads_per_block ? kernel.max_threads
+                                                                                         : kfcpu_limits.threads_per_block;
+}
+
+void fill_kernel(kernel_call *to, const kfcpu::call &from, const void *address)
+{
     to->geometry = from.geometry;
     to->loop = from.loop;
     to->closure = std::shared_ptr<void>(from.clone(from.closure), from.destroy);
@@ -73,7 +88,8 @@ void fill_kernel(kernel_call *to, const kfcpu::call &from, const void *address) 
 }
 
 // A stub with a kernel that is to run: at once, or as a node of the graph that its stream captures.
-cudaError_t launch_bound(const kfcpu::call &c, const void *address) {
+cudaError_t launch_bound(const kfcpu::call &c, const void *address)
+{
     cudaError_t error = check_launch(c.geometry, c.kernel);
     if (error != cudaSuccess) return error;
     bool captures;
@@ -92,22 +108,25 @@ cudaError_t launch_bound(const kfcpu::call &c, const void *address) {
     return issue(c.geometry.stream, std::move(what));
 }
 
-cudaError_t launch_by_address(const void *address, const kfcpu_geometry &geometry, void **arguments) {
+cudaError_t launch_by_address(const void *address, const kfcpu_geometry &geometry, void **arguments)
+{
     return entry([&]() -> cudaError_t {
         kfcpu::call c{};
         c.what = kfcpu::intent::packed;
         c.geometry = geometry;
         c.arguments = arguments;
-        bound_error = cudaErrorInvalidDeviceFunction;
-        return ask_kernel(address, &c) ? bound_error : cudaErrorInvalidDeviceFunction;
+        bound_error = cudaErrorUnknown;
+        return ask_kernel(address, &c) ? bound_error : no_kernel(address);
     });
 }
 
 } // namespace
 
-namespace kfcpu_api {
+namespace kfcpu_api
+{
 
-bool ask_kernel(const void *address, kfcpu::call *what) {
+bool ask_kernel(const void *address, kfcpu::call *what)
+{
     if (!is_kernel(address)) return false;
     kfcpu::call *outer = asked;
     asked = what;
@@ -116,15 +135,17 @@ bool ask_kernel(const void *address, kfcpu::call *what) {
     return true;
 }
 
-cudaError_t check_launch(const kfcpu_geometry &geometry, const kfcpu::stub *kernel) {
+// The error codes are those of a CUDA 13 driver, which has one for all that is wrong with a geometry.
+cudaError_t check_launch(const kfcpu_geometry &geometry, const kfcpu::stub *kernel)
+{
     uint64_t threads = 1;
     for (int i = 0; i < 3; i++) {
-        if (!geometry.grid[i] || geometry.grid[i] > kfcpu_limits.grid[i] || !geometry.block[i] || geometry.block[i] > kfcpu_limits.block[i])
-            return cudaErrorInvalidConfiguration;
+        if (!geometry.grid[i] || geometry.grid[i] > kfcpu_limits.grid[i] || !geometry.block[i] ||
+            geometry.block[i] > kfcpu_limits.block[i])
+            return cudaErrorInvalidValue;
         threads *= geometry.block[i];
     }
-    if (threads > uint64_t(kfcpu_limits.threads_per_block)) return cudaErrorInvalidConfiguration;
-    if (kernel && threads > uint64_t(thread_limit(*kernel))) return cudaErrorLaunchOutOfResources;
+    if (threads > uint64_t(kernel ? thread_limit(*kernel) : kfcpu_limits.threads_per_block)) return cudaErrorInvalidValue;
     if (geometry.dynamic_shared > dynamic_limit(kernel)) return cudaErrorInvalidValue;
     if (geometry.cooperative) {
         uint64_t blocks = uint64_t(geometry.grid[0]) * geometry.grid[1] * geometry.grid[2];
@@ -134,7 +155,8 @@ cudaError_t check_launch(const kfcpu_geometry &geometry, const kfcpu::stub *kern
     return cudaSuccess;
 }
 
-cudaError_t run_kernel(const kfcpu_geometry &geometry, kfcpu_loop loop, void *closure) {
+cudaError_t run_kernel(const kfcpu_geometry &geometry, kfcpu_loop loop, void *closure)
+{
     kfcpu_config config("", dim3(), dim3());
     static_cast<kfcpu_geometry &>(config) = geometry;
     cudaError_t error = cudaError_t(kfcpu_execute(&config, loop, closure));
@@ -144,7 +166,8 @@ cudaError_t run_kernel(const kfcpu_geometry &geometry, kfcpu_loop loop, void *cl
     return error;
 }
 
-cudaError_t bind_kernel(const cudaKernelNodeParams &parameters, kernel_call *bound) {
+cudaError_t bind_kernel(const cudaKernelNodeParams &parameters, kernel_call *bound)
+{
     if (parameters.extra) return cudaErrorNotSupported; /* the driver API's packed buffer: its layout is the compiler's */
     kfcpu::call c{};
     c.what = kfcpu::intent::packed;
@@ -155,20 +178,24 @@ cudaError_t bind_kernel(const cudaKernelNodeParams &parameters, kernel_call *bou
                                 bound->geometry.cooperative,
                                 nullptr};
     c.arguments = parameters.kernelParams;
-    bound_error = cudaErrorInvalidDeviceFunction;
+    bound_error = cudaErrorUnknown;
     bound_to = bound;
     bool asked_it = ask_kernel(parameters.func, &c);
     bound_to = nullptr;
-    if (!asked_it) return cudaErrorInvalidDeviceFunction;
+    if (!asked_it) return no_kernel(parameters.func);
     bound->address = parameters.func;
     return bound_error;
 }
 
 } // namespace kfcpu_api
 
-void kfcpu_push_call(const kfcpu_geometry *geometry) { configured.push_back(*geometry); }
+void kfcpu_push_call(const kfcpu_geometry *geometry)
+{
+    configured.push_back(*geometry);
+}
 
-kfcpu::call *kfcpu_take_call(const char *) {
+kfcpu::call *kfcpu_take_call(const char *)
+{
     if (asked) {
         kfcpu::call *c = asked;
         asked = nullptr;
@@ -186,7 +213,8 @@ kfcpu::call *kfcpu_take_call(const char *) {
     return &taken;
 }
 
-void kfcpu_bound(kfcpu::call *c) {
+void kfcpu_bound(kfcpu::call *c)
+{
     if (c->what == kfcpu::intent::attributes) return;
     c->geometry.kernel = c->kernel->name;
     if (c->what == kfcpu::intent::configured) {
@@ -202,7 +230,9 @@ void kfcpu_bound(kfcpu::call *c) {
 }
 
 // Launches that don't come from a rewritten kernel (kfcpu::launch of kfcpu/launch.h).
-int kfcpu_submit(const kfcpu_config *config, kfcpu_loop loop, const void *closure, size_t, void *(*clone)(const void *), void (*destroy)(void *)) {
+int kfcpu_submit(const kfcpu_config *config, kfcpu_loop loop, const void *closure, size_t, void *(*clone)(const void *),
+                 void (*destroy)(void *))
+{
     return entry([&]() -> cudaError_t {
         cudaError_t error = check_launch(*config, nullptr);
         if (error != cudaSuccess) return error;
@@ -218,15 +248,21 @@ int kfcpu_submit(const kfcpu_config *config, kfcpu_loop loop, const void *closur
 
 // ---- Launches by address
 
-cudaError_t cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **arguments, size_t shared, cudaStream_t stream) {
-    return launch_by_address(kernel, {{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared, stream, 0, nullptr}, arguments);
+cudaError_t cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **arguments, size_t shared, cudaStream_t stream)
+{
+    return launch_by_address(kernel, {{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared, stream, 0, nullptr},
+                             arguments);
 }
 
-cudaError_t cudaLaunchCooperativeKernel(const void *kernel, dim3 grid, dim3 block, void **arguments, size_t shared, cudaStream_t stream) {
-    return launch_by_address(kernel, {{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared, stream, 1, nullptr}, arguments);
+cudaError_t cudaLaunchCooperativeKernel(const void *kernel, dim3 grid, dim3 block, void **arguments, size_t shared,
+                                        cudaStream_t stream)
+{
+    return launch_by_address(kernel, {{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared, stream, 1, nullptr},
+                             arguments);
 }
 
-cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *kernel, void **arguments) {
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *kernel, void **arguments)
+{
     if (!config || (config->numAttrs && !config->attrs)) return note(cudaErrorInvalidValue);
     int cooperative = 0;
     for (unsigned i = 0; i < config->numAttrs; i++) {
@@ -243,22 +279,27 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *ke
     }
     const dim3 &grid = config->gridDim, &block = config->blockDim;
     return launch_by_address(
-        kernel, {{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, config->dynamicSmemBytes, config->stream, cooperative, nullptr}, arguments);
+        kernel,
+        {{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, config->dynamicSmemBytes, config->stream, cooperative, nullptr},
+        arguments);
 }
 
 // ---- Attributes and occupancy
 
-namespace {
-template <class Body> cudaError_t with_kernel(const void *address, Body body) {
+namespace
+{
+template <class Body> cudaError_t with_kernel(const void *address, Body body)
+{
     return entry([&]() -> cudaError_t {
         kfcpu::call c{};
         c.what = kfcpu::intent::attributes;
-        return ask_kernel(address, &c) && c.kernel ? body(*c.kernel) : cudaErrorInvalidDeviceFunction;
+        return ask_kernel(address, &c) && c.kernel ? body(*c.kernel) : no_kernel(address);
     });
 }
 } // namespace
 
-cudaError_t cudaFuncSetAttribute(const void *kernel, enum cudaFuncAttribute attribute, int value) {
+cudaError_t cudaFuncSetAttribute(const void *kernel, enum cudaFuncAttribute attribute, int value)
+{
     return with_kernel(kernel, [&](kfcpu::stub &stub) {
         switch (attribute) {
         case cudaFuncAttributeMaxDynamicSharedMemorySize:
@@ -274,7 +315,8 @@ cudaError_t cudaFuncSetAttribute(const void *kernel, enum cudaFuncAttribute attr
     });
 }
 
-cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *kernel) {
+cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *kernel)
+{
     return with_kernel(kernel, [&](kfcpu::stub &stub) {
         if (!attributes) return cudaErrorInvalidValue;
         *attributes = cudaFuncAttributes{};
@@ -287,15 +329,18 @@ cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const v
     });
 }
 
-cudaError_t cudaFuncSetCacheConfig(const void *kernel, enum cudaFuncCache) {
+cudaError_t cudaFuncSetCacheConfig(const void *kernel, enum cudaFuncCache)
+{
     return with_kernel(kernel, [](kfcpu::stub &) { return cudaSuccess; });
 }
 
-cudaError_t cudaFuncSetSharedMemConfig(const void *kernel, enum cudaSharedMemConfig) {
+cudaError_t cudaFuncSetSharedMemConfig(const void *kernel, enum cudaSharedMemConfig)
+{
     return with_kernel(kernel, [](kfcpu::stub &) { return cudaSuccess; });
 }
 
-cudaError_t cudaFuncGetName(const char **name, const void *kernel) {
+cudaError_t cudaFuncGetName(const char **name, const void *kernel)
+{
     return with_kernel(kernel, [&](kfcpu::stub &stub) {
         if (!name) return cudaErrorInvalidValue;
         *name = stub.name;
@@ -303,20 +348,24 @@ cudaError_t cudaFuncGetName(const char **name, const void *kernel) {
     });
 }
 
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *kernel, int threads, size_t shared) {
-    return with_kernel(kernel, [&](kfcpu::stub &stub) {
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *kernel, int threads, size_t shared)
+{
+    return with_kernel(kernel, [&](kfcpu::stub &) {
         if (!blocks || threads < 1) return cudaErrorInvalidValue;
-        bool fits = threads <= thread_limit(stub) && shared <= kfcpu_limits.shared_per_block_optin;
+        bool fits = threads <= kfcpu_limits.threads_per_block && shared <= kfcpu_limits.shared_per_block_optin;
         *blocks = fits ? kfcpu_blocks_per_sm(threads, shared) : 0;
         return cudaSuccess;
     });
 }
 
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *kernel, int threads, size_t shared, unsigned int) {
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *kernel, int threads, size_t shared,
+                                                                   unsigned int)
+{
     return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, kernel, threads, shared);
 }
 
-cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *shared, const void *kernel, int blocks, int threads) {
+cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *shared, const void *kernel, int blocks, int threads)
+{
     return with_kernel(kernel, [&](kfcpu::stub &) {
         if (!shared || blocks < 1 || threads < 1) return cudaErrorInvalidValue;
         size_t share = kfcpu_limits.shared_per_sm / size_t(blocks);

@@ -12,16 +12,21 @@ struct CUmemPoolHandle_st {
     int reuse[4] = {0, 1, 1, 1};
 };
 
-namespace {
+namespace
+{
 // Never destroyed, like the other tables: candidates' destructors may still call, and leak checkers find here what is still in use.
 auto &table = *new std::map<uintptr_t, allocation>; // by address, under `state`
 CUmemPoolHandle_st default_pool;
 auto &pools = *new std::unordered_set<cudaMemPool_t>;
 cudaMemPool_t current_pool = &default_pool;
 
-bool is_pool_locked(cudaMemPool_t pool) { return pool == &default_pool || pools.count(pool); }
+bool is_pool_locked(cudaMemPool_t pool)
+{
+    return pool == &default_pool || pools.count(pool);
+}
 
-std::map<uintptr_t, allocation>::iterator find_locked(const void *pointer) {
+std::map<uintptr_t, allocation>::iterator find_locked(const void *pointer)
+{
     auto next = table.upper_bound(reinterpret_cast<uintptr_t>(pointer));
     if (next == table.begin()) return table.end();
     --next;
@@ -32,9 +37,11 @@ constexpr unsigned device_types = 1u << cudaMemoryTypeDevice | 1u << cudaMemoryT
 constexpr unsigned host_types = 1u << cudaMemoryTypeHost;
 } // namespace
 
-namespace kfcpu_api {
+namespace kfcpu_api
+{
 
-cudaError_t allocate(void **pointer, size_t size, cudaMemoryType type, unsigned flags, bool graph) {
+cudaError_t allocate(void **pointer, size_t size, cudaMemoryType type, unsigned flags, bool graph)
+{
     if (!pointer) return cudaErrorInvalidValue;
     *pointer = nullptr;
     if (size == 0) return cudaSuccess;
@@ -46,7 +53,8 @@ cudaError_t allocate(void **pointer, size_t size, cudaMemoryType type, unsigned 
     return cudaSuccess;
 }
 
-bool release(void *pointer, unsigned types, bool graph) {
+bool release(void *pointer, unsigned types, bool graph)
+{
     {
         guard hold(state);
         auto found = table.find(reinterpret_cast<uintptr_t>(pointer));
@@ -58,7 +66,8 @@ bool release(void *pointer, unsigned types, bool graph) {
     return true;
 }
 
-void release_all() {
+void release_all()
+{
     std::vector<void *> all;
     {
         guard hold(state);
@@ -69,7 +78,8 @@ void release_all() {
     for (void *pointer : all) free(pointer);
 }
 
-bool range_is_valid(const void *pointer, size_t size) {
+bool range_is_valid(const void *pointer, size_t size)
+{
     guard hold(state);
     auto found = find_locked(pointer);
     return found == table.end() || size <= found->second.size - (reinterpret_cast<uintptr_t>(pointer) - found->first);
@@ -77,19 +87,22 @@ bool range_is_valid(const void *pointer, size_t size) {
 
 } // namespace kfcpu_api
 
-size_t kfcpu_live_allocations(void) {
+size_t kfcpu_live_allocations(void)
+{
     guard hold(state);
     return table.size();
 }
 
-cudaError_t cudaMalloc(void **pointer, size_t size) {
+cudaError_t cudaMalloc(void **pointer, size_t size)
+{
     return entry([&] {
         cudaError_t error = refuse_during_capture();
         return error != cudaSuccess ? error : allocate(pointer, size, cudaMemoryTypeDevice, 0);
     });
 }
 
-cudaError_t cudaFree(void *pointer) {
+cudaError_t cudaFree(void *pointer)
+{
     return entry([&] {
         if (!pointer) return cudaSuccess;
         cudaError_t error = refuse_during_capture();
@@ -98,7 +111,8 @@ cudaError_t cudaFree(void *pointer) {
     });
 }
 
-cudaError_t cudaHostAlloc(void **pointer, size_t size, unsigned int flags) {
+cudaError_t cudaHostAlloc(void **pointer, size_t size, unsigned int flags)
+{
     return entry([&] {
         if (flags & ~7u) return cudaErrorInvalidValue;
         cudaError_t error = refuse_during_capture();
@@ -106,13 +120,18 @@ cudaError_t cudaHostAlloc(void **pointer, size_t size, unsigned int flags) {
     });
 }
 
-cudaError_t cudaMallocHost(void **pointer, size_t size) { return cudaHostAlloc(pointer, size, cudaHostAllocDefault); }
+cudaError_t cudaMallocHost(void **pointer, size_t size)
+{
+    return cudaHostAlloc(pointer, size, cudaHostAllocDefault);
+}
 
-cudaError_t cudaFreeHost(void *pointer) {
+cudaError_t cudaFreeHost(void *pointer)
+{
     return entry([&] { return !pointer || release(pointer, host_types) ? cudaSuccess : cudaErrorInvalidValue; });
 }
 
-cudaError_t cudaHostRegister(void *pointer, size_t size, unsigned int flags) {
+cudaError_t cudaHostRegister(void *pointer, size_t size, unsigned int flags)
+{
     return entry([&] {
         if (!pointer || !size) return cudaErrorInvalidValue;
         guard hold(state);
@@ -122,7 +141,8 @@ cudaError_t cudaHostRegister(void *pointer, size_t size, unsigned int flags) {
     });
 }
 
-cudaError_t cudaHostUnregister(void *pointer) {
+cudaError_t cudaHostUnregister(void *pointer)
+{
     return entry([&] {
         guard hold(state);
         auto found = table.find(reinterpret_cast<uintptr_t>(pointer));
@@ -132,7 +152,8 @@ cudaError_t cudaHostUnregister(void *pointer) {
     });
 }
 
-cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned int flags) {
+cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned int flags)
+{
     return entry([&] {
         if (!device || flags) return cudaErrorInvalidValue;
         guard hold(state);
@@ -143,7 +164,8 @@ cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned int fla
     });
 }
 
-cudaError_t cudaHostGetFlags(unsigned int *flags, void *pointer) {
+cudaError_t cudaHostGetFlags(unsigned int *flags, void *pointer)
+{
     return entry([&] {
         guard hold(state);
         auto found = find_locked(pointer);
@@ -153,7 +175,8 @@ cudaError_t cudaHostGetFlags(unsigned int *flags, void *pointer) {
     });
 }
 
-cudaError_t cudaMallocManaged(void **pointer, size_t size, unsigned int flags) {
+cudaError_t cudaMallocManaged(void **pointer, size_t size, unsigned int flags)
+{
     return entry([&] {
         if (size == 0 || (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost)) return cudaErrorInvalidValue;
         cudaError_t error = refuse_during_capture();
@@ -161,7 +184,8 @@ cudaError_t cudaMallocManaged(void **pointer, size_t size, unsigned int flags) {
     });
 }
 
-cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t height) {
+cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t height)
+{
     return entry([&] {
         if (!pointer || !pitch || width > SIZE_MAX / 4) return cudaErrorInvalidValue;
         *pitch = (width + 511) / 512 * 512;
@@ -172,7 +196,8 @@ cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t 
     });
 }
 
-cudaError_t cudaMalloc3D(struct cudaPitchedPtr *pitched, struct cudaExtent extent) {
+cudaError_t cudaMalloc3D(struct cudaPitchedPtr *pitched, struct cudaExtent extent)
+{
     if (!pitched) return note(cudaErrorInvalidValue);
     size_t rows;
     if (__builtin_mul_overflow(extent.height, extent.depth, &rows)) return note(cudaErrorMemoryAllocation);
@@ -181,7 +206,8 @@ cudaError_t cudaMalloc3D(struct cudaPitchedPtr *pitched, struct cudaExtent exten
     return cudaMallocPitch(&pitched->ptr, &pitched->pitch, extent.width, rows);
 }
 
-cudaError_t cudaMallocFromPoolAsync(void **pointer, size_t size, cudaMemPool_t pool, cudaStream_t stream) {
+cudaError_t cudaMallocFromPoolAsync(void **pointer, size_t size, cudaMemPool_t pool, cudaStream_t stream)
+{
     return entry([&]() -> cudaError_t {
         if (!pointer) return cudaErrorInvalidValue;
         {
@@ -201,11 +227,13 @@ cudaError_t cudaMallocFromPoolAsync(void **pointer, size_t size, cudaMemPool_t p
     });
 }
 
-cudaError_t cudaMallocAsync(void **pointer, size_t size, cudaStream_t stream) {
+cudaError_t cudaMallocAsync(void **pointer, size_t size, cudaStream_t stream)
+{
     return cudaMallocFromPoolAsync(pointer, size, current_pool, stream);
 }
 
-cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream) {
+cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream)
+{
     return entry([&]() -> cudaError_t {
         {
             guard hold(state);
@@ -220,7 +248,8 @@ cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream) {
     });
 }
 
-cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes) {
+cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
+{
     return entry([&] {
         if (!free_bytes || !total_bytes) return cudaErrorInvalidValue;
         size_t page = size_t(sysconf(_SC_PAGESIZE));
@@ -230,7 +259,8 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes) {
     });
 }
 
-cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *pointer) {
+cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *pointer)
+{
     return entry([&] {
         if (!attributes) return cudaErrorInvalidValue;
         *attributes = cudaPointerAttributes{};
@@ -246,14 +276,16 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, c
     });
 }
 
-cudaError_t cudaMemAdvise(const void *pointer, size_t size, enum cudaMemoryAdvise advice, struct cudaMemLocation) {
+cudaError_t cudaMemAdvise(const void *pointer, size_t size, enum cudaMemoryAdvise advice, struct cudaMemLocation)
+{
     return entry([&] {
         bool valid = pointer && size && advice >= cudaMemAdviseSetReadMostly && advice <= cudaMemAdviseUnsetAccessedBy;
         return valid && range_is_valid(pointer, size) ? cudaSuccess : cudaErrorInvalidValue;
     });
 }
 
-cudaError_t cudaMemPrefetchAsync(const void *pointer, size_t size, struct cudaMemLocation, unsigned int flags, cudaStream_t stream) {
+cudaError_t cudaMemPrefetchAsync(const void *pointer, size_t size, struct cudaMemLocation, unsigned int flags, cudaStream_t stream)
+{
     return entry([&] {
         if (!pointer || !size || flags || !range_is_valid(pointer, size)) return cudaErrorInvalidValue;
         guard hold(state);
@@ -263,7 +295,8 @@ cudaError_t cudaMemPrefetchAsync(const void *pointer, size_t size, struct cudaMe
 
 // ---- Pools: names with attributes; all of them allocate from the heap
 
-cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const struct cudaMemPoolProps *properties) {
+cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const struct cudaMemPoolProps *properties)
+{
     return entry([&] {
         if (!pool || !properties) return cudaErrorInvalidValue;
         auto created = std::make_unique<CUmemPoolHandle_st>();
@@ -274,7 +307,8 @@ cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const struct cudaMemPoolProps
     });
 }
 
-cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
+cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool)
+{
     return entry([&] {
         guard hold(state);
         if (!pools.erase(pool)) return cudaErrorInvalidValue;
@@ -284,14 +318,16 @@ cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
     });
 }
 
-cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t) {
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t)
+{
     return entry([&] {
         guard hold(state);
         return is_pool_locked(pool) ? cudaSuccess : cudaErrorInvalidValue;
     });
 }
 
-cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute, void *value) {
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute, void *value)
+{
     return entry([&] {
         guard hold(state);
         if (!is_pool_locked(pool) || !value) return cudaErrorInvalidValue;
@@ -305,7 +341,8 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr att
     });
 }
 
-cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute, void *value) {
+cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute, void *value)
+{
     return entry([&] {
         guard hold(state);
         if (!is_pool_locked(pool) || !value) return cudaErrorInvalidValue;
@@ -321,14 +358,16 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr att
     });
 }
 
-cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const struct cudaMemAccessDesc *list, size_t count) {
+cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const struct cudaMemAccessDesc *list, size_t count)
+{
     return entry([&] {
         guard hold(state);
         return is_pool_locked(pool) && (list || !count) ? cudaSuccess : cudaErrorInvalidValue;
     });
 }
 
-cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int device) {
+cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int device)
+{
     return entry([&] {
         if (device != 0) return cudaErrorInvalidDevice;
         if (!pool) return cudaErrorInvalidValue;
@@ -337,7 +376,8 @@ cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int device) {
     });
 }
 
-cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *pool, int device) {
+cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *pool, int device)
+{
     return entry([&] {
         if (device != 0) return cudaErrorInvalidDevice;
         if (!pool) return cudaErrorInvalidValue;
@@ -347,7 +387,8 @@ cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *pool, int device) {
     });
 }
 
-cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) {
+cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool)
+{
     return entry([&] {
         if (device != 0) return cudaErrorInvalidDevice;
         guard hold(state);

@@ -6,7 +6,8 @@
 
 using namespace kfcpu_api;
 
-namespace {
+namespace
+{
 CUstream_st legacy_stream;
 thread_local CUstream_st per_thread_stream;
 auto &streams = *new std::unordered_set<cudaStream_t>;
@@ -16,18 +17,24 @@ constexpr int greatest_priority = -5;
 
 // One thread's stream of its own exists as long as the thread.
 struct prepare {
-    prepare() {
+    prepare()
+    {
         legacy_stream.legacy = true;
         legacy_stream.id = 1;
     }
 } prepared;
 
-bool is_captured_locked(cudaEvent_t event) { return event->capture && event->capture->graph; }
+bool is_captured_locked(cudaEvent_t event)
+{
+    return event->capture && event->capture->graph;
+}
 } // namespace
 
-namespace kfcpu_api {
+namespace kfcpu_api
+{
 
-cudaStream_t find_stream_locked(cudaStream_t handle) {
+cudaStream_t find_stream_locked(cudaStream_t handle)
+{
     if (!handle || handle == cudaStreamLegacy) return &legacy_stream;
     if (handle == cudaStreamPerThread) {
         per_thread_stream.id = 2;
@@ -36,16 +43,21 @@ cudaStream_t find_stream_locked(cudaStream_t handle) {
     return streams.count(handle) || handle == &legacy_stream || handle == &per_thread_stream ? handle : nullptr;
 }
 
-bool is_event_locked(cudaEvent_t event) { return events.count(event) != 0; }
+bool is_event_locked(cudaEvent_t event)
+{
+    return events.count(event) != 0;
+}
 
-cudaError_t issue(cudaStream_t handle, operation what) {
+cudaError_t issue(cudaStream_t handle, operation what)
+{
     {
         guard hold(state);
         cudaStream_t stream = find_stream_locked(handle);
         if (!stream) return cudaErrorInvalidResourceHandle;
         if (stream->capture) {
             if (stream->capture->invalid) return cudaErrorStreamCaptureInvalidated;
-            cudaGraphNode_t node = add_node_locked(stream->capture->graph, std::move(what), stream->frontier.data(), stream->frontier.size());
+            cudaGraphNode_t node =
+                add_node_locked(stream->capture->graph, std::move(what), stream->frontier.data(), stream->frontier.size());
             stream->frontier.assign(1, node);
             return cudaSuccess;
         }
@@ -55,7 +67,8 @@ cudaError_t issue(cudaStream_t handle, operation what) {
     return perform(what);
 }
 
-bool is_capturing(cudaStream_t handle) {
+bool is_capturing(cudaStream_t handle)
+{
     guard hold(state);
     cudaStream_t stream = find_stream_locked(handle);
     return stream && stream->capture;
@@ -63,7 +76,8 @@ bool is_capturing(cudaStream_t handle) {
 
 } // namespace kfcpu_api
 
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned int flags, int priority) {
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned int flags, int priority)
+{
     return entry([&]() -> cudaError_t {
         if (!stream || (flags & ~unsigned(cudaStreamNonBlocking))) return cudaErrorInvalidValue;
         auto created = std::make_unique<CUstream_st>();
@@ -77,11 +91,18 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned int flag
     });
 }
 
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned int flags) { return cudaStreamCreateWithPriority(stream, flags, 0); }
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned int flags)
+{
+    return cudaStreamCreateWithPriority(stream, flags, 0);
+}
 
-cudaError_t cudaStreamCreate(cudaStream_t *stream) { return cudaStreamCreateWithPriority(stream, cudaStreamDefault, 0); }
+cudaError_t cudaStreamCreate(cudaStream_t *stream)
+{
+    return cudaStreamCreateWithPriority(stream, cudaStreamDefault, 0);
+}
 
-cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+cudaError_t cudaStreamDestroy(cudaStream_t stream)
+{
     return entry([&]() -> cudaError_t {
         guard hold(state);
         if (!streams.erase(stream)) return cudaErrorInvalidResourceHandle;
@@ -94,7 +115,8 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     });
 }
 
-cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
+cudaError_t cudaStreamSynchronize(cudaStream_t handle)
+{
     return entry([&]() -> cudaError_t {
         guard hold(state);
         cudaStream_t stream = find_stream_locked(handle);
@@ -105,9 +127,13 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
     });
 }
 
-cudaError_t cudaStreamQuery(cudaStream_t handle) { return cudaStreamSynchronize(handle); }
+cudaError_t cudaStreamQuery(cudaStream_t handle)
+{
+    return cudaStreamSynchronize(handle);
+}
 
-cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event, unsigned int flags) {
+cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event, unsigned int flags)
+{
     return entry([&]() -> cudaError_t {
         guard hold(state);
         cudaStream_t stream = find_stream_locked(handle);
@@ -119,7 +145,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event, unsigned
             operation what;
             what.type = cudaGraphNodeTypeWaitEvent;
             what.event = event;
-            cudaGraphNode_t node = add_node_locked(stream->capture->graph, std::move(what), stream->frontier.data(), stream->frontier.size());
+            cudaGraphNode_t node =
+                add_node_locked(stream->capture->graph, std::move(what), stream->frontier.data(), stream->frontier.size());
             stream->frontier.assign(1, node);
             return cudaSuccess;
         }
@@ -144,14 +171,17 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event, unsigned
             stream->frontier.clear();
         }
         for (cudaGraphNode_t node : event->frontier)
-            if (std::find(stream->frontier.begin(), stream->frontier.end(), node) == stream->frontier.end()) stream->frontier.push_back(node);
+            if (std::find(stream->frontier.begin(), stream->frontier.end(), node) == stream->frontier.end())
+                stream->frontier.push_back(node);
         return cudaSuccess;
     });
 }
 
-namespace {
+namespace
+{
 // Calls BODY with the stream behind the handle, under the lock.
-template <class Body> cudaError_t with_stream(cudaStream_t handle, Body body) {
+template <class Body> cudaError_t with_stream(cudaStream_t handle, Body body)
+{
     return entry([&]() -> cudaError_t {
         guard hold(state);
         cudaStream_t stream = find_stream_locked(handle);
@@ -160,7 +190,8 @@ template <class Body> cudaError_t with_stream(cudaStream_t handle, Body body) {
 }
 } // namespace
 
-cudaError_t cudaStreamGetFlags(cudaStream_t handle, unsigned int *flags) {
+cudaError_t cudaStreamGetFlags(cudaStream_t handle, unsigned int *flags)
+{
     return with_stream(handle, [&](cudaStream_t stream) {
         if (!flags) return cudaErrorInvalidValue;
         *flags = stream->flags;
@@ -168,7 +199,8 @@ cudaError_t cudaStreamGetFlags(cudaStream_t handle, unsigned int *flags) {
     });
 }
 
-cudaError_t cudaStreamGetPriority(cudaStream_t handle, int *priority) {
+cudaError_t cudaStreamGetPriority(cudaStream_t handle, int *priority)
+{
     return with_stream(handle, [&](cudaStream_t stream) {
         if (!priority) return cudaErrorInvalidValue;
         *priority = stream->priority;
@@ -176,7 +208,8 @@ cudaError_t cudaStreamGetPriority(cudaStream_t handle, int *priority) {
     });
 }
 
-cudaError_t cudaStreamGetId(cudaStream_t handle, unsigned long long *id) {
+cudaError_t cudaStreamGetId(cudaStream_t handle, unsigned long long *id)
+{
     return with_stream(handle, [&](cudaStream_t stream) {
         if (!id) return cudaErrorInvalidValue;
         *id = stream->id;
@@ -184,7 +217,8 @@ cudaError_t cudaStreamGetId(cudaStream_t handle, unsigned long long *id) {
     });
 }
 
-cudaError_t cudaStreamGetDevice(cudaStream_t handle, int *device) {
+cudaError_t cudaStreamGetDevice(cudaStream_t handle, int *device)
+{
     return with_stream(handle, [&](cudaStream_t) {
         if (!device) return cudaErrorInvalidValue;
         *device = 0;
@@ -192,7 +226,8 @@ cudaError_t cudaStreamGetDevice(cudaStream_t handle, int *device) {
     });
 }
 
-cudaError_t cudaStreamSetAttribute(cudaStream_t handle, cudaStreamAttrID attribute, const cudaStreamAttrValue *value) {
+cudaError_t cudaStreamSetAttribute(cudaStream_t handle, cudaStreamAttrID attribute, const cudaStreamAttrValue *value)
+{
     return with_stream(handle, [&](cudaStream_t stream) {
         if (!value) return cudaErrorInvalidValue;
         switch (attribute) {
@@ -207,7 +242,8 @@ cudaError_t cudaStreamSetAttribute(cudaStream_t handle, cudaStreamAttrID attribu
     });
 }
 
-cudaError_t cudaStreamGetAttribute(cudaStream_t handle, cudaStreamAttrID attribute, cudaStreamAttrValue *value) {
+cudaError_t cudaStreamGetAttribute(cudaStream_t handle, cudaStreamAttrID attribute, cudaStreamAttrValue *value)
+{
     return with_stream(handle, [&](cudaStream_t stream) {
         if (!value) return cudaErrorInvalidValue;
         switch (attribute) {
@@ -219,7 +255,8 @@ cudaError_t cudaStreamGetAttribute(cudaStream_t handle, cudaStreamAttrID attribu
     });
 }
 
-cudaError_t cudaStreamCopyAttributes(cudaStream_t to, cudaStream_t from) {
+cudaError_t cudaStreamCopyAttributes(cudaStream_t to, cudaStream_t from)
+{
     return with_stream(to, [&](cudaStream_t target) {
         cudaStream_t source = find_stream_locked(from);
         if (!source) return cudaErrorInvalidResourceHandle;
@@ -229,11 +266,13 @@ cudaError_t cudaStreamCopyAttributes(cudaStream_t to, cudaStream_t from) {
     });
 }
 
-cudaError_t cudaStreamAttachMemAsync(cudaStream_t handle, void *pointer, size_t, unsigned int) {
+cudaError_t cudaStreamAttachMemAsync(cudaStream_t handle, void *pointer, size_t, unsigned int)
+{
     return with_stream(handle, [&](cudaStream_t) { return pointer ? cudaSuccess : cudaErrorInvalidValue; });
 }
 
-cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *data) {
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *data)
+{
     return entry([&]() -> cudaError_t {
         if (!function) return cudaErrorInvalidValue;
         operation what;
@@ -243,7 +282,8 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void 
     });
 }
 
-cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void *data, unsigned int flags) {
+cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void *data, unsigned int flags)
+{
     return entry([&]() -> cudaError_t {
         if (!callback || flags) return cudaErrorInvalidValue;
         if (is_capturing(stream)) {
@@ -262,7 +302,8 @@ cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t call
 
 // ---- Events
 
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags) {
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags)
+{
     return entry([&]() -> cudaError_t {
         if (!event || (flags & ~7u)) return cudaErrorInvalidValue;
         auto created = std::make_unique<CUevent_st>();
@@ -274,7 +315,8 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags) {
     });
 }
 
-cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t handle, unsigned int flags) {
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t handle, unsigned int flags)
+{
     return entry([&]() -> cudaError_t {
         if (flags & ~unsigned(cudaEventRecordExternal)) return cudaErrorInvalidValue;
         guard hold(state);
@@ -285,7 +327,8 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t handle, uns
             operation what;
             what.type = cudaGraphNodeTypeEventRecord;
             what.event = event;
-            cudaGraphNode_t node = add_node_locked(stream->capture->graph, std::move(what), stream->frontier.data(), stream->frontier.size());
+            cudaGraphNode_t node =
+                add_node_locked(stream->capture->graph, std::move(what), stream->frontier.data(), stream->frontier.size());
             stream->frontier.assign(1, node);
             return cudaSuccess;
         }
@@ -301,9 +344,13 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t handle, uns
     });
 }
 
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) { return cudaEventRecordWithFlags(event, stream, cudaEventRecordDefault); }
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
+{
+    return cudaEventRecordWithFlags(event, stream, cudaEventRecordDefault);
+}
 
-cudaError_t cudaEventQuery(cudaEvent_t event) {
+cudaError_t cudaEventQuery(cudaEvent_t event)
+{
     return entry([&]() -> cudaError_t {
         guard hold(state);
         if (!is_event_locked(event)) return cudaErrorInvalidResourceHandle;
@@ -313,9 +360,13 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
     });
 }
 
-cudaError_t cudaEventSynchronize(cudaEvent_t event) { return cudaEventQuery(event); }
+cudaError_t cudaEventSynchronize(cudaEvent_t event)
+{
+    return cudaEventQuery(event);
+}
 
-cudaError_t cudaEventDestroy(cudaEvent_t event) {
+cudaError_t cudaEventDestroy(cudaEvent_t event)
+{
     return entry([&]() -> cudaError_t {
         guard hold(state);
         if (!events.erase(event)) return cudaErrorInvalidResourceHandle;
@@ -324,13 +375,15 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
     });
 }
 
-cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t end) {
+cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t end)
+{
     return entry([&]() -> cudaError_t {
         guard hold(state);
         if (!milliseconds) return cudaErrorInvalidValue;
         if (!is_event_locked(start) || !is_event_locked(end)) return cudaErrorInvalidResourceHandle;
         if (is_captured_locked(start) || is_captured_locked(end)) return cudaErrorCapturedEvent;
-        if (((start->flags | end->flags) & cudaEventDisableTiming) || !start->recorded || !end->recorded) return cudaErrorInvalidResourceHandle;
+        if (((start->flags | end->flags) & cudaEventDisableTiming) || !start->recorded || !end->recorded)
+            return cudaErrorInvalidResourceHandle;
         double seconds = double(end->time.tv_sec - start->time.tv_sec) + 1e-9 * double(end->time.tv_nsec - start->time.tv_nsec);
         *milliseconds = float(seconds * 1e3);
         return cudaSuccess;
