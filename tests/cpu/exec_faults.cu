@@ -60,13 +60,13 @@ int main()
     check_recovers(cudaErrorLaunchFailure, "wrong_mask", "does not name the calling lane");
     int *out = memory<int>(64);
     fine<<<1, 1025>>>(out);
-    CHECK(cudaGetLastError() == cudaErrorInvalidConfiguration);
+    CHECK(cudaGetLastError() == cudaErrorInvalidValue);
     fine<<<dim3(1, 65536), 1>>>(out);
-    CHECK(cudaGetLastError() == cudaErrorInvalidConfiguration);
+    CHECK(cudaGetLastError() == cudaErrorInvalidValue);
     fine<<<0, 32>>>(out);
-    CHECK(cudaGetLastError() == cudaErrorInvalidConfiguration);
+    CHECK(cudaGetLastError() == cudaErrorInvalidValue);
     fine<<<1, dim3(1, 1, 65)>>>(out);
-    CHECK(cudaGetLastError() == cudaErrorInvalidConfiguration);
+    CHECK(cudaGetLastError() == cudaErrorInvalidValue);
     CHECK_CUDA(cudaDeviceSynchronize());
     return result();
 }
