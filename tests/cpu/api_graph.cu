@@ -108,7 +108,7 @@ int main()
     EXPECT(cudaErrorInvalidValue, cudaGraphExecKernelNodeSetParams(exec, copy, &parameters));
     OK(cudaGraphUpload(exec, 0));
 
-    // A clone, with a child graph, launched inside a capture.
+    // A clone as a child graph; a graph launch can't be captured.
     OK(cudaGraphClone(&clone, graph));
     cudaGraphNode_t cloned;
     OK(cudaGraphNodeFindInClone(&cloned, first, clone));
@@ -126,12 +126,15 @@ int main()
     cudaGraph_t captured;
     OK(cudaStreamCreate(&stream));
     OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-    OK(cudaGraphLaunch(outer, stream));
+    EXPECT(cudaErrorStreamCaptureUnsupported, cudaGraphLaunch(outer, stream));
+    EXPECT(cudaErrorStreamCaptureInvalidated, cudaStreamEndCapture(stream, &captured));
+    OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    multiply<<<1, 1, 0, stream>>>(y, 3);
     add<<<1, 1, 0, stream>>>(y, 2);
     OK(cudaStreamEndCapture(stream, &captured));
     cudaGraphExec_t both;
     OK(cudaGraphInstantiate(&both, captured));
-    run(both, 20);
+    run(both, 56);
 
     // A captured kernel's parameters can be changed as well.
     cudaGraphNode_t nodes[2];
@@ -144,7 +147,7 @@ int main()
     void *last[] = {got.kernelParams[0], &fifty};
     got.kernelParams = last;
     OK(cudaGraphExecKernelNodeSetParams(both, nodes[1], &got));
-    run(both, 68);
+    run(both, 218);
 
     // Refused: another shape, cycles, foreign nodes.
     EXPECT(cudaErrorGraphExecUpdateFailure, cudaGraphExecUpdate(both, graph, &info));

@@ -143,10 +143,10 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
             kept = found->second;
             what.child = kept->graph;
         }
-        if (is_capturing(stream)) { /* recorded as it is now */
+        if (is_capturing(stream)) {
             guard hold(state);
-            std::unordered_map<cudaGraphNode_t, cudaGraphNode_t> copies;
-            what.child = copy_graph(*what.child, &copies);
+            invalidate_locked(find_stream_locked(stream)->capture);
+            return cudaErrorStreamCaptureUnsupported;
         }
         return issue(stream, std::move(what));
     });
