@@ -62,19 +62,6 @@ const char *kfcpu_last_fault(void);
 int kfcpu_submit(const struct kfcpu_config *config, kfcpu_loop loop, const void *closure, size_t size, void *(*clone)(const void *),
                  void (*destroy)(void *));
 
-// A kernel known by its address, for cudaLaunchKernel and graph nodes (launch.h, kernel_record). The record belongs to the candidate.
-struct kfcpu_kernel {
-    const void *address;
-    const char *name;
-    int parameters;
-    const size_t *sizes;                                                      // bytes of each parameter
-    int (*launch)(const struct kfcpu_config *config, void *const *arguments); // arguments[i] points to the i-th
-    struct kfcpu_kernel *next;
-};
-void kfcpu_register_kernel(struct kfcpu_kernel *kernel);
-void kfcpu_forget_kernel(struct kfcpu_kernel *kernel);
-const struct kfcpu_kernel *kfcpu_find_kernel(const void *address); // null: unknown
-
 // ---- Inside a kernel --------------------------------------------------------------------------------------------------------------
 // `thread` is always the linear number of the calling thread in its block. The inline wrappers of device.h keep threadIdx over
 // calls that may run other threads; nothing else calls these.

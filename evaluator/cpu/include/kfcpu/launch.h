@@ -1,36 +1,11 @@
-// Launching kernels: what the rewriter turns `<<<…>>>` into, and the loop over the threads of a block.
+// The loop over the threads of a block, and launches written by hand.
 //
-// For the rewriter. KERNEL is the text before `<<<`, G B S ST the texts inside (S and ST optional), ARGS the arguments, KERNEL_STRING
-// the text before `<<<` as a string literal without line breaks:
-//
-//   KERNEL<<<G, B, S, ST>>>(ARGS)
-//     where KERNEL names no template, or a template with all its arguments, or is a variable (pointer to a kernel):
-//   kfcpu::launch(kfcpu_config(KERNEL_STRING, G, B, S, ST), KERNEL, [=](auto... kf_a) { KERNEL(kf_a...); }, ARGS)
-//     (ARGS are evaluated once and converted to the parameters' types; with no arguments drop the last comma)
-//     where KERNEL names a template whose arguments, all or the last ones, are deduced:
-//   kfcpu::launch_deduced(kfcpu_config(KERNEL_STRING, G, B, S, ST), [=](auto... kf_a) { KERNEL(kf_a...); }, ARGS)
-//
-//   axpy<<<(n + 255) / 256, 256, 0, stream>>>(a, x, y, n);
-//   → kfcpu::launch(kfcpu_config("axpy", (n + 255) / 256, 256, 0, stream), axpy, [=](auto... kf_a) { axpy(kf_a...); }, a, x, y, n);
-//   reduce<T, 256><<<blocks, 256>>>(in, out);                  (template <class T, int N> __global__ void reduce(const T *, T *))
-//   → kfcpu::launch(kfcpu_config("reduce<T, 256>", blocks, 256), reduce<T, 256>, [=](auto... kf_a) { reduce<T, 256>(kf_a...); }, in, out);
-//   reduce<256><<<blocks, 256>>>(in, out);                     (template <int N, class T> …)
-//   → kfcpu::launch_deduced(kfcpu_config("reduce<256>", blocks, 256), [=](auto... kf_a) { reduce<256>(kf_a...); }, in, out);
-//
-// When in doubt for a template use launch_deduced: it is right for every kernel except that a literal 0 or NULL can't be passed for
-// a pointer. The rest of the rewriting that these headers expect:
-//   extern __shared__ T x[];            → T *x = (T *)kfcpu::dynamic_shared();   (in a function; T with its own attributes dropped)
-//     at namespace scope: drop the declaration and put `T *x = (T *)kfcpu::dynamic_shared();` first in the functions that use x
-//   __noinline__                        → __attribute__((noinline))    (outside of __attribute__((…)))
-//   static __shared__, __shared__ static → __shared__                  (the macro has its own static)
-//   kernels whose address is taken for cudaLaunchKernel, cudaLaunchCooperativeKernel, graph kernel nodes, cudaFuncSetAttribute…:
-//     after the definition of each __global__ function that is no template, at namespace scope:
-//   static kfcpu::kernel_record kf_kernel_N = kfcpu::record("axpy", axpy, [](auto... kf_a) { axpy(kf_a...); });
-//     kfcpu_find_kernel(address) then gives its record; calls with a function of type void (*)(P...) can use
-//     kfcpu::launch_packed(config, function, void **arguments) without one.
-// Unsupported headers are `#error kforge-unsupported: CONSTRUCT`.
-// Flags: -std=c++17 -O3 -march=native -fPIC -fvisibility=hidden -fno-semantic-interposition -fno-math-errno -fno-trapping-math
-//   -fno-strict-aliasing -mtls-dialect=gnu2 (x86-64), and -fsanitize=address with libkfcpu-asan.so for the sanitized build.
+// What the rewriter makes of a kernel and of `<<<…>>>` is in kfcpu_stub.h; both ways end in run_threads with a closure that holds the
+// arguments and calls the kernel's body. The rest of the rewriting that these headers expect:
+//   extern __shared__ T x[];             → T *x = (T *)kfcpu::dynamic_shared();
+//   __noinline__                         → __attribute__((noinline))     (outside of __attribute__((…)))
+//   static __shared__, __shared__ static → __shared__                    (the macro has its own static)
+// A header that is refused says `#error kforge-unsupported: CONSTRUCT`.
 #pragma once
 #include <stdlib.h>
 #include <tuple>
@@ -60,7 +35,9 @@ __attribute__((noinline, unused)) static void enter_block()
 {
     const kfcpu_view *view = kfcpu_self;
     const kfcpu_geometry *geometry = view->geometry;
-    blockIdx.x = view->block[0], blockIdx.y = view->block[1], blockIdx.z = view->block[2];
+    // One load each: a wider one would have to wait until the runtime's three stores have reached the cache.
+    const volatile uint32_t *block = view->block;
+    blockIdx.x = block[0], blockIdx.y = block[1], blockIdx.z = block[2];
     blockDim.x = geometry->block[0], blockDim.y = geometry->block[1], blockDim.z = geometry->block[2];
     gridDim.x = geometry->grid[0], gridDim.y = geometry->grid[1], gridDim.z = geometry->grid[2];
 }
@@ -167,49 +144,12 @@ template <class Closure> int submit(const kfcpu_config &config, const Closure &c
         [](void *what) { delete static_cast<Closure *>(what); });
 }
 
-// A kernel with known parameter types P; BODY calls it by name, so that it can be inlined into the loop over threads.
+// A launch without the rewriter: launch(kfcpu_config("axpy", blocks, 256), axpy, [=](auto... a) { axpy(a...); }, 2.0f, x, y, n).
+// Arguments are converted to the kernel's parameter types P once; BODY calls the kernel by name, so that it can be inlined.
 template <class... P, class Body, class... A> int launch(const kfcpu_config &config, void (*)(P...), Body body, A &&...a)
 {
     static_assert(sizeof...(P) == sizeof...(A), "the launch passes another number of arguments than the kernel takes");
     return submit(config, bound<Body, std::decay_t<P>...>{body, std::tuple<std::decay_t<P>...>(std::forward<A>(a)...)});
-}
-
-// A template whose arguments follow from the launch's: they keep their own (decayed) types.
-template <class Body, class... A> int launch_deduced(const kfcpu_config &config, Body body, A &&...a)
-{
-    return submit(config, bound<Body, std::decay_t<A>...>{body, std::tuple<std::decay_t<A>...>(std::forward<A>(a)...)});
-}
-
-template <class Body, class... P, size_t... I>
-int launch_packed_body(const kfcpu_config &config, Body body, void *const *arguments, std::index_sequence<I...>)
-{
-    (void)arguments;
-    return submit(config, bound<Body, std::decay_t<P>...>{
-                              body, std::tuple<std::decay_t<P>...>(*static_cast<std::decay_t<P> *>(arguments[I])...)});
-}
-
-// cudaLaunchKernel's form: ARGUMENTS[i] points to the i-th argument.
-template <class... P> int launch_packed(const kfcpu_config &config, void (*kernel)(P...), void *const *arguments)
-{
-    return launch_packed_body<void (*)(P...), P...>(config, kernel, arguments, std::index_sequence_for<P...>());
-}
-
-struct kernel_record : kfcpu_kernel {
-    kernel_record(const kfcpu_kernel &kernel) : kfcpu_kernel(kernel) { kfcpu_register_kernel(this); }
-    kernel_record(const kernel_record &) = delete;
-    ~kernel_record() { kfcpu_forget_kernel(this); }
-};
-
-// BODY must capture nothing: the record makes another of its kind when it launches.
-template <class... P, class Body> kfcpu_kernel record(const char *name, void (*kernel)(P...), Body)
-{
-    static const size_t sizes[] = {sizeof(std::decay_t<P>)..., 0};
-    auto launcher = [](const kfcpu_config *config, void *const *arguments) -> int {
-        alignas(Body) static char empty[sizeof(Body)]; // a captureless lambda has no state and, before C++20, no constructor
-        return launch_packed_body<Body, P...>(*config, *reinterpret_cast<Body *>(empty), arguments,
-                                              std::index_sequence_for<P...>());
-    };
-    return kfcpu_kernel{reinterpret_cast<const void *>(kernel), name, int(sizeof...(P)), sizes, launcher, nullptr};
 }
 
 } // namespace kfcpu
