@@ -66,7 +66,6 @@ int kfcpu_submit(const struct kfcpu_config *config, kfcpu_loop loop, const void 
 // `thread` is always the linear number of the calling thread in its block. The inline wrappers of device.h keep threadIdx over
 // calls that may run other threads; nothing else calls these.
 
-enum kfcpu_vote { KFCPU_COUNT, KFCPU_AND, KFCPU_OR };
 enum kfcpu_warp_op {
     KFCPU_SYNC,
     KFCPU_SHUFFLE,
