@@ -257,15 +257,18 @@ inline cudaError_t kfcpu_clear_edges(cudaError_t error, cudaGraphEdgeData *edges
     for (size_t i = 0; error == cudaSuccess && edges && i < *count; i++) edges[i] = cudaGraphEdgeData{};
     return error;
 }
-inline cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t *from, cudaGraphNode_t *to, cudaGraphEdgeData *edges, size_t *count)
+inline cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t *from, cudaGraphNode_t *to, cudaGraphEdgeData *edges,
+                                     size_t *count)
 {
     return kfcpu_clear_edges(cudaGraphGetEdges(graph, from, to, count), edges, count);
 }
-inline cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t *dependencies, cudaGraphEdgeData *edges, size_t *count)
+inline cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t *dependencies, cudaGraphEdgeData *edges,
+                                                size_t *count)
 {
     return kfcpu_clear_edges(cudaGraphNodeGetDependencies(node, dependencies, count), edges, count);
 }
-inline cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t *dependents, cudaGraphEdgeData *edges, size_t *count)
+inline cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t *dependents, cudaGraphEdgeData *edges,
+                                                  size_t *count)
 {
     return kfcpu_clear_edges(cudaGraphNodeGetDependentNodes(node, dependents, count), edges, count);
 }

@@ -68,7 +68,8 @@ inline bool configure(dim3 grid, dim3 block, size_t shared = 0, cudaStream_t str
 }
 
 // A static __shared__ object under AddressSanitizer: there is one worker, hence one of each.
-inline void *new_shared(size_t size) {
+inline void *new_shared(size_t size)
+{
     void *memory = nullptr;
     return posix_memalign(&memory, 256, size) == 0 ? memory : nullptr;
 }
