@@ -1,0 +1,19 @@
+/* What a jail shows of this machine: the paths that compilers and runners need, and nothing else. */
+#ifndef KFORGE_JAIL_H
+#define KFORGE_JAIL_H
+
+#include "kforge/sandbox.h"
+
+#define KF_JAIL_PATHS 24
+
+typedef struct kf_jail {
+    kf_sandbox_path paths[KF_JAIL_PATHS];
+    size_t count;
+    char bin[4096], lib[4096]; /* kforge's own, under the root */
+} kf_jail;
+
+/* System libraries and programs read-only, kforge's own bin/ and lib/kforge/ read-only, `directory` with `access`. The jail borrows
+ * `directory`. */
+void kf_jail_init(kf_jail *jail, const char *directory, int access);
+
+#endif

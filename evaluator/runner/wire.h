@@ -1,0 +1,65 @@
+/* What judge and runner say to each other, over one socket (the runner's descriptor KF_WIRE_FD).
+ *
+ * The judge sends commands of a fixed size, some followed by a payload of a size the command states, some with one file descriptor
+ * attached; the runner answers each with one fixed-size record. The judge believes nothing in an answer: a DONE tells it when to stop the
+ * clock, and everything else is found out from the shared buffers. Each answer must repeat the command's nonce, which the judge draws at
+ * random, so that no answer can be written ahead; bytes in the socket when none are due are a forgery.
+ *
+ * Same machine, same build, so structs travel as they lie in memory.
+ */
+#ifndef KFORGE_WIRE_H
+#define KFORGE_WIRE_H
+
+#include <stdint.h>
+
+#define KF_WIRE_FD 3
+#define KF_WIRE_MAGIC 0x31676b66u /* "fkg1" */
+#define KF_WIRE_MAX_SETS 1024
+#define KF_WIRE_MAX_ARGUMENTS 64
+
+enum kf_wire_command_type {
+    KF_WIRE_LOAD = 1, /* load the candidate; answered when its constructors have run */
+    KF_WIRE_SCALARS,  /* payload: count × 8 bytes, the storage of each scalar by argument number */
+    KF_WIRE_MAP,      /* one buffer of one set; a descriptor is attached */
+    KF_WIRE_UNMAP,    /* forget all buffers */
+    KF_WIRE_PING,     /* are you awake; answered at once */
+    KF_WIRE_BATCH,    /* payload: count × 4 bytes, set numbers; calls the entry for each in order, then synchronises everything */
+    KF_WIRE_QUIT,
+};
+
+enum kf_wire_flags {
+    KF_WIRE_NULL = 1,      /* BATCH: do everything but call the entry: the fixed cost of a batch */
+    KF_WIRE_READ_ONLY = 2, /* MAP: map without write access (the oracle's inputs) */
+};
+
+typedef struct kf_wire_command {
+    uint32_t magic;
+    uint32_t type;
+    uint64_t nonce;
+    uint32_t count; /* payload entries */
+    uint32_t flags;
+    uint32_t set, argument; /* MAP */
+    uint64_t offset;        /* MAP: in the file, page-aligned: the start of the front guard page */
+    uint64_t length;        /* MAP: bytes to map, a multiple of the page size, guards included */
+    uint64_t data_offset;   /* MAP: of element 0 from the start of the mapping */
+    uint64_t bytes;         /* MAP: of the data between the guards */
+} kf_wire_command;
+
+enum kf_wire_result {
+    KF_WIRE_OK = 0,
+    KF_WIRE_LOAD_FAILED,   /* dlopen or the entry's symbol; the reason is on standard error */
+    KF_WIRE_DEVICE_ERROR,  /* the device reported an error after the batch: `code` is the cudaError_t */
+    KF_WIRE_MAP_FAILED,
+    KF_WIRE_BAD_COMMAND,
+};
+
+typedef struct kf_wire_answer {
+    uint32_t magic;
+    uint32_t result;
+    uint64_t nonce;
+    int32_t code;
+    uint32_t reserved;
+    double claimed_seconds; /* what the runner's own clock says the calls took; a claim */
+} kf_wire_answer;
+
+#endif

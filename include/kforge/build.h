@@ -1,0 +1,63 @@
+/* Building: CUDA C source to a shared object that the runner loads, in the build jail.
+ *
+ * The candidate, the generated prototype and the shim that calls the entry are separate files; the prototype is included before the
+ * candidate's first line, so a wrong signature is a compile error that names it, and the shim is a translation unit of its own, so no macro of
+ * the candidate reaches it. Every build has a fresh directory; what the jail can read is the toolchain and that directory. Sources of the task
+ * itself (oracle, baselines) are built the same way, and their binaries are cached by content.
+ */
+#ifndef KFORGE_BUILD_H
+#define KFORGE_BUILD_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "kforge/cleanup.h"
+#include "kforge/error.h"
+#include "kforge/hash.h"
+#include "kforge/task.h"
+#include "kforge/verdict.h"
+
+#define KF_BUILD_LOG_BYTES (256u << 10) /* of compiler messages that are kept */
+#define KF_BINARY_BYTES (256u << 20)    /* largest binary */
+
+typedef struct kf_build_request {
+    const kf_task *task;
+    bool oracle;        /* the entry is ENTRY_oracle with float64 outputs */
+    const char *source; /* NUL-terminated */
+    size_t size;
+    const char *name;            /* file name in messages: "candidate.cu" */
+    const char *const *flags;    /* extra compiler flags; terminated by NULL; may be NULL */
+    bool asan;                   /* AddressSanitizer */
+    double seconds;              /* wall time limit */
+    uint64_t memory_bytes;       /* 0: 4 GiB */
+    bool strict_sandbox;
+    const char *directory;       /* an existing, empty directory of the caller's for this build alone */
+} kf_build_request;
+
+typedef struct kf_build {
+    bool ok;
+    kf_status status; /* KF_CORRECT when ok, else KF_COMPILE_ERROR, KF_UNSUPPORTED_DEVICE, KF_OUT_OF_MEMORY or KF_JUDGE_ERROR */
+    char *log;        /* the compiler's messages, valid UTF-8, "" when it said nothing */
+    char *reason;     /* one line when not ok */
+    char *binary;     /* path of the shared object inside `directory` */
+    char binary_hash[KF_HASH_HEX], code_hash[KF_HASH_HEX];
+    double seconds;
+    int layers; /* sandbox layers that were active */
+} kf_build;
+
+/* Builds for the CPU device. False only when the machine or the caller is at fault (error says how); a candidate that does not compile is a
+ * result. Free with kf_build_free. */
+bool kf_build_cpu(const kf_build_request *request, kf_build *build, kf_error *error);
+void kf_build_free(kf_build *build);
+
+/* The two generated files, for tests and for `task show`; malloc'd. */
+char *kf_build_prototype_header(const kf_task *task, bool oracle);
+char *kf_build_shim(const kf_task *task, bool oracle);
+
+/* SHA-256 over the sections of an ELF file that decide what it does when it runs (code, constants, data, constructors; not symbols, notes,
+ * debugging information or paths), so that two sources with the same machine code are told. Reads untrusted bytes: every offset is
+ * checked. False with KF_ERROR_INPUT when it is no well-formed ELF64 file. */
+bool kf_elf_code_hash(const void *data, size_t size, char hex[KF_HASH_HEX], kf_error *error);
+
+#endif

@@ -1,0 +1,45 @@
+/* The judge: the trusted side of judging one candidate on one device. Owns the buffers, the secret keys, the oracle's outputs, the clock and
+ * the verdict; runs the candidate, the baseline and the oracle each in a sandboxed runner of its own (docs/trust.md).
+ *
+ * A kf_judge belongs to the thread that made it: runners die with that thread. One judge a device: two of them on one device disturb each
+ * other's timing. Jobs are independent; nothing of one job reaches the next but the cache of trusted builds (oracles and baselines).
+ */
+#ifndef KFORGE_JUDGE_H
+#define KFORGE_JUDGE_H
+
+#include <stdbool.h>
+
+#include "kforge/cleanup.h"
+#include "kforge/error.h"
+#include "kforge/job.h"
+#include "kforge/lint.h"
+#include "kforge/verdict.h"
+
+typedef struct kf_judge kf_judge;
+
+typedef struct kf_judge_settings {
+    const char *device; /* "cpu", "cuda", "cuda:1"; NULL or "": the first GPU, else the CPU */
+    const char *cache;  /* folder for trusted builds; NULL: $XDG_CACHE_HOME/kforge or ~/.cache/kforge; "": none */
+} kf_judge_settings;
+
+/* Opens the device and measures what every job needs of it (memory bandwidth, caches, the sandbox's layers): some 0.1 s.
+ * Errors: KF_ERROR_INPUT unknown device; KF_ERROR_MACHINE the device or kforge's own files are missing. */
+kf_judge *kf_judge_new(const kf_judge_settings *settings, kf_error *error);
+void kf_judge_free(kf_judge *judge);
+KF_DEFINE_AUTO(kf_judge, kf_judge_free)
+
+/* "cpu" or "cuda:0"; and the hardware in words that are the same on each machine of its kind: "NVIDIA H200", "cpu AMD EPYC 9654". Borrowed. */
+const char *kf_judge_device(const kf_judge *judge);
+const char *kf_judge_hardware(const kf_judge *judge);
+/* What the judge knows of its device, for `doctor` and provenance: a new JSON object, NULL when out of memory. */
+cJSON *kf_judge_describe(const kf_judge *judge);
+
+/* Judges one job. Whatever goes wrong becomes a verdict: NULL only when there is no memory for one. `stop` (may be NULL) is polled: once it
+ * is non-zero the candidate is killed and NULL is returned with KF_ERROR_BUSY "interrupted". */
+kf_verdict *kf_judge_run(kf_judge *judge, const kf_job *job, const volatile int *stop, kf_error *error);
+
+/* The second part of `task lint`: runs oracle and baseline of every workload that fits the device and applies kf_lint_outputs. Returns the
+ * number of errors reported, or -1 when a trusted source does not build or run (error). */
+int kf_judge_lint(kf_judge *judge, const kf_task *task, kf_lint_report *report, void *context, kf_error *error);
+
+#endif
