@@ -1,0 +1,247 @@
+/* kforge.json and KFORGE_ variables.
+ *
+ * The user's file is $XDG_CONFIG_HOME/kforge/kforge.json (else ~/.config/kforge/kforge.json). The project's is the first kforge.json on the way
+ * from the working directory up to the folder that holds .git, or to the home directory; outside both only the working directory itself is
+ * looked at, so that nobody's file in /tmp is ever in force. $KFORGE_CONFIG names the one file to read instead of both; "none" reads none.
+ */
+#include "options.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "kforge/file.h"
+#include "kforge/json.h"
+
+#define MAX_KEYS 192
+
+const kf_variable kf_variables[] = {
+    {"KFORGE_CONFIG", "The one kforge.json to read instead of the user's and the project's; \"none\" reads none."},
+    {"KFORGE_EXEC_TIMEOUT", "Seconds that one call of an exec: model may take (600)."},
+    {"KFORGE_ROOT", "The folder that holds kforge's own bin/ and lib/kforge/, where they are not beside the program."},
+    {"KFORGE_STORE_PATIENCE", "Seconds to wait for another process that writes to the store (30)."},
+    {NULL, NULL},
+};
+
+/* ---- environment ------------------------------------------------------------------------------------------------------------------ */
+
+const char *kf_environment_get(const kf_surroundings *surroundings, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *const *row = surroundings->environment; row && *row; row++)
+        if (strncmp(*row, name, length) == 0 && (*row)[length] == '=') return (*row)[length + 1] ? *row + length + 1 : NULL;
+    return NULL;
+}
+
+bool kf_environment_name(const char *option, char *name, size_t size)
+{
+    int length = snprintf(name, size, "KFORGE_%s", option);
+    if (length < 0 || (size_t)length >= size) return false;
+    for (char *c = name; *c; c++) *c = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
+    return true;
+}
+
+/* Names of all settings that may come from outside, each once. Options: as they are; variables: KFORGE_… into `memory`. */
+static size_t known_names(const kf_command *const *commands, bool variables, const char *names[MAX_KEYS], kf_buffer *memory)
+{
+    size_t count = 0;
+    for (; *commands; commands++)
+        for (const kf_option *option = (*commands)->options; option && option->name; option++) {
+            bool seen = !option->config;
+            for (size_t i = 0; i < count && !seen; i++) seen = strcmp(names[i], option->name) == 0;
+            if (!seen && count < MAX_KEYS) names[count++] = option->name;
+        }
+    if (!variables) return count;
+    size_t offsets[MAX_KEYS];
+    for (size_t i = 0; i < count; i++) {
+        char name[128];
+        offsets[i] = memory->size;
+        if (kf_environment_name(names[i], name, sizeof name)) kf_buffer_append(memory, name, strlen(name) + 1);
+    }
+    for (size_t i = 0; i < count; i++) names[i] = memory->data ? memory->data + offsets[i] : "";
+    for (const kf_variable *row = kf_variables; row->name && count < MAX_KEYS; row++) names[count++] = row->name;
+    return count;
+}
+
+bool kf_environment_check(const kf_command *const *commands, const kf_surroundings *surroundings, kf_error *error)
+{
+    const char *names[MAX_KEYS];
+    kf_autobuffer memory = {0};
+    size_t count = 0;
+    for (const char *const *row = surroundings->environment; row && *row; row++) {
+        const char *equals = strchr(*row, '=');
+        if (strncmp(*row, "KFORGE_", 7) != 0 || !equals) continue;
+        if (!count) count = known_names(commands, true, names, &memory);
+        if (memory.failed) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        size_t length = (size_t)(equals - *row);
+        bool known = false;
+        for (size_t i = 0; i < count && !known; i++) known = strlen(names[i]) == length && strncmp(*row, names[i], length) == 0;
+        if (known) continue;
+        char given[128];
+        snprintf(given, sizeof given, "%.*s", (int)length, *row);
+        const char *near = kf_nearest(given, names, count);
+        if (near) return kf_fail(error, KF_ERROR_INPUT, "environment: unknown variable %s; did you mean %s?", given, near);
+        return kf_fail(error, KF_ERROR_INPUT, "environment: unknown variable %s; \"kforge help settings\" lists the known ones",
+                       given);
+    }
+    return true;
+}
+
+/* ---- kforge.json ------------------------------------------------------------------------------------------------------------------ */
+
+/* Is `value` of the JSON type that the option takes? The text of a string is checked by kf_option_set. */
+static bool right_type(const kf_option *option, const cJSON *value, const char **expected)
+{
+    switch (option->type) {
+    case KF_OPTION_FLAG: *expected = "true or false"; return cJSON_IsBool(value);
+    case KF_OPTION_INTEGER: *expected = "an integer"; return cJSON_IsNumber(value);
+    case KF_OPTION_NUMBER: *expected = "a number"; return cJSON_IsNumber(value);
+    case KF_OPTION_DURATION:
+        *expected = "seconds or a string such as \"5m\"";
+        return cJSON_IsNumber(value) || cJSON_IsString(value);
+    case KF_OPTION_LIST: *expected = "a string or an array of strings"; return cJSON_IsString(value);
+    default: *expected = "a string"; return cJSON_IsString(value);
+    }
+}
+
+static bool check_value(const kf_option *option, const cJSON *value, const char *source, kf_error *error)
+{
+    const char *expected;
+    if (option->type == KF_OPTION_LIST && cJSON_IsArray(value)) {
+        if (cJSON_GetArraySize(value) > KF_OPTION_LIST_MAX)
+            return kf_fail(error, KF_ERROR_INPUT, "%s: more than %d items", source, KF_OPTION_LIST_MAX);
+        for (const cJSON *item = value->child; item; item = item->next)
+            if (!cJSON_IsString(item))
+                return kf_fail(error, KF_ERROR_INPUT, "%s: expected a string or an array of strings", source);
+        return true;
+    }
+    if (!right_type(option, value, &expected)) return kf_fail(error, KF_ERROR_INPUT, "%s: expected %s", source, expected);
+    union {
+        bool flag;
+        const char *text;
+        int64_t integer;
+        double number;
+        kf_option_list list;
+    } target = {0};
+    char number[40];
+    const char *text = cJSON_IsString(value) ? value->valuestring : number;
+    if (cJSON_IsBool(value))
+        text = cJSON_IsTrue(value) ? "true" : "false";
+    else if (cJSON_IsNumber(value))
+        snprintf(number, sizeof number, option->type == KF_OPTION_INTEGER ? "%.15g" : "%.17g", value->valuedouble);
+    return kf_option_set(option, text, source, &target, error);
+}
+
+static bool check_file(const kf_command *const *commands, const kf_config_file *file, kf_error *error)
+{
+    if (!cJSON_IsObject(file->json)) return kf_fail(error, KF_ERROR_INPUT, "%s: expected an object of settings", file->path);
+    for (const cJSON *value = file->json->child; value; value = value->next) {
+        const kf_option *option = kf_option_configurable(commands, value->string);
+        char source[4400];
+        snprintf(source, sizeof source, "%s: %s", file->path, value->string);
+        if (!option) {
+            const char *names[MAX_KEYS], *near = kf_nearest(value->string, names, known_names(commands, false, names, NULL));
+            if (near) return kf_fail(error, KF_ERROR_INPUT, "%s: unknown key; did you mean \"%s\"?", source, near);
+            return kf_fail(error, KF_ERROR_INPUT, "%s: unknown key; \"kforge help settings\" lists the known ones", source);
+        }
+        if (!check_value(option, value, source, error)) return false;
+    }
+    return true;
+}
+
+/* Takes `path` over. */
+static bool add_file(kf_config *config, const kf_command *const *commands, char *path, kf_error *error)
+{
+    kf_config_file *file = &config->files[config->count++];
+    file->path = path;
+    file->folder = path ? strdup(path) : NULL;
+    if (!file->folder) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    char *slash = strrchr(file->folder, '/');
+    if (slash) *(slash == file->folder ? slash + 1 : slash) = '\0';
+    size_t size;
+    kf_autofree char *text = kf_file_read(path, KF_JSON_TASK_BYTES, &size, error);
+    if (!text) return false;
+    file->json = kf_json_parse(text, size, KF_JSON_TASK_BYTES, path, error);
+    return file->json && check_file(commands, file, error);
+}
+
+static bool exists(const char *directory, const char *name)
+{
+    kf_autofree char *path = kf_path_join(directory, name);
+    struct stat status;
+    return path && stat(path, &status) == 0;
+}
+
+/* The project's file, malloc'd, or NULL when there is none. */
+static char *project_file(const kf_surroundings *surroundings)
+{
+    const char *home = kf_environment_get(surroundings, "HOME");
+    kf_autofree char *folder = strdup(surroundings->directory), *found = NULL;
+    for (bool first = true; folder; first = false) {
+        if (!found && exists(folder, KF_CONFIG_NAME)) {
+            found = kf_path_join(folder, KF_CONFIG_NAME);
+            if (first || !found) return kf_steal(&found);
+        }
+        /* A file further up counts only once the search is known to end at a repository or home. */
+        if (exists(folder, ".git") || (home && strcmp(folder, home) == 0)) return kf_steal(&found);
+        char *slash = strrchr(folder, '/');
+        if (!slash || !folder[1]) return NULL;
+        *(slash == folder ? slash + 1 : slash) = '\0';
+    }
+    return NULL;
+}
+
+static char *user_file(const kf_surroundings *surroundings)
+{
+    const char *base = kf_environment_get(surroundings, "XDG_CONFIG_HOME"), *home = kf_environment_get(surroundings, "HOME");
+    char *path = NULL;
+    if (base && base[0] == '/')
+        path = kf_path_join(base, "kforge/" KF_CONFIG_NAME);
+    else if (home)
+        path = kf_path_join(home, ".config/kforge/" KF_CONFIG_NAME);
+    struct stat status;
+    if (!path || stat(path, &status) == 0) return path;
+    free(path);
+    return NULL;
+}
+
+kf_config *kf_config_load(const kf_command *const *commands, const kf_surroundings *surroundings, kf_error *error)
+{
+    kf_auto(kf_config) config = calloc(1, sizeof *config);
+    if (!config) {
+        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return NULL;
+    }
+    const char *given = kf_environment_get(surroundings, "KFORGE_CONFIG");
+    if (given && strcmp(given, "none") == 0) return kf_steal(&config);
+    if (given) {
+        if (!add_file(config, commands, kf_path_join(surroundings->directory, given), error)) return NULL;
+        return kf_steal(&config);
+    }
+    char *paths[KF_CONFIG_FILES] = {user_file(surroundings), project_file(surroundings)};
+    if (paths[0] && paths[1] && strcmp(paths[0], paths[1]) == 0) {
+        free(paths[1]);
+        paths[1] = NULL;
+    }
+    for (int i = 0; i < KF_CONFIG_FILES; i++) {
+        if (!paths[i]) continue;
+        if (!add_file(config, commands, paths[i], error)) {
+            if (i == 0) free(paths[1]);
+            return NULL;
+        }
+    }
+    return kf_steal(&config);
+}
+
+void kf_config_free(kf_config *config)
+{
+    if (!config) return;
+    for (size_t i = 0; i < config->count; i++) {
+        free(config->files[i].path);
+        free(config->files[i].folder);
+        cJSON_Delete(config->files[i].json);
+    }
+    free(config);
+}

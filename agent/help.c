@@ -1,0 +1,185 @@
+#include "help.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "table.h"
+
+const char kf_tagline[] = "makes CUDA kernels faster with language models, and proves that they are";
+
+const kf_exit_row kf_exit_rows[] = {
+    {KF_EXIT_DONE, "done; for eval: correct"},
+    {KF_EXIT_NOTHING, "done, but nothing correct"},
+    {KF_EXIT_INPUT, "usage or bad input"},
+    {KF_EXIT_MACHINE, "the machine lacks or refuses something"},
+    {KF_EXIT_BUDGET, "budget spent before anything correct"},
+    {KF_EXIT_INTERRUPTED, "interrupted"},
+    {0, NULL},
+};
+
+const char kf_config_text[] = "A setting comes from the command line, else from the environment variable KFORGE_NAME (the option's "
+                              "name in capitals, '-' as '_'), else from "
+                              "kforge.json, else from its default. An unknown key, an unknown KFORGE_ variable or a value that "
+                              "does not fit is an error, whichever command "
+                              "runs.\n\n"
+                              "kforge.json is one JSON object whose keys are the options' names. Two files are read: the user's, "
+                              "$XDG_CONFIG_HOME/kforge/kforge.json (else "
+                              "~/.config/kforge/kforge.json), and the project's, which wins: the first kforge.json on the way from "
+                              "the working directory up to the folder "
+                              "that holds .git, or to the home directory. Outside both, only the working directory itself is "
+                              "looked at. Relative paths in the file are "
+                              "relative to it. An option that may be given again takes a string or an array of strings, one in the "
+                              "environment a single value.\n\n"
+                              "  {\"device\": \"cpu\", \"store\": \"runs.db\"}";
+
+/* ---- pieces -------------------------------------------------------------------------------------------------------------------- */
+
+void kf_paragraphs(const char *text, kf_paragraph *paragraph, void *context)
+{
+    while (text && *text) {
+        const char *end = strstr(text, "\n\n");
+        size_t size = end ? (size_t)(end - text) : strlen(text);
+        paragraph(context, text, size, size > 2 && text[0] == ' ' && text[1] == ' ');
+        text += size;
+        while (*text == '\n') text++;
+    }
+}
+
+void kf_option_usage(const kf_option *option, kf_buffer *text)
+{
+    if (option->letter) kf_buffer_format(text, "-%c, ", option->letter);
+    kf_buffer_format(text, "--%s", option->name);
+    if (option->argument) kf_buffer_format(text, "=%s", option->argument);
+}
+
+void kf_option_explanation(const kf_option *option, kf_buffer *text)
+{
+    kf_buffer_string(text, option->help);
+    kf_autobuffer more = {0};
+    if (option->type == KF_OPTION_CHOICE) {
+        kf_buffer_string(&more, "one of ");
+        for (const char *c = option->choices; *c; c++) kf_buffer_format(&more, *c == '|' ? ", " : "%c", *c);
+    }
+    if (option->type == KF_OPTION_LIST) kf_buffer_string(&more, "may be given again");
+    bool number = option->type == KF_OPTION_INTEGER || option->type == KF_OPTION_NUMBER || option->type == KF_OPTION_DURATION;
+    const char *unit = option->type == KF_OPTION_DURATION ? " s" : "";
+    if (number && (option->low != 0 || option->high != 0))
+        kf_buffer_format(&more, "%s%.12g to %.12g%s", more.size ? "; " : "", option->low, option->high, unit);
+    if (option->fallback && option->fallback[0]) kf_buffer_format(&more, "%sdefault %s", more.size ? "; " : "", option->fallback);
+    if (more.size) kf_buffer_format(text, " (%s)", more.data);
+}
+
+void kf_command_usage(const kf_command *command, kf_buffer *text)
+{
+    bool options = command->options && command->options->name;
+    kf_buffer_format(text, "kforge %s%s", command->name, options ? " [OPTION…]" : "");
+    if (command->synopsis && command->synopsis[0]) kf_buffer_format(text, " %s", command->synopsis);
+}
+
+/* ---- the terminal -------------------------------------------------------------------------------------------------------------- */
+
+typedef struct page {
+    FILE *out;
+    int width, indent;
+} page;
+
+/* Long lines are hard to read: never wider than 100 columns. */
+static page start_page(FILE *out, int width)
+{
+    return (page){.out = out, .width = width <= 0 ? 80 : width > 100 ? 100 : width};
+}
+
+static void print_paragraph(void *context, const char *text, size_t size, bool verbatim)
+{
+    const page *p = context;
+    fputc('\n', p->out);
+    if (verbatim)
+        fprintf(p->out, "%.*s\n", (int)size, text);
+    else
+        kf_text_wrap(p->out, text, size, p->width, p->indent, false);
+}
+
+/* "  NAME   TEXT" with the text wrapped beside or, when the name is too long, below it. */
+static void print_entry(const page *p, const char *name, const char *text, int column)
+{
+    int used = fprintf(p->out, "  %s", name);
+    used = 2 + (int)kf_text_width(name, strlen(name));
+    if (used + 2 > column)
+        fprintf(p->out, "\n%*s", column, "");
+    else
+        fprintf(p->out, "%*s", column - used, "");
+    kf_text_wrap(p->out, text, strlen(text), p->width, column, true);
+}
+
+static void print_examples(const page *p, const char *examples)
+{
+    for (const char *line = examples; line && *line;) {
+        size_t size = strcspn(line, "\n"), command = strcspn(line, "\t\n");
+        fprintf(p->out, "  %.*s\n", (int)command, line);
+        if (command < size) kf_text_wrap(p->out, line + command + 1, size - command - 1, p->width, 6, false);
+        line += size;
+        if (*line) line++;
+    }
+}
+
+void kf_help_overview(FILE *out, const kf_command *const *commands, int width)
+{
+    page p = start_page(out, width);
+    fprintf(out, "kforge %s %s.\n\nUsage: kforge COMMAND [OPTION…] [ARGUMENT…]\n\n", KFORGE_VERSION, kf_tagline);
+    int column = 0;
+    for (const kf_command *const *row = commands; *row; row++)
+        if (!(*row)->hidden && (int)strlen((*row)->name) + 5 > column) column = (int)strlen((*row)->name) + 5;
+    for (const kf_command *const *row = commands; *row; row++)
+        if (!(*row)->hidden) print_entry(&p, (*row)->name, (*row)->summary, column);
+    fputs("\n\"kforge help COMMAND\" tells more of one, \"kforge help settings\" of kforge.json and the environment.\n", out);
+}
+
+void kf_help_command(FILE *out, const kf_command *command, int width)
+{
+    page p = start_page(out, width);
+    kf_autobuffer usage = {0};
+    kf_command_usage(command, &usage);
+    fprintf(out, "Usage: %s\n\n", usage.data ? usage.data : "");
+    kf_text_wrap(out, command->summary, strlen(command->summary), p.width, 0, false);
+    kf_paragraphs(command->description, print_paragraph, &p);
+    if (command->options && command->options->name) fputs("\nOptions:\n", out);
+    for (const kf_option *option = command->options; option && option->name; option++) {
+        kf_autobuffer name = {0}, text = {0};
+        if (!option->letter) kf_buffer_string(&name, "    ");
+        kf_option_usage(option, &name);
+        kf_option_explanation(option, &text);
+        if (name.data && text.data) print_entry(&p, name.data, text.data, 28);
+    }
+    if (command->examples) {
+        fputs("\nExamples:\n", out);
+        print_examples(&p, command->examples);
+    }
+}
+
+void kf_help_settings(FILE *out, const kf_command *const *commands, int width)
+{
+    page p = start_page(out, width);
+    fputs("Settings of kforge.json and the environment\n", out);
+    kf_paragraphs(kf_config_text, print_paragraph, &p);
+    fputs("\nSettings, and the commands that look at them:\n", out);
+    for (const kf_command *const *row = commands; *row; row++)
+        for (const kf_option *option = (*row)->options; option && option->name; option++) {
+            if (!option->config || kf_option_configurable(commands, option->name) != option) continue;
+            char variable[128];
+            kf_autobuffer text = {0};
+            if (!kf_environment_name(option->name, variable, sizeof variable)) continue;
+            kf_option_explanation(option, &text);
+            kf_buffer_format(&text, " %s;", variable);
+            const char *separator = " ";
+            for (const kf_command *const *user = commands; *user; user++) {
+                const kf_option *same = kf_option_find(*user, option->name);
+                if (!same || !same->config || (*user)->hidden) continue;
+                kf_buffer_format(&text, "%s%s", separator, (*user)->name);
+                separator = ", ";
+            }
+            if (text.data) print_entry(&p, option->name, text.data, 24);
+        }
+    fputs("\nVariables of the environment alone:\n", out);
+    for (const kf_variable *variable = kf_variables; variable->name; variable++)
+        print_entry(&p, variable->name, variable->help, 24);
+}

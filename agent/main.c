@@ -1,0 +1,158 @@
+/* The kforge program: finds the command, gathers its settings, runs it, words its failure and checks that its results got out. Everything
+ * else is in the commands; this is the only file that exits.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "help.h"
+
+/* One row a command, in the order of the overview. */
+#define COMMANDS(ROW) ROW(help)
+
+#define DECLARE(NAME) extern const kf_command kf_command_##NAME;
+#define LIST(NAME) &kf_command_##NAME,
+COMMANDS(DECLARE)
+static const kf_command *const commands[] = {COMMANDS(LIST) NULL};
+
+static volatile int interrupts;
+
+/* The first asks for an orderly end, the second for a quick one; the third does not ask. */
+static void count_interrupt(int signal_number)
+{
+    (void)signal_number;
+    if (interrupts >= 2) _exit(KF_EXIT_INTERRUPTED);
+    interrupts = interrupts + 1;
+}
+
+static void install_handlers(void)
+{
+    struct sigaction action = {.sa_handler = count_interrupt, .sa_flags = SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    action.sa_handler = SIG_IGN;
+    sigaction(SIGPIPE, &action, NULL);
+}
+
+/* A closed stdin, stdout or stderr would be reopened by the next file, and results written into the store. These refuse: reads of the first
+ * and writes of the others fail. */
+static void occupy_standard_descriptors(void)
+{
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) != fd)
+            _exit(KF_EXIT_MACHINE);
+}
+
+static int exit_status(const kf_error *error)
+{
+    switch (error->code) {
+    case KF_ERROR_INPUT:
+    case KF_ERROR_LIMIT: return KF_EXIT_INPUT;
+    default: return KF_EXIT_MACHINE;
+    }
+}
+
+static int fail(const kf_error *error)
+{
+    if (interrupts)
+        fprintf(stderr, "kforge: interrupted\n");
+    else
+        fprintf(stderr, "kforge: %s\n", error->text);
+    return interrupts ? KF_EXIT_INTERRUPTED : exit_status(error);
+}
+
+/* Results that nobody got are no success. A reader that has left (`kforge list | head`) needs no message. */
+static int finish(int status)
+{
+    bool failed = ferror(stdout);
+    errno = 0;
+    failed |= fflush(stdout) != 0;
+    if (!failed) return status;
+    if (errno != EPIPE) fprintf(stderr, "kforge: cannot write the results: %s\n", errno ? strerror(errno) : "the output failed");
+    return status == KF_EXIT_INTERRUPTED ? status : KF_EXIT_MACHINE;
+}
+
+static int terminal_width(void)
+{
+    struct winsize size;
+    if (!isatty(STDOUT_FILENO)) return 0;
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40 ? size.ws_col : 80;
+}
+
+static int run(const kf_command *command, const char *const *arguments, size_t count)
+{
+    kf_error error = {0}, config_error = {0};
+    char directory[4096];
+    if (!getcwd(directory, sizeof directory))
+        snprintf(directory, sizeof directory, "/nonexistent"); /* deleted: files relative to it fail later */
+    const kf_surroundings surroundings = {.directory = directory, .environment = (const char *const *)environ};
+    kf_autoparsed parsed = {0};
+    kf_auto(kf_config) config = kf_config_load(commands, &surroundings, &config_error);
+    bool settled = config && kf_environment_check(commands, &surroundings, &config_error);
+    if (!settled && !command->tolerant) {
+        /* Help is there whatever is wrong. */
+        if (!kf_options_parse(command, NULL, NULL, arguments, count, &parsed, &error) || !parsed.help) return fail(&config_error);
+    } else if (!kf_options_parse(command, settled ? config : NULL, settled ? &surroundings : NULL, arguments, count, &parsed,
+                                 &error)) {
+        return fail(&error);
+    }
+    int width = terminal_width();
+    if (parsed.help) {
+        kf_help_command(stdout, command, width);
+        return finish(KF_EXIT_DONE);
+    }
+    install_handlers();
+    kf_invocation invocation = {
+        .program = "kforge",
+        .arguments = parsed.arguments,
+        .argument_count = parsed.argument_count,
+        .output = stdout,
+        .log = stderr,
+        .terminal = isatty(STDERR_FILENO),
+        .interrupts = &interrupts,
+        .color = isatty(STDOUT_FILENO) && !kf_environment_get(&surroundings, "NO_COLOR"),
+        .width = width,
+        .commands = commands,
+        .config = config,
+        .config_error = settled ? NULL : &config_error,
+    };
+    int status = command->run(&invocation, parsed.settings, &error);
+    if (status < 0) {
+        fflush(stdout);
+        return fail(&error);
+    }
+    return finish(status);
+}
+
+static bool is_one_of(const char *word, const char *a, const char *b, const char *c)
+{
+    return strcmp(word, a) == 0 || strcmp(word, b) == 0 || strcmp(word, c) == 0;
+}
+
+int main(int argc, char **argv)
+{
+    occupy_standard_descriptors();
+    if (argc == 2 && is_one_of(argv[1], "--version", "-V", "version")) {
+        puts("kforge " KFORGE_VERSION);
+        return finish(KF_EXIT_DONE);
+    }
+    if (argc < 2 || is_one_of(argv[1], "--help", "-h", "--help")) {
+        kf_help_overview(stdout, commands, terminal_width());
+        return finish(KF_EXIT_DONE);
+    }
+    kf_error error = {0};
+    if (argv[1][0] == '-') {
+        kf_fail(&error, KF_ERROR_INPUT, "%s: a command comes first, then its options; \"kforge help\" lists the commands", argv[1]);
+        return fail(&error);
+    }
+    size_t used = 0;
+    const char *const *words = (const char *const *)argv + 1;
+    const kf_command *command = kf_command_find(commands, words, (size_t)argc - 1, &used, &error);
+    return command ? run(command, words + used, (size_t)argc - 1 - used) : fail(&error);
+}

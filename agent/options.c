@@ -1,0 +1,439 @@
+/* Options are read in four passes over one settings struct, weakest source first, so that a later pass overwrites what an earlier one left:
+ * defaults, kforge.json, environment, command line. A list is the exception: the first item that a source gives empties it.
+ */
+#include "options.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kforge/file.h"
+#include "kforge/json.h"
+
+#define MAX_OPTIONS 64
+
+/* ---- values -------------------------------------------------------------------------------------------------------------------- */
+
+static bool within(const kf_option *option, double value)
+{
+    return (option->low == 0 && option->high == 0) || (value >= option->low && value <= option->high);
+}
+
+static bool out_of_range(const kf_option *option, const char *text, const char *source, kf_error *error)
+{
+    return kf_fail(error, KF_ERROR_INPUT, "%s: %s is out of range; expected %.15g to %.15g", source, text, option->low,
+                   option->high);
+}
+
+/* strtod takes "nan", "inf", hexadecimal and leading blanks as well; a setting may not. */
+static bool read_number(const char *text, const char **end, double *value)
+{
+    if (!isdigit((unsigned char)text[strspn(text, "+-.")]) || strspn(text, "+-") > 1 || text[strcspn(text, "xX")]) return false;
+    char *stop;
+    *value = strtod(text, &stop);
+    *end = stop;
+    return isfinite(*value);
+}
+
+static bool read_duration(const char *text, double *seconds)
+{
+    static const struct {
+        const char *name;
+        double seconds;
+    } units[] = {{"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}};
+    double sum = 0, least = INFINITY; /* units fall: 1h30m, not 30m1h */
+    const char *at = text;
+    do {
+        double value;
+        if (!read_number(at, &at, &value) || value < 0) return false;
+        double unit = 1;
+        if (*at) {
+            unit = 0;
+            for (size_t i = 0; i < sizeof units / sizeof *units && unit == 0; i++) {
+                size_t length = strlen(units[i].name);
+                if (strncmp(at, units[i].name, length) != 0 || isalpha((unsigned char)at[length])) continue;
+                unit = units[i].seconds;
+                at += length;
+            }
+        } else if (at != text && isfinite(least)) {
+            return false; /* "1h30" */
+        }
+        if (unit == 0 || unit >= least) return false;
+        least = unit;
+        sum += value * unit;
+    } while (*at);
+    *seconds = sum;
+    return isfinite(sum);
+}
+
+static bool set_choice(const kf_option *option, const char *text, const char *source, const char **target, kf_error *error)
+{
+    const char *words[MAX_OPTIONS];
+    kf_autofree char *copy = strdup(option->choices);
+    if (!copy) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    size_t count = 0, length = strlen(text);
+    for (char *rest = copy, *word; (word = strsep(&rest, "|")) && count < MAX_OPTIONS;) words[count++] = word;
+    for (size_t i = 0; i < count; i++)
+        if (strlen(words[i]) == length && strcmp(words[i], text) == 0) {
+            *target = text;
+            return true;
+        }
+    const char *near = kf_nearest(text, words, count);
+    kf_autobuffer all = {0};
+    for (size_t i = 0; i < count; i++) kf_buffer_format(&all, "%s%s", i == 0 ? "" : i + 1 < count ? ", " : " or ", words[i]);
+    if (near)
+        return kf_fail(error, KF_ERROR_INPUT, "%s: unknown value \"%s\"; did you mean %s? (%s)", source, text, near, all.data);
+    return kf_fail(error, KF_ERROR_INPUT, "%s: unknown value \"%s\"; expected %s", source, text, all.data ? all.data : "");
+}
+
+static bool set_flag(const char *text, const char *source, bool *target, kf_error *error)
+{
+    static const char *const words[] = {"true", "false", "1", "0", "yes", "no", "on", "off"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(text, words[i]) == 0) {
+            *target = i % 2 == 0;
+            return true;
+        }
+    return kf_fail(error, KF_ERROR_INPUT, "%s: expected true or false, found \"%s\"", source, text);
+}
+
+bool kf_option_set(const kf_option *option, const char *text, const char *source, void *target, kf_error *error)
+{
+    const char *end;
+    double number;
+    switch (option->type) {
+    case KF_OPTION_FLAG: return set_flag(text, source, target, error);
+    case KF_OPTION_TEXT:
+    case KF_OPTION_PATH:
+        if (option->type == KF_OPTION_PATH && !*text) return kf_fail(error, KF_ERROR_INPUT, "%s: the path is empty", source);
+        *(const char **)target = text;
+        return true;
+    case KF_OPTION_LIST: {
+        kf_option_list *list = target;
+        if (list->count == KF_OPTION_LIST_MAX)
+            return kf_fail(error, KF_ERROR_INPUT, "%s: given more than %d times", source, KF_OPTION_LIST_MAX);
+        list->items[list->count++] = text;
+        return true;
+    }
+    case KF_OPTION_INTEGER: {
+        char *stop;
+        errno = 0;
+        long long value = strtoll(text, &stop, 10);
+        if (stop == text || *stop || isspace((unsigned char)*text))
+            return kf_fail(error, KF_ERROR_INPUT, "%s: expected an integer, found \"%s\"", source, text);
+        if (errno == ERANGE) return kf_fail(error, KF_ERROR_INPUT, "%s: %s is out of range", source, text);
+        if (!within(option, (double)value)) return out_of_range(option, text, source, error);
+        *(int64_t *)target = value;
+        return true;
+    }
+    case KF_OPTION_NUMBER:
+        if (!read_number(text, &end, &number) || *end)
+            return kf_fail(error, KF_ERROR_INPUT, "%s: expected a number, found \"%s\"", source, text);
+        break;
+    case KF_OPTION_DURATION:
+        if (!read_duration(text, &number))
+            return kf_fail(error, KF_ERROR_INPUT, "%s: expected a duration such as 90, 90s, 5m, 1h30m or 500ms, found \"%s\"",
+                           source, text);
+        break;
+    case KF_OPTION_CHOICE: return set_choice(option, text, source, target, error);
+    default: return kf_fail(error, KF_ERROR_INTERNAL, "%s: option of an unknown type", source);
+    }
+    if (!within(option, number)) return out_of_range(option, text, source, error);
+    *(double *)target = number;
+    return true;
+}
+
+/* ---- look-ups ------------------------------------------------------------------------------------------------------------------ */
+
+const kf_option *kf_option_find(const kf_command *command, const char *name)
+{
+    for (const kf_option *option = command->options; option && option->name; option++)
+        if (strcmp(option->name, name) == 0) return option;
+    return NULL;
+}
+
+const kf_option *kf_option_configurable(const kf_command *const *commands, const char *name)
+{
+    for (; *commands; commands++) {
+        const kf_option *option = kf_option_find(*commands, name);
+        if (option && option->config) return option;
+    }
+    return NULL;
+}
+
+static const kf_option *find_letter(const kf_command *command, char letter)
+{
+    for (const kf_option *option = command->options; option && option->name; option++)
+        if (option->letter == letter) return option;
+    return NULL;
+}
+
+const kf_command *kf_command_find(const kf_command *const *commands, const char *const *words, size_t count, size_t *used,
+                                  kf_error *error)
+{
+    const char *first = words[0], *names[MAX_OPTIONS];
+    kf_autobuffer group = {0}; /* second words of the group that `first` names */
+    size_t length = strlen(first), name_count = 0, group_count = 0;
+    const char *group_names[MAX_OPTIONS];
+    for (const kf_command *const *row = commands; *row; row++) {
+        const char *name = (*row)->name;
+        if (strcmp(name, first) == 0) {
+            *used = 1;
+            return *row;
+        }
+        if (name_count < MAX_OPTIONS && !(*row)->hidden) names[name_count++] = name;
+        if (strncmp(name, first, length) != 0 || name[length] != ' ') continue;
+        if (count > 1 && strcmp(name + length + 1, words[1]) == 0) {
+            *used = 2;
+            return *row;
+        }
+        if (group_count == MAX_OPTIONS) continue;
+        kf_buffer_format(&group, "%s%s", group_count ? ", " : "", name + length + 1);
+        group_names[group_count++] = name + length + 1;
+    }
+    if (group_count) {
+        bool given = count > 1 && words[1][0] != '-';
+        const char *near = given ? kf_nearest(words[1], group_names, group_count) : NULL;
+        if (near)
+            kf_fail(error, KF_ERROR_INPUT, "unknown command \"%s %s\"; did you mean \"%s %s\"?", first, words[1], first, near);
+        else if (given)
+            kf_fail(error, KF_ERROR_INPUT, "unknown command \"%s %s\"; expected %s and one of: %s", first, words[1], first,
+                    group.data);
+        else
+            kf_fail(error, KF_ERROR_INPUT, "\"%s\" takes one of: %s", first, group.data);
+        return NULL;
+    }
+    const char *near = kf_nearest(first, names, name_count);
+    if (near)
+        kf_fail(error, KF_ERROR_INPUT, "unknown command \"%s\"; did you mean \"%s\"?", first, near);
+    else
+        kf_fail(error, KF_ERROR_INPUT, "unknown command \"%s\"; \"kforge help\" lists all", first);
+    return NULL;
+}
+
+/* ---- the four passes ------------------------------------------------------------------------------------------------------------- */
+
+typedef struct parser {
+    const kf_command *command;
+    kf_parsed *parsed;
+    bool listed[MAX_OPTIONS]; /* by option number: this source has given the list an item */
+    kf_error *error;
+} parser;
+
+static bool set(parser *p, const kf_option *option, const char *text, const char *source)
+{
+    char *target = (char *)p->parsed->settings + option->offset;
+    size_t number = (size_t)(option - p->command->options);
+    if (option->type == KF_OPTION_LIST && number < MAX_OPTIONS && !p->listed[number]) {
+        p->listed[number] = true;
+        ((kf_option_list *)target)->count = 0;
+    }
+    return kf_option_set(option, text, source, target, p->error);
+}
+
+static bool set_defaults(parser *p)
+{
+    for (const kf_option *option = p->command->options; option && option->name; option++)
+        if (option->fallback && !set(p, option, option->fallback, option->name)) return false;
+    return true;
+}
+
+/* Keeps a text that was put together here until kf_parsed_clear. Takes `text` over. */
+static const char *keep(parser *p, char *text)
+{
+    char **grown = text ? realloc(p->parsed->texts, (p->parsed->text_count + 1) * sizeof *grown) : NULL;
+    if (!grown) {
+        free(text);
+        kf_fail(p->error, KF_ERROR_MEMORY, "out of memory");
+        return NULL;
+    }
+    p->parsed->texts = grown;
+    return grown[p->parsed->text_count++] = text;
+}
+
+/* One value of kforge.json as the text that the command line would hold; borrowed from the tree where it is a string. */
+static const char *config_text(parser *p, const kf_option *option, const cJSON *value, const char *folder)
+{
+    if (cJSON_IsBool(value)) return cJSON_IsTrue(value) ? "true" : "false";
+    if (cJSON_IsString(value)) {
+        if (option->type != KF_OPTION_PATH) return value->valuestring;
+        const char *home = value->valuestring[0] == '/' ? NULL : folder;
+        return home ? keep(p, kf_path_join(home, value->valuestring)) : value->valuestring;
+    }
+    char *text = NULL;
+    double number = value->valuedouble;
+    if (asprintf(&text, number == floor(number) && fabs(number) < 1e15 ? "%.0f" : "%.17g", number) < 0) text = NULL;
+    return keep(p, text);
+}
+
+static bool set_from_config(parser *p, const kf_config *config)
+{
+    for (size_t file = 0; config && file < config->count; file++) {
+        memset(p->listed, 0, sizeof p->listed);
+        const kf_config_file *from = &config->files[file];
+        for (const kf_option *option = p->command->options; option && option->name; option++) {
+            const cJSON *value = option->config ? cJSON_GetObjectItemCaseSensitive(from->json, option->name) : NULL;
+            if (!value) continue;
+            char source[4400];
+            snprintf(source, sizeof source, "%s: %s", from->path, option->name);
+            bool many = cJSON_IsArray(value);
+            if (many && !value->child) ((kf_option_list *)((char *)p->parsed->settings + option->offset))->count = 0;
+            for (const cJSON *item = many ? value->child : value; item; item = many ? item->next : NULL) {
+                const char *text = config_text(p, option, item, from->folder);
+                if (!text || !set(p, option, text, source)) return false;
+            }
+        }
+    }
+    return true;
+}
+
+static bool set_from_environment(parser *p, const kf_surroundings *surroundings)
+{
+    memset(p->listed, 0, sizeof p->listed);
+    for (const kf_option *option = p->command->options; surroundings && option && option->name; option++) {
+        char name[128];
+        if (!option->config || !kf_environment_name(option->name, name, sizeof name)) continue;
+        const char *text = kf_environment_get(surroundings, name);
+        if (text && !set(p, option, text, name)) return false;
+    }
+    return true;
+}
+
+static bool unknown_option(const parser *p, const char *given)
+{
+    const char *names[MAX_OPTIONS];
+    size_t count = 0;
+    for (const kf_option *option = p->command->options; option && option->name && count < MAX_OPTIONS - 1; option++)
+        names[count++] = option->name;
+    names[count++] = "help";
+    const char *near = kf_nearest(given, names, count);
+    if (near)
+        return kf_fail(p->error, KF_ERROR_INPUT, "%s: unknown option --%s; did you mean --%s?", p->command->name, given, near);
+    return kf_fail(p->error, KF_ERROR_INPUT, "%s: unknown option --%s; \"kforge %s --help\" lists them", p->command->name, given,
+                   p->command->name);
+}
+
+/* --name, --name=value, --name value, --no-name. *next is the argument behind it, taken when needed. */
+static bool set_long(parser *p, const char *argument, const char *const *next, bool *took_next)
+{
+    char name[64], source[80];
+    const char *value = strchr(argument + 2, '=');
+    size_t length = value ? (size_t)(value - argument - 2) : strlen(argument + 2);
+    if (value) value++;
+    if (length >= sizeof name) return kf_fail(p->error, KF_ERROR_INPUT, "%s: unknown option %.80s", p->command->name, argument);
+    memcpy(name, argument + 2, length);
+    name[length] = '\0';
+    snprintf(source, sizeof source, "--%s", name);
+    const kf_option *option = kf_option_find(p->command, name);
+    bool negated = !option && strncmp(name, "no-", 3) == 0;
+    if (negated) option = kf_option_find(p->command, name + 3);
+    if (!option || (negated && option->type != KF_OPTION_FLAG)) return unknown_option(p, name);
+    if (option->type == KF_OPTION_FLAG) {
+        if (value) return kf_fail(p->error, KF_ERROR_INPUT, "%s takes no value", source);
+        return set(p, option, negated ? "false" : "true", source);
+    }
+    if (!value) {
+        if (!next) return kf_fail(p->error, KF_ERROR_INPUT, "%s: a value is missing: %s %s", source, source, option->argument);
+        value = *next;
+        *took_next = true;
+    }
+    return set(p, option, value, source);
+}
+
+/* -x, -xyz of flags, -nVALUE, -n VALUE. */
+static bool set_short(parser *p, const char *argument, const char *const *next, bool *took_next)
+{
+    for (const char *letter = argument + 1; *letter; letter++) {
+        const kf_option *option = find_letter(p->command, *letter);
+        if (!option) {
+            /* "-device" for "--device" */
+            if (letter == argument + 1 && letter[1] && kf_option_find(p->command, letter))
+                return kf_fail(p->error, KF_ERROR_INPUT, "%s: unknown option %s; did you mean -%s?", p->command->name, argument,
+                               argument);
+            return kf_fail(p->error, KF_ERROR_INPUT, "%s: unknown option -%c; \"kforge %s --help\" lists them", p->command->name,
+                           *letter, p->command->name);
+        }
+        char source[80];
+        snprintf(source, sizeof source, "-%c", *letter);
+        if (option->type == KF_OPTION_FLAG) {
+            if (!set(p, option, "true", source)) return false;
+            continue;
+        }
+        if (letter[1]) return set(p, option, letter + 1, source);
+        if (!next) return kf_fail(p->error, KF_ERROR_INPUT, "%s: a value is missing: %s %s", source, source, option->argument);
+        *took_next = true;
+        return set(p, option, *next, source);
+    }
+    return true;
+}
+
+/* Before anything else, so that help is there whatever else is wrong. An option's value is never taken for it: "--name --help" is rare enough. */
+static bool asks_for_help(const char *const *arguments, size_t count)
+{
+    for (size_t i = 0; i < count && strcmp(arguments[i], "--") != 0; i++)
+        if (strcmp(arguments[i], "--help") == 0 || strcmp(arguments[i], "-h") == 0) return true;
+    return false;
+}
+
+static bool set_from_arguments(parser *p, const char *const *arguments, size_t count)
+{
+    memset(p->listed, 0, sizeof p->listed);
+    bool options_end = false;
+    for (size_t i = 0; i < count; i++) {
+        const char *argument = arguments[i];
+        if (options_end || argument[0] != '-' || !argument[1]) {
+            p->parsed->arguments[p->parsed->argument_count++] = argument;
+            continue;
+        }
+        if (strcmp(argument, "--") == 0) {
+            options_end = true;
+            continue;
+        }
+        bool took_next = false;
+        const char *const *next = i + 1 < count ? &arguments[i + 1] : NULL;
+        bool good = argument[1] == '-' ? set_long(p, argument, next, &took_next) : set_short(p, argument, next, &took_next);
+        if (!good) return false;
+        i += took_next;
+    }
+    return true;
+}
+
+static bool check_count(const parser *p)
+{
+    const kf_command *command = p->command;
+    size_t count = p->parsed->argument_count;
+    if (count >= command->least_arguments && count <= command->most_arguments) return true;
+    const char *synopsis = command->synopsis ? command->synopsis : "";
+    if (count > command->most_arguments) {
+        const char *extra = p->parsed->arguments[command->most_arguments];
+        return kf_fail(p->error, KF_ERROR_INPUT, "%s: unexpected argument \"%s\"; usage: kforge %s%s%s", command->name, extra,
+                       command->name, *synopsis ? " " : "", synopsis);
+    }
+    return kf_fail(p->error, KF_ERROR_INPUT, "%s: %s; usage: kforge %s %s", command->name,
+                   count ? "an argument is missing" : "arguments are missing", command->name, synopsis);
+}
+
+bool kf_options_parse(const kf_command *command, const kf_config *config, const kf_surroundings *surroundings,
+                      const char *const *arguments, size_t count, kf_parsed *parsed, kf_error *error)
+{
+    *parsed = (kf_parsed){0};
+    parsed->help = asks_for_help(arguments, count);
+    if (parsed->help) return true;
+    parser p = {.command = command, .parsed = parsed, .error = error};
+    parsed->settings = calloc(1, command->settings_size ? command->settings_size : 1);
+    parsed->arguments = calloc(count + 1, sizeof *parsed->arguments);
+    if (!parsed->settings || !parsed->arguments) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    return set_defaults(&p) && set_from_config(&p, config) && set_from_environment(&p, surroundings) &&
+           set_from_arguments(&p, arguments, count) && check_count(&p);
+}
+
+void kf_parsed_clear(kf_parsed *parsed)
+{
+    for (size_t i = 0; i < parsed->text_count; i++) free(parsed->texts[i]);
+    free(parsed->texts);
+    free(parsed->settings);
+    free(parsed->arguments);
+    *parsed = (kf_parsed){0};
+}

@@ -1,0 +1,276 @@
+#include "table.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* ---- text ---------------------------------------------------------------------------------------------------------------------- */
+
+/* Characters, not bytes; wide East Asian characters and emoji take two columns, combining marks none (ranges after Unicode's EastAsianWidth). */
+static int character_width(uint32_t code)
+{
+    if (code >= 0x300 && code < 0x370) return 0;
+    bool wide = (code >= 0x1100 && code < 0x1160) || (code >= 0x2e80 && code < 0xa4d0) || (code >= 0xac00 && code < 0xd7a4) ||
+                (code >= 0xf900 && code < 0xfb00) || (code >= 0xfe30 && code < 0xfe70) || (code >= 0xff00 && code < 0xff61) ||
+                (code >= 0x1f300 && code < 0x1f650) || (code >= 0x20000 && code < 0x30000);
+    return wide ? 2 : 1;
+}
+
+/* The character at `text`: its code, and its bytes in *length. Broken UTF-8 counts as one character a byte. */
+static uint32_t character(const char *text, size_t left, size_t *length)
+{
+    unsigned char first = (unsigned char)*text;
+    size_t count = first < 0xc0 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+    uint32_t code = count == 1 ? first : first & (0x7fu >> count);
+    *length = 1;
+    if (count > left) return first;
+    for (size_t i = 1; i < count; i++) {
+        if (((unsigned char)text[i] & 0xc0) != 0x80) return first;
+        code = code << 6 | ((unsigned char)text[i] & 0x3f);
+    }
+    *length = count;
+    return code;
+}
+
+size_t kf_text_width(const char *text, size_t size)
+{
+    size_t width = 0, length;
+    for (size_t i = 0; i < size; i += length) width += (size_t)character_width(character(text + i, size - i, &length));
+    return width;
+}
+
+/* Bytes of `text` that fit in `width` columns. */
+static size_t fitting(const char *text, size_t size, size_t width)
+{
+    size_t i = 0, length, used = 0;
+    for (; i < size; i += length) {
+        used += (size_t)character_width(character(text + i, size - i, &length));
+        if (used > width) break;
+    }
+    return i;
+}
+
+void kf_text_wrap(FILE *out, const char *text, size_t size, int width, int indent, bool hang)
+{
+    int column = hang ? indent : 0;
+    bool line_empty = true, first = true;
+    for (size_t i = 0; i < size;) {
+        while (i < size && (text[i] == ' ' || text[i] == '\n')) i++;
+        size_t end = i;
+        while (end < size && text[end] != ' ' && text[end] != '\n') end++;
+        if (end == i) break;
+        int word = (int)kf_text_width(text + i, end - i);
+        if (!line_empty && column + 1 + word > width) {
+            fputc('\n', out);
+            column = 0;
+            line_empty = true;
+        }
+        if (line_empty) {
+            if (!(first && hang)) fprintf(out, "%*s", indent, "");
+            column = indent;
+        } else {
+            fputc(' ', out);
+            column++;
+        }
+        fwrite(text + i, 1, end - i, out);
+        column += word;
+        line_empty = first = false;
+        i = end;
+    }
+    fputc('\n', out);
+}
+
+/* ---- tables -------------------------------------------------------------------------------------------------------------------- */
+
+void kf_table_add_column(kf_table *table, const char *title, kf_align align, bool flexible)
+{
+    if (table->column_count < KF_TABLE_COLUMNS) table->columns[table->column_count++] = (kf_table_column){title, align, flexible};
+}
+
+void kf_table_cell(kf_table *table, const char *format, ...)
+{
+    if (table->cell_count == table->capacity) {
+        size_t capacity = table->capacity ? 2 * table->capacity : 64;
+        char **grown = realloc(table->cells, capacity * sizeof *grown);
+        if (!grown) {
+            table->failed = true;
+            return;
+        }
+        table->cells = grown;
+        table->capacity = capacity;
+    }
+    va_list arguments;
+    va_start(arguments, format);
+    char *text = NULL;
+    if (vasprintf(&text, format, arguments) < 0) text = NULL;
+    va_end(arguments);
+    if (!text)
+        table->failed = true;
+    else
+        table->cells[table->cell_count++] = text;
+}
+
+static void print_cell(FILE *out, const char *text, size_t width, kf_align align, bool last)
+{
+    size_t size = strlen(text), own = kf_text_width(text, size);
+    bool cut = own > width;
+    if (cut) {
+        size = fitting(text, size, width - 1);
+        own = kf_text_width(text, size) + 1;
+    }
+    int blanks = (int)(width - own);
+    if (align == KF_RIGHT) fprintf(out, "%*s", blanks, "");
+    fwrite(text, 1, size, out);
+    if (cut) fputs("…", out);
+    if (align == KF_LEFT && !last) fprintf(out, "%*s", blanks, "");
+}
+
+void kf_table_print(const kf_table *table, FILE *out, int width, int indent, bool bold_titles)
+{
+    int columns = table->column_count;
+    size_t rows = columns ? table->cell_count / (size_t)columns : 0, widths[KF_TABLE_COLUMNS] = {0};
+    if (rows == 0) return;
+    int total = indent, last = 0;
+    for (int c = 0; c < columns; c++) {
+        for (size_t r = 0; r < rows; r++) {
+            const char *cell = table->cells[r * (size_t)columns + (size_t)c];
+            size_t own = kf_text_width(cell, strlen(cell));
+            if (own > widths[c]) widths[c] = own;
+        }
+        if (!widths[c]) continue;
+        size_t title = strlen(table->columns[c].title);
+        if (title > widths[c]) widths[c] = title;
+        total += (int)widths[c] + (total > indent ? 2 : 0);
+        last = c;
+    }
+    /* What is too much is taken from the flexible columns, the last first, which keep 8 columns each. */
+    for (int c = columns - 1; c >= 0 && width > 0 && total > width; c--) {
+        if (!table->columns[c].flexible || widths[c] <= 8) continue;
+        int excess = total - width, spare = (int)widths[c] - 8, taken = excess < spare ? excess : spare;
+        widths[c] -= (size_t)taken;
+        total -= taken;
+    }
+    bool titled = false;
+    for (int c = 0; c < columns; c++) titled |= widths[c] && table->columns[c].title[0];
+    for (size_t line = titled ? 0 : 1; line <= rows; line++) {
+        fprintf(out, "%*s", indent, "");
+        if (line == 0 && bold_titles) fputs("\033[1m", out);
+        for (int c = 0, printed = 0; c < columns; c++) {
+            if (!widths[c]) continue;
+            if (printed++) fputs("  ", out);
+            const char *cell = line == 0 ? table->columns[c].title : table->cells[(line - 1) * (size_t)columns + (size_t)c];
+            print_cell(out, cell, widths[c], table->columns[c].align, c == last);
+        }
+        if (line == 0 && bold_titles) fputs("\033[0m", out);
+        fputc('\n', out);
+    }
+}
+
+void kf_table_free(kf_table *table)
+{
+    for (size_t i = 0; i < table->cell_count; i++) free(table->cells[i]);
+    free(table->cells);
+    *table = (kf_table){0};
+}
+
+/* ---- figures ------------------------------------------------------------------------------------------------------------------- */
+
+static const char *no_figure(char *text)
+{
+    snprintf(text, KF_FIGURE, "-");
+    return text;
+}
+
+/* Three significant digits, as people write them: 1.24, 12.4, 124. */
+static int decimals(double value)
+{
+    return fabs(value) < 9.995 ? 2 : fabs(value) < 99.95 ? 1 : 0;
+}
+
+const char *kf_figure_seconds(double seconds, char text[KF_FIGURE])
+{
+    if (isnan(seconds)) return no_figure(text);
+    if (seconds >= 3600) {
+        int minutes = (int)fmin(seconds / 60 + 0.5, 1e9);
+        snprintf(text, KF_FIGURE, "%d h %02d min", minutes / 60, minutes % 60);
+    } else if (seconds >= 120) {
+        int whole = (int)(seconds + 0.5);
+        snprintf(text, KF_FIGURE, "%d min %02d s", whole / 60, whole % 60);
+    } else {
+        static const struct {
+            double least, scale;
+            const char *unit;
+        } units[] = {{0.9995, 1, "s"}, {0.9995e-3, 1e3, "ms"}, {0.9995e-6, 1e6, "us"}, {0, 1e9, "ns"}};
+        int i = 0;
+        while (seconds < units[i].least && i < 3) i++;
+        double value = seconds * units[i].scale;
+        snprintf(text, KF_FIGURE, "%.*f %s", value == 0 ? 0 : decimals(value), value, seconds == 0 ? "s" : units[i].unit);
+    }
+    return text;
+}
+
+const char *kf_figure_bytes(double bytes, char text[KF_FIGURE])
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    if (isnan(bytes)) return no_figure(text);
+    int unit = 0;
+    for (; bytes >= 1023.5 && unit < 5; unit++) bytes /= 1024;
+    snprintf(text, KF_FIGURE, "%.*f %s", unit == 0 || bytes >= 99.95 ? 0 : 1, bytes, units[unit]);
+    return text;
+}
+
+const char *kf_figure_count(double count, char text[KF_FIGURE])
+{
+    if (isnan(count)) return no_figure(text);
+    char digits[40];
+    int length = snprintf(digits, sizeof digits, "%.0f", fmin(fabs(count), 1e18)), at = 0;
+    if (count < 0) text[at++] = '-';
+    for (int i = 0; i < length; i++) {
+        if (i && (length - i) % 3 == 0) text[at++] = ',';
+        text[at++] = digits[i];
+    }
+    text[at] = '\0';
+    return text;
+}
+
+const char *kf_figure_speedup(kf_interval speedup, char text[KF_FIGURE])
+{
+    if (isnan(speedup.value)) return no_figure(text);
+    snprintf(text, KF_FIGURE, "%.*fx", speedup.value < 0.0995 ? 3 : decimals(speedup.value), speedup.value);
+    return text;
+}
+
+const char *kf_figure_interval(kf_interval interval, char text[KF_FIGURE])
+{
+    text[0] = '\0';
+    if (isnan(interval.low) || isnan(interval.high)) return text;
+    int digits = interval.value < 0.0995 ? 3 : decimals(interval.value);
+    snprintf(text, KF_FIGURE, "[%.*f, %.*f]", digits, interval.low, digits, interval.high);
+    return text;
+}
+
+const char *kf_figure_age(double when, double now, char text[KF_FIGURE])
+{
+    if (isnan(when)) return no_figure(text);
+    double age = now > when ? now - when : 0;
+    if (age < 60)
+        snprintf(text, KF_FIGURE, "just now");
+    else if (age < 3600)
+        snprintf(text, KF_FIGURE, "%.0f min ago", floor(age / 60));
+    else if (age < 48 * 3600)
+        snprintf(text, KF_FIGURE, "%.0f h ago", floor(age / 3600));
+    else
+        snprintf(text, KF_FIGURE, "%.0f days ago", fmin(floor(age / 86400), 1e9));
+    return text;
+}
+
+const char *kf_figure_time(double when, char text[KF_FIGURE])
+{
+    if (isnan(when)) return no_figure(text);
+    time_t seconds = (time_t)when;
+    struct tm local;
+    if (!localtime_r(&seconds, &local) || !strftime(text, KF_FIGURE, "%Y-%m-%d %H:%M:%S", &local)) return no_figure(text);
+    return text;
+}
