@@ -142,6 +142,10 @@ static bool check_file(const kf_command *const *commands, const kf_config_file *
         char source[4400];
         snprintf(source, sizeof source, "%s: %s", file->path, value->string);
         if (!option) {
+            for (const kf_command *const *row = commands; *row; row++)
+                if (kf_option_find(*row, value->string))
+                    return kf_fail(error, KF_ERROR_INPUT, "%s: no setting, only an option of the command line (--%s)", source,
+                                   value->string);
             const char *names[MAX_KEYS], *near = kf_nearest(value->string, names, known_names(commands, false, names, NULL));
             if (near) return kf_fail(error, KF_ERROR_INPUT, "%s: unknown key; did you mean \"%s\"?", source, near);
             return kf_fail(error, KF_ERROR_INPUT, "%s: unknown key; \"kforge help settings\" lists the known ones", source);

@@ -12,8 +12,11 @@
 
 #include "help.h"
 
-/* One row a command, in the order of the overview. */
-#define COMMANDS(ROW) ROW(help)
+/* One row a command, in the order of the overview; commands of a group ("task new", "task lint") stand together. */
+// clang-format off
+#define COMMANDS(ROW) \
+    ROW(help)
+// clang-format on
 
 #define DECLARE(NAME) extern const kf_command kf_command_##NAME;
 #define LIST(NAME) &kf_command_##NAME,
@@ -142,7 +145,7 @@ int main(int argc, char **argv)
         puts("kforge " KFORGE_VERSION);
         return finish(KF_EXIT_DONE);
     }
-    if (argc < 2 || is_one_of(argv[1], "--help", "-h", "--help")) {
+    if (argc < 2 || is_one_of(argv[1], "--help", "-h", "-?")) {
         kf_help_overview(stdout, commands, terminal_width());
         return finish(KF_EXIT_DONE);
     }

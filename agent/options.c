@@ -345,13 +345,12 @@ static bool set_long(parser *p, const char *argument, const char *const *next, b
 /* -x, -xyz of flags, -nVALUE, -n VALUE. */
 static bool set_short(parser *p, const char *argument, const char *const *next, bool *took_next)
 {
+    /* "-device" for "--device", which would read as -d evice. */
+    if (argument[2] && kf_option_find(p->command, argument + 1))
+        return kf_fail(p->error, KF_ERROR_INPUT, "%s: unknown option %s; did you mean -%s?", p->command->name, argument, argument);
     for (const char *letter = argument + 1; *letter; letter++) {
         const kf_option *option = find_letter(p->command, *letter);
         if (!option) {
-            /* "-device" for "--device" */
-            if (letter == argument + 1 && letter[1] && kf_option_find(p->command, letter))
-                return kf_fail(p->error, KF_ERROR_INPUT, "%s: unknown option %s; did you mean -%s?", p->command->name, argument,
-                               argument);
             return kf_fail(p->error, KF_ERROR_INPUT, "%s: unknown option -%c; \"kforge %s --help\" lists them", p->command->name,
                            *letter, p->command->name);
         }
