@@ -1,5 +1,6 @@
 #include "kforge/json.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -52,7 +53,7 @@ static size_t find_fault(const char *text, size_t size, const char **what)
         }
         if (in_string) {
             if (c == '\\' && i + 1 < size) {
-                if (strncmp(text + i + 1, "u0000", 5) == 0 && size - i > 5) {
+                if (size - i > 5 && memcmp(text + i + 1, "u0000", 5) == 0) {
                     *what = "a NUL character (\\u0000)";
                     return i;
                 }
@@ -109,6 +110,105 @@ static const char *duplicate_key(const cJSON *value, bool *failed)
     return NULL;
 }
 
+/* The grammar of RFC 8259. cJSON takes more ("[01]", "\\u12g4" for a NUL), and gives the same NULL for bad syntax and for a failed allocation;
+ * with the text known to be valid only the latter is left. Recursion is bounded: find_fault has counted the levels. On failure `at` is the
+ * place of the fault. */
+typedef struct syntax {
+    const char *text;
+    size_t size, at;
+} syntax;
+
+static void skip_blanks(syntax *s)
+{
+    while (s->at < s->size && strchr(" \t\r\n", s->text[s->at])) s->at++;
+}
+
+static bool next_is(syntax *s, char c)
+{
+    skip_blanks(s);
+    if (s->at >= s->size || s->text[s->at] != c) return false;
+    s->at++;
+    return true;
+}
+
+static int unit_at(const syntax *s, size_t at)
+{
+    int unit = 0;
+    for (size_t i = at; i < at + 4; i++) {
+        if (i >= s->size || !isxdigit((unsigned char)s->text[i])) return -1;
+        unit = unit * 16 + (s->text[i] <= '9' ? s->text[i] - '0' : (s->text[i] | 0x20) - 'a' + 10);
+    }
+    return unit;
+}
+
+static bool valid_string(syntax *s)
+{
+    if (!next_is(s, '"')) return false;
+    while (s->at < s->size && s->text[s->at] != '"') {
+        if (s->text[s->at++] != '\\') continue;
+        if (s->at >= s->size || !strchr("\"\\/bfnrtu", s->text[s->at])) return false;
+        if (s->text[s->at++] != 'u') continue;
+        int unit = unit_at(s, s->at);
+        if (unit < 0 || (unit >= 0xdc00 && unit < 0xe000)) return false;
+        s->at += 4;
+        if (unit < 0xd800 || unit >= 0xdc00) continue;
+        if (s->size - s->at < 6 || memcmp(s->text + s->at, "\\u", 2) != 0) return false;
+        unit = unit_at(s, s->at + 2);
+        if (unit < 0xdc00 || unit >= 0xe000) return false;
+        s->at += 6;
+    }
+    return s->at < s->size && s->text[s->at++] == '"';
+}
+
+static size_t digits(syntax *s)
+{
+    size_t from = s->at;
+    while (s->at < s->size && s->text[s->at] >= '0' && s->text[s->at] <= '9') s->at++;
+    return s->at - from;
+}
+
+static bool valid_number(syntax *s)
+{
+    size_t from = s->at;
+    if (s->at < s->size && s->text[s->at] == '-') s->at++;
+    bool zero = s->at < s->size && s->text[s->at] == '0';
+    size_t whole = digits(s);
+    if (!whole || (zero && whole > 1)) return false;
+    if (s->at < s->size && s->text[s->at] == '.') {
+        s->at++;
+        if (!digits(s)) return false;
+    }
+    if (s->at < s->size && (s->text[s->at] == 'e' || s->text[s->at] == 'E')) {
+        s->at++;
+        if (s->at < s->size && (s->text[s->at] == '+' || s->text[s->at] == '-')) s->at++;
+        if (!digits(s)) return false;
+    }
+    return s->at - from < 64; /* the longest that every version of cJSON reads */
+}
+
+static bool valid_value(syntax *s)
+{
+    bool object = next_is(s, '{');
+    if (object || next_is(s, '[')) {
+        char close = object ? '}' : ']';
+        if (next_is(s, close)) return true;
+        do {
+            if (object && !(valid_string(s) && next_is(s, ':'))) return false;
+            if (!valid_value(s)) return false;
+        } while (next_is(s, ','));
+        return next_is(s, close);
+    }
+    if (s->at < s->size && s->text[s->at] == '"') return valid_string(s);
+    static const char *const words[] = {"true", "false", "null"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        size_t length = strlen(words[i]);
+        if (s->size - s->at < length || memcmp(s->text + s->at, words[i], length) != 0) continue;
+        s->at += length;
+        return true;
+    }
+    return valid_number(s);
+}
+
 cJSON *kf_json_parse(const char *text, size_t size, size_t limit, const char *where, kf_error *error)
 {
     if (limit && size > limit) {
@@ -123,22 +223,29 @@ cJSON *kf_json_parse(const char *text, size_t size, size_t limit, const char *wh
         kf_fail(error, KF_ERROR_INPUT, "%s:%d:%d: %s", where, line, column, what);
         return NULL;
     }
-    const char *end = text;
-    kf_auto(cJSON) tree = cJSON_ParseWithLengthOpts(text, size, &end, false);
-    size_t offset = end >= text && end <= text + size ? (size_t)(end - text) : size;
-    if (tree)
-        while (offset < size && strchr(" \t\r\n", text[offset])) offset++;
-    if (!tree || offset < size) {
-        line_and_column(text, offset, &line, &column);
+    syntax check = {text, size, 0};
+    bool valid = valid_value(&check);
+    if (valid) skip_blanks(&check);
+    if (!valid || check.at < size) {
+        line_and_column(text, check.at, &line, &column);
         kf_fail(error, KF_ERROR_INPUT, "%s:%d:%d: %s", where, line, column,
-                tree ? "something follows the end of the JSON value" : size == 0 ? "the file is empty" : "not valid JSON here");
+                valid       ? "something follows the end of the JSON value"
+                : size == 0 ? "the file is empty"
+                            : "not valid JSON here");
+        return NULL;
+    }
+    kf_auto(cJSON) tree = cJSON_ParseWithLengthOpts(text, size, NULL, false);
+    if (!tree) {
+        kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", where);
         return NULL;
     }
     bool failed = false;
     const char *twice = duplicate_key(tree, &failed);
     if (twice || failed) {
-        if (failed) kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", where);
-        else kf_fail(error, KF_ERROR_INPUT, "%s: the key \"%s\" comes twice in one object", where, twice);
+        if (failed)
+            kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", where);
+        else
+            kf_fail(error, KF_ERROR_INPUT, "%s: the key \"%s\" comes twice in one object", where, twice);
         return NULL;
     }
     return kf_steal(&tree);
@@ -166,8 +273,10 @@ bool kf_json_complain(kf_json_reader *reader, const char *key, const char *forma
     kf_fail_va(reader->error, KF_ERROR_INPUT, format, arguments);
     va_end(arguments);
     const char *dot = reader->path[0] && key ? "." : "";
-    if (reader->path[0] || key) kf_fail_prefix(reader->error, "%s: %s%s%s", reader->where, reader->path, dot, key ? key : "");
-    else kf_fail_prefix(reader->error, "%s", reader->where);
+    if (reader->path[0] || key)
+        kf_fail_prefix(reader->error, "%s: %s%s%s", reader->where, reader->path, dot, key ? key : "");
+    else
+        kf_fail_prefix(reader->error, "%s", reader->where);
     return false;
 }
 
@@ -216,7 +325,8 @@ int64_t kf_json_integer_or(kf_json_reader *reader, const char *key, int64_t low,
         return fallback;
     }
     if ((int64_t)number < low || (int64_t)number > high) {
-        kf_json_complain(reader, key, "%lld is out of range; expected %lld to %lld", (long long)number, (long long)low, (long long)high);
+        kf_json_complain(reader, key, "%lld is out of range; expected %lld to %lld", (long long)number, (long long)low,
+                         (long long)high);
         return fallback;
     }
     return (int64_t)number;

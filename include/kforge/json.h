@@ -25,7 +25,7 @@
 KF_DEFINE_AUTO(cJSON, cJSON_Delete)
 
 /* Parses `size` bytes. `where` names the source in errors ("tasks/x/task.json"). The caller frees with cJSON_Delete.
- * Errors: KF_ERROR_INPUT with line and column; KF_ERROR_LIMIT when over `limit` bytes. */
+ * Errors: KF_ERROR_INPUT with line and column; KF_ERROR_LIMIT when over `limit` bytes; KF_ERROR_MEMORY. */
 cJSON *kf_json_parse(const char *text, size_t size, size_t limit, const char *where, kf_error *error);
 
 typedef struct kf_json_reader {

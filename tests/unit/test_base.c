@@ -65,6 +65,22 @@ static void json_refuses(void **state)
         {"\"\xc3(\"", 0, "invalid UTF-8"},
         {"\"\xed\xa0\x80\"", 0, "invalid UTF-8"},
         {"", 0, "the file is empty"},
+        {"[1,]", 0, "not valid JSON here"},
+        {"[,1]", 0, "not valid JSON here"},
+        {"{\"a\":}", 0, "not valid JSON here"},
+        {"{1:2}", 0, "not valid JSON here"},
+        {"[tru]", 0, "not valid JSON here"},
+        {"[\"\\x\"]", 0, "not valid JSON here"},
+        {"[\"\\ud800\"]", 0, "not valid JSON here"},
+        {"[\"\\udc00\"]", 0, "not valid JSON here"},
+        {"[\"\\u12g4\"]", 0, "not valid JSON here"},
+        {"[1 2]", 0, "not valid JSON here"},
+        {"[01]", 0, "not valid JSON here"},
+        {"[1.]", 0, "not valid JSON here"},
+        {"[1e]", 0, "not valid JSON here"},
+        {"[+1]", 0, "not valid JSON here"},
+        {"[-]", 0, "not valid JSON here"},
+        {"[1111111111222222222233333333334444444444555555555566666666667777777777]", 0, "not valid JSON here"},
         {deep.data, deep.size, "nested too deep"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -77,6 +93,56 @@ static void json_refuses(void **state)
     kf_error error;
     assert_null(kf_json_parse("[1,2,3]", 7, 5, "f", &error));
     assert_int_equal(error.code, KF_ERROR_LIMIT);
+}
+
+/* Every beginning of a text with all kinds of tokens, in a buffer that ends where the text does (AddressSanitizer sees a byte read behind
+ * it): refused, and never in the words for something else. */
+static void json_reads_no_byte_behind_the_end(void **state)
+{
+    (void)state;
+    static const char text[] = "{\"a\\u0001\":[-1.5e5,true,null,\"\xc3\xa4\\ud83d\\ude00\\\"\"]}";
+    for (size_t size = 1; size < sizeof text; size++) {
+        kf_autofree char *exact = malloc(size);
+        assert_non_null(exact);
+        memcpy(exact, text, size);
+        kf_error error = {0};
+        kf_auto(cJSON) tree = kf_json_parse(exact, size, 0, "f", &error);
+        assert_int_equal(tree != NULL, size == sizeof text - 1);
+        assert_int_equal(error.code, tree ? KF_ERROR_NONE : KF_ERROR_INPUT);
+    }
+    for (size_t size = 6; size >= 1; size--) { /* the end of the text inside the escape */
+        kf_autofree char *exact = malloc(size + 1);
+        assert_non_null(exact);
+        memcpy(exact, "\"\\u0000", size + 1);
+        kf_error error = {0};
+        assert_null(kf_json_parse(exact, size + 1, 0, "f", &error));
+        assert_non_null(strstr(error.text, size == 6 ? "NUL character" : "ends in the middle"));
+    }
+}
+
+static int allocations_left;
+
+static void *limited_malloc(size_t size)
+{
+    return allocations_left-- > 0 ? malloc(size) : NULL;
+}
+
+static void json_tells_lack_of_memory_from_bad_syntax(void **state)
+{
+    (void)state;
+    static const char text[] = "{\"a\":[1,{\"b\":\"c\"}]}";
+    cJSON_InitHooks(&(cJSON_Hooks){.malloc_fn = limited_malloc, .free_fn = free});
+    int failures = 0;
+    for (;; failures++) {
+        allocations_left = failures;
+        kf_error error = {0};
+        kf_auto(cJSON) tree = kf_json_parse(text, strlen(text), 0, "f", &error);
+        if (tree) break;
+        assert_int_equal(error.code, KF_ERROR_MEMORY);
+        assert_string_equal(error.text, "f: out of memory");
+    }
+    cJSON_InitHooks(NULL);
+    assert_true(failures >= 5); /* an item a value */
 }
 
 static void json_reader_names_the_place(void **state)
@@ -153,9 +219,14 @@ static void hash_is_sha256(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(error_is_one_line),           cmocka_unit_test(buffer_grows_and_stops_at_its_limit),
-        cmocka_unit_test(json_refuses),                cmocka_unit_test(json_reader_names_the_place),
-        cmocka_unit_test(json_numbers_round_trip),     cmocka_unit_test(files_are_whole_or_absent),
+        cmocka_unit_test(error_is_one_line),
+        cmocka_unit_test(buffer_grows_and_stops_at_its_limit),
+        cmocka_unit_test(json_refuses),
+        cmocka_unit_test(json_reads_no_byte_behind_the_end),
+        cmocka_unit_test(json_tells_lack_of_memory_from_bad_syntax),
+        cmocka_unit_test(json_reader_names_the_place),
+        cmocka_unit_test(json_numbers_round_trip),
+        cmocka_unit_test(files_are_whole_or_absent),
         cmocka_unit_test(hash_is_sha256),
     };
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);
