@@ -21,7 +21,7 @@ void kf_buffer_clear(kf_buffer *buffer); /* keeps the allocation */
 void kf_buffer_append(kf_buffer *buffer, const void *data, size_t size);
 void kf_buffer_string(kf_buffer *buffer, const char *text);
 void kf_buffer_format(kf_buffer *buffer, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void kf_buffer_format_va(kf_buffer *buffer, const char *format, va_list arguments);
+void kf_buffer_format_va(kf_buffer *buffer, const char *format, va_list arguments) __attribute__((format(printf, 2, 0)));
 /* The text as a malloc'd string that the caller frees, "" when empty; NULL when the buffer failed. Leaves the buffer empty. */
 char *kf_buffer_take(kf_buffer *buffer);
 

@@ -32,7 +32,7 @@ typedef struct kf_error {
 bool kf_fail(kf_error *error, kf_error_code code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* The same with a va_list. */
-bool kf_fail_va(kf_error *error, kf_error_code code, const char *format, va_list arguments);
+bool kf_fail_va(kf_error *error, kf_error_code code, const char *format, va_list arguments) __attribute__((format(printf, 3, 0)));
 
 /* Puts "PREFIX: " before the text that is already there: where a caller knows the file or the field. Returns false. */
 bool kf_fail_prefix(kf_error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
