@@ -11,6 +11,7 @@
 #include "unsupported.h"
 
 #define FILE_SCOPE_SHARED 64 /* most `extern __shared__` names at namespace scope */
+#define WAITING 32           /* most device functions that are remembered for waiting */
 
 typedef struct body {
     uint32_t open, close;
@@ -29,9 +30,12 @@ typedef struct rewriter {
     kf_rewrite_result *result;
     body *bodies; /* of functions with a CUDA qualifier, in the order of the text */
     size_t body_count, body_capacity;
-    uint32_t device_until;   /* tokens before this one are in device-only code */
-    uint32_t function_until; /* … in any function with a CUDA qualifier */
-    uint32_t declared_until; /* … belong to a declaration that has been read */
+    uint32_t device_until;     /* tokens before this one are in device-only code */
+    uint32_t function_until;   /* … in any function with a CUDA qualifier */
+    uint32_t declared_until;   /* … belong to a declaration that has been read */
+    uint32_t waiting[WAITING]; /* names of device functions that wait for other threads */
+    size_t waiting_count;
+    uint32_t next_wait; /* where body_waits has searched to */
     shared_name shared[FILE_SCOPE_SHARED];
     size_t shared_count;
     unsigned shared_number;
@@ -104,12 +108,47 @@ static void add_body(rewriter *r, const kf_function *function)
     if (b->close > r->function_until) r->function_until = b->close;
 }
 
+static bool same_word(const rewriter *r, uint32_t a, uint32_t b)
+{
+    const kf_token *left = &r->tokens.list[a], *right = &r->tokens.list[b];
+    return left->size == right->size && memcmp(r->tokens.text + left->offset, r->tokens.text + right->offset, left->size) == 0;
+}
+
+/* A call by which a thread waits for others: a barrier, a shuffle or vote, the sync() of a cooperative group, or a device function above that
+ * has one. */
+static bool is_wait(const rewriter *r, uint32_t index)
+{
+    const kf_token *token = &r->tokens.list[index];
+    if (token->kind != KF_TOKEN_WORD) return false;
+    const char *text = r->tokens.text + token->offset;
+    static const char *const words[] = {"__syncthreads", "__syncwarp", "__shfl_"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        size_t length = strlen(words[i]);
+        if (token->size >= length && memcmp(text, words[i], length) == 0) return true;
+    }
+    bool call = is(r, index + 1, "(");
+    if (!call && !is(r, index + 1, "<")) return false;
+    if (call && index && is(r, index, "sync")) return is(r, index - 1, ".") || is(r, index - 1, "->") || is(r, index - 1, "::");
+    for (size_t i = 0; i < r->waiting_count; i++)
+        if (same_word(r, index, r->waiting[i])) return true;
+    return false;
+}
+
+/* True when there is such a call in the body that begins at `open`. Bodies come in the order of the text, so the search never goes back. */
+static bool body_waits(rewriter *r, uint32_t open)
+{
+    if (r->next_wait <= open) r->next_wait = open + 1;
+    while (r->next_wait < r->tokens.count && !is_wait(r, r->next_wait)) r->next_wait++;
+    return r->next_wait < close_of(r, open);
+}
+
 /* A kernel becomes a stub around its own body. */
 static void edit_kernel(rewriter *r, const kf_function *function)
 {
     kf_autobuffer list = {0}, names = {0}, text = {0};
     kf_parameters_read(&r->tokens, function->params_open, &r->edits, &list, &names);
-    kf_buffer_format(&text, " struct kfcpu_body { static KFCPU_BODY void run(%s) {", list.data ? list.data : "");
+    kf_buffer_format(&text, " struct kfcpu_body { %sstatic KFCPU_BODY void run(%s) {",
+                     body_waits(r, function->body_open) ? "enum { kfcpu_waits = 1 }; " : "", list.data ? list.data : "");
     kf_edit_add(&r->edits, KF_EDIT_AFTER, function->body_open, 0, text.data ? text.data : "", text.size);
     bool failed = list.failed || names.failed || text.failed;
     kf_buffer_clear(&text);
@@ -131,7 +170,10 @@ static void read_function(rewriter *r, uint32_t index)
     kf_function_read(&r->tokens, index, &function);
     if (function.body_open != KF_NO_TOKEN && (function.global || function.device)) {
         add_body(r, &function);
-        if (function.global && function.name != KF_NO_TOKEN) edit_kernel(r, &function);
+        if (function.global && function.name != KF_NO_TOKEN)
+            edit_kernel(r, &function);
+        else if (function.name != KF_NO_TOKEN && r->waiting_count < WAITING && body_waits(r, function.body_open))
+            r->waiting[r->waiting_count++] = function.name;
     }
     r->declared_until = function.next;
 }
@@ -362,12 +404,6 @@ static uint32_t read_shared(rewriter *r, uint32_t index)
     for (uint32_t i = start; i < end && !is(r, i, "=") && !is(r, i, "["); i++) /* the macro has a static of its own */
         if (is(r, i, "static")) kf_edit_add(&r->edits, KF_EDIT_REPLACE, i, i, "", 0);
     return index + 1;
-}
-
-static bool same_word(const rewriter *r, uint32_t a, uint32_t b)
-{
-    const kf_token *left = &r->tokens.list[a], *right = &r->tokens.list[b];
-    return left->size == right->size && memcmp(r->tokens.text + left->offset, r->tokens.text + right->offset, left->size) == 0;
 }
 
 static bool uses(const rewriter *r, uint32_t first, uint32_t last, uint32_t name)

@@ -80,10 +80,7 @@ static const row words[] = {
     {"cudaGetDriverEntryPoint", PREFIX, DRIVER},
     {"cuMem", PREFIX, DRIVER},
     {"cudaGraphConditionalHandle", PREFIX, DRIVER},
-
     {"__mbarrier_", PREFIX, PIPELINE},
-    {"memcpy_async", WHOLE, PIPELINE},
-
     {"__nv_fp4", PREFIX, FP8},
     {"__nv_fp6", PREFIX, FP8},
     {"__cvta_generic_to_", PREFIX, PTX},

@@ -120,6 +120,42 @@ static void kernels(void **state)
         assert_string_equal(rewrite(declarations[i]), declarations[i]);
 }
 
+/* Kernels that wait for other threads are marked, each by its own body. */
+static void waiting_kernels(void **state)
+{
+    (void)state;
+    static const char *const bodies[] = {
+        "__syncthreads();",
+        "f(); if (__syncthreads_or(a)) g();",
+        "__syncwarp();",
+        "x = __shfl_xor_sync(~0u, x, 1);",
+        "cg::this_thread_block().sync();",
+        "block->sync();",
+        "cg::thread_block::sync();",
+        "int f; sync(); \"__syncthreads()\"; block.sync; __sync_synchronize(); x.__shf_; __syncthread();"};
+    size_t count = sizeof bodies / sizeof *bodies;
+    for (size_t i = 0; i < count; i++) {
+        char text[300];
+        snprintf(text, sizeof text, "__global__ void k(int a) { %s }", bodies[i]);
+        bool marked = strstr(rewrite(text), "struct kfcpu_body { enum { kfcpu_waits = 1 }; static KFCPU_BODY void run(") != NULL;
+        assert_int_equal(marked, i + 1 < count);
+    }
+    const char *found = rewrite("__device__ void f() { c; } __global__ void k() { f(); } __global__ void l() { __syncthreads(); } "
+                                "__global__ void m() { b; }");
+    assert_int_equal(result.kernels, 3);
+    found = strstr(found, "kfcpu_waits");
+    assert_non_null(found);
+    assert_non_null(strstr(found, "kfcpu_stub(\"l\""));
+    assert_null(strstr(found + 1, "kfcpu_waits"));
+    /* Through the functions that it calls. */
+    found =
+        rewrite("template <int N> __device__ int warp_sum() { __syncwarp(); } __device__ int block_sum() { return warp_sum<4>(); } "
+                "__global__ void k() { int block_summ; } __global__ void l() { block_sum(); }");
+    found = strstr(found, "kfcpu_waits");
+    assert_non_null(found);
+    assert_null(strstr(found, "kfcpu_stub(\"k\""));
+}
+
 /* The names that a stub passes on, for each kind of parameter. */
 static void parameters(void **state)
 {
@@ -356,9 +392,9 @@ static void limits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(launches),      cmocka_unit_test(no_launches), cmocka_unit_test(kernels),    cmocka_unit_test(parameters),
-        cmocka_unit_test(shared_memory), cmocka_unit_test(pragmas),     cmocka_unit_test(lines_stay), cmocka_unit_test(findings),
-        cmocka_unit_test(nasty_text),    cmocka_unit_test(limits),
+        cmocka_unit_test(launches),   cmocka_unit_test(no_launches),   cmocka_unit_test(kernels), cmocka_unit_test(waiting_kernels),
+        cmocka_unit_test(parameters), cmocka_unit_test(shared_memory), cmocka_unit_test(pragmas), cmocka_unit_test(lines_stay),
+        cmocka_unit_test(findings),   cmocka_unit_test(nasty_text),    cmocka_unit_test(limits),
     };
     return cmocka_run_group_tests(tests, NULL, release);
 }

@@ -157,9 +157,7 @@ cudaError_t check_launch(const kfcpu_geometry &geometry, const kfcpu::stub *kern
 
 cudaError_t run_kernel(const kfcpu_geometry &geometry, kfcpu_loop loop, void *closure)
 {
-    kfcpu_config config("", dim3(), dim3());
-    static_cast<kfcpu_geometry &>(config) = geometry;
-    cudaError_t error = cudaError_t(kfcpu_execute(&config, loop, closure));
+    cudaError_t error = cudaError_t(kfcpu_execute(&geometry, loop, closure));
     bool broken = error == cudaErrorLaunchFailure || error == cudaErrorAssert || error == cudaErrorIllegalAddress ||
                   error == cudaErrorMisalignedAddress || error == cudaErrorIllegalInstruction || error == cudaErrorLaunchTimeout;
     if (broken) break_context(error);
@@ -227,23 +225,6 @@ void kfcpu_bound(kfcpu::call *c)
     } else {
         bound_error = launch_bound(*c, nullptr);
     }
-}
-
-// Launches that don't come from a rewritten kernel (kfcpu::launch of kfcpu/launch.h).
-int kfcpu_submit(const kfcpu_config *config, kfcpu_loop loop, const void *closure, size_t, void *(*clone)(const void *),
-                 void (*destroy)(void *))
-{
-    return entry([&]() -> cudaError_t {
-        cudaError_t error = check_launch(*config, nullptr);
-        if (error != cudaSuccess) return error;
-        if (!is_capturing(config->stream)) return run_kernel(*config, loop, const_cast<void *>(closure));
-        operation what;
-        what.type = cudaGraphNodeTypeKernel;
-        what.kernel.geometry = *config;
-        what.kernel.loop = loop;
-        what.kernel.closure = std::shared_ptr<void>(clone(closure), destroy);
-        return issue(config->stream, std::move(what));
-    });
 }
 
 // ---- Launches by address

@@ -26,12 +26,6 @@ struct kfcpu_geometry {
 // Runs the threads of the current block that have not started yet: the kernel's body inlined into a loop over threads.
 typedef void (*kfcpu_loop)(void *closure);
 
-#ifdef __cplusplus
-struct kfcpu_config; // launch.h: kfcpu_geometry with constructors
-#else
-#define kfcpu_config kfcpu_geometry
-#endif
-
 // Starts the worker threads (one a CPU of the affinity mask, the launching thread being one of them). Idempotent; the first
 // launch does it too. The program that loads candidates calls it first, so that the number of threads is known from then on.
 void kfcpu_start(void);
@@ -51,16 +45,11 @@ extern const struct kfcpu_limits kfcpu_limits;
 // Runs the whole grid now, on the workers and the calling thread; `closure` is passed to every call of `loop`. Launches from
 // several host threads take turns. Returns a cudaError_t: 0, invalid configuration (9), cooperative launch too large (720),
 // launch failure (719: deadlock, trap), assert (710). A text for the last one that failed is in kfcpu_last_fault().
-int kfcpu_execute(const struct kfcpu_config *config, kfcpu_loop loop, void *closure);
+int kfcpu_execute(const struct kfcpu_geometry *geometry, kfcpu_loop loop, void *closure);
 
 // What was wrong with the last failed launch of this process: kernel, block, thread, what they waited for. Never null; "" if
 // nothing failed. Valid until the next launch fails.
 const char *kfcpu_last_fault(void);
-
-// The host API's part (runtime/api_*.cpp): runs the launch at once through kfcpu_execute, or records it where the stream
-// captures. `clone` copies a closure of `size` bytes into the heap, `destroy` frees such a copy.
-int kfcpu_submit(const struct kfcpu_config *config, kfcpu_loop loop, const void *closure, size_t size, void *(*clone)(const void *),
-                 void (*destroy)(void *));
 
 // ---- Inside a kernel --------------------------------------------------------------------------------------------------------------
 // `thread` is always the linear number of the calling thread in its block. The inline wrappers of device.h keep threadIdx over

@@ -1,6 +1,6 @@
 // The loop over the threads of a block, and launches written by hand.
 //
-// What the rewriter makes of a kernel and of `<<<…>>>` is in kfcpu_stub.h; both ways end in run_threads with a closure that holds the
+// What the rewriter makes of a kernel and of `<<<…>>>` is in kfcpu_stub.h: every launch ends in run_threads with a closure that holds the
 // arguments and calls the kernel's body. The rest of the rewriting that these headers expect:
 //   extern __shared__ T x[];             → T *x = (T *)kfcpu::dynamic_shared();
 //   __noinline__                         → __attribute__((noinline))     (outside of __attribute__((…)))
@@ -12,19 +12,6 @@
 #include <type_traits>
 #include <utility>
 #include "builtins.h"
-
-struct kfcpu_config : kfcpu_geometry {
-    kfcpu_config(const char *name, dim3 g, dim3 b, size_t shared = 0, CUstream_st *s = nullptr, bool together = false)
-        : kfcpu_geometry{}
-    {
-        grid[0] = g.x, grid[1] = g.y, grid[2] = g.z;
-        block[0] = b.x, block[1] = b.y, block[2] = b.z;
-        dynamic_shared = shared;
-        stream = s;
-        cooperative = together;
-        kernel = name;
-    }
-};
 
 namespace kfcpu
 {
@@ -79,11 +66,11 @@ template <class Closure> __attribute__((noinline, noreturn)) void continue_threa
     }
 }
 
-// A kernel's body may tell with an enumerator `waits` that it surely waits for other threads. Then there is nothing to vectorise, and one
-// copy of it is enough.
+// The rewriter gives the body of a kernel that calls __syncthreads and its like an enumerator `kfcpu_waits`. There is nothing to vectorise
+// in such a kernel, and one copy of its code is enough, which halves what the compiler has to do.
 template <class Body, class = void> struct body_waits : std::false_type {
 };
-template <class Body> struct body_waits<Body, std::void_t<decltype(Body::waits)>> : std::integral_constant<bool, Body::waits != 0> {
+template <class Body> struct body_waits<Body, std::void_t<decltype(Body::kfcpu_waits)>> : std::integral_constant<bool, Body::kfcpu_waits != 0> {
 };
 template <class Closure> struct closure_waits : std::false_type {
 };
@@ -125,31 +112,6 @@ template <class Closure> __attribute__((flatten)) void run_threads(void *opaque)
     }
     // Every thread has started. Those still suspended come here too when they end, and must start none.
     next_index.x = nx, next_index.y = ny, next_index.z = nz;
-}
-
-template <class Body, class... P> struct bound {
-    Body body;
-    std::tuple<P...> arguments;
-    void operator()()
-    {
-        std::apply([this](P... a) { body(a...); }, arguments);
-    }
-};
-
-template <class Closure> int submit(const kfcpu_config &config, const Closure &closure)
-{
-    return kfcpu_submit(
-        &config, run_threads<Closure>, &closure, sizeof closure,
-        [](const void *from) -> void * { return new Closure(*static_cast<const Closure *>(from)); },
-        [](void *what) { delete static_cast<Closure *>(what); });
-}
-
-// A launch without the rewriter: launch(kfcpu_config("axpy", blocks, 256), axpy, [=](auto... a) { axpy(a...); }, 2.0f, x, y, n).
-// Arguments are converted to the kernel's parameter types P once; BODY calls the kernel by name, so that it can be inlined.
-template <class... P, class Body, class... A> int launch(const kfcpu_config &config, void (*)(P...), Body body, A &&...a)
-{
-    static_assert(sizeof...(P) == sizeof...(A), "the launch passes another number of arguments than the kernel takes");
-    return submit(config, bound<Body, std::decay_t<P>...>{body, std::tuple<std::decay_t<P>...>(std::forward<A>(a)...)});
 }
 
 } // namespace kfcpu
