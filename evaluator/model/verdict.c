@@ -100,7 +100,7 @@ static char *clean_line(const char *text)
     return kf_text_clean(text, strlen(text), true);
 }
 
-static char *format_line(const char *format, va_list arguments)
+__attribute__((format(printf, 1, 0))) static char *format_line(const char *format, va_list arguments)
 {
     kf_autobuffer buffer = {.limit = 4096};
     kf_buffer_format_va(&buffer, format, arguments);
