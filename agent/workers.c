@@ -1,0 +1,410 @@
+/* The pool: a queue of jobs, ends that take them, a queue of results. */
+#include "workers.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "kforge/file.h"
+#include "kforge/json.h"
+#include "kforge/worker.h"
+#include "workers_internal.h"
+
+#define CLOSE_SECONDS 0.4 /* that ends have to end by themselves */
+#define NEWS_BYTES 600
+
+typedef struct finished {
+    struct finished *next;
+    kf_workers_result result;
+} finished;
+
+struct kf_workers {
+    kf_end **ends;
+    size_t end_count;
+    kf_pending *queue, **queue_end;
+    finished *results, **results_end;
+    char *hardware, *device;
+    bool greeted; /* a first hello came since the last wait */
+    kf_error last;
+    bool has_news;
+    char news[NEWS_BYTES];
+    bool out_of_memory;
+};
+
+/* ---- jobs and results -------------------------------------------------------------------------------------------------------------------- */
+
+void kf_pending_free(kf_pending *job)
+{
+    if (!job) return;
+    free(job->id);
+    free(job->line);
+    free(job);
+}
+
+void kf_workers_result_free(kf_workers_result *result)
+{
+    kf_verdict_free(result->verdict);
+    free(result->json);
+    *result = (kf_workers_result){0};
+}
+
+static void enqueue(kf_workers *pool, kf_pending *job, bool first)
+{
+    if (first) {
+        job->next = pool->queue;
+        if (!pool->queue) pool->queue_end = &job->next;
+        pool->queue = job;
+        return;
+    }
+    job->next = NULL;
+    *pool->queue_end = job;
+    pool->queue_end = &job->next;
+}
+
+static kf_pending *dequeue(kf_workers *pool)
+{
+    kf_pending *job = pool->queue;
+    if (!job) return NULL;
+    pool->queue = job->next;
+    if (!pool->queue) pool->queue_end = &pool->queue;
+    job->next = NULL;
+    return job;
+}
+
+/* Takes the result over; without memory for it the run can't go on, which the next wait says. */
+static void finish(kf_workers *pool, kf_workers_result *result)
+{
+    finished *f = calloc(1, sizeof *f);
+    if (!f) {
+        pool->out_of_memory = true;
+        kf_workers_result_free(result);
+        return;
+    }
+    f->result = *result;
+    *pool->results_end = f;
+    pool->results_end = &f->next;
+}
+
+/* ---- what ends report ----------------------------------------------------------------------------------------------------------------------- */
+
+static const char *text_of(const cJSON *json, const char *key)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, key);
+    return cJSON_IsString(item) ? item->valuestring : NULL;
+}
+
+bool kf_pool_hello(kf_workers *pool, kf_end *end, const char *text, size_t size, kf_error *error)
+{
+    kf_auto(cJSON) json = kf_json_parse(text, size, KF_JOB_BYTES, "hello", error);
+    if (!json) return false;
+    const char *schema = text_of(json, "schema"), *hardware = text_of(json, "hardware"), *device = text_of(json, "device");
+    if (!schema || strcmp(schema, KF_HELLO_SCHEMA) != 0 || !hardware || !*hardware || !device)
+        return kf_fail(error, KF_ERROR_INPUT, "its first line is no hello; is it another version of kforge?");
+    if (pool->hardware && strcmp(pool->hardware, hardware) != 0)
+        return kf_fail(error, KF_ERROR_MACHINE, "it judges on %s, this run on %s: their times can't be compared", hardware,
+                       pool->hardware);
+    (void)end;
+    pool->greeted = true;
+    if (!pool->hardware) pool->hardware = strdup(hardware);
+    if (!pool->device) pool->device = strdup(device);
+    return (pool->hardware && pool->device) || kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+}
+
+static bool check_verdict(const kf_pending *job, const kf_verdict *verdict, kf_error *error)
+{
+    const char *source = verdict->source_hash, *task = verdict->task_hash;
+    if (strcmp(verdict->id, job->id) != 0)
+        return kf_fail(error, KF_ERROR_INPUT, "it answered job %.64s when asked about %s", verdict->id, job->id);
+    if ((*source || verdict->status == KF_CORRECT) && strcmp(source, job->source_hash) != 0)
+        return kf_fail(error, KF_ERROR_INPUT, "its verdict is about another source than the one it was sent");
+    if ((*task || verdict->status == KF_CORRECT) && strcmp(task, job->task_hash) != 0)
+        return kf_fail(error, KF_ERROR_INPUT, "its verdict is about another task than the one it was sent");
+    return true;
+}
+
+bool kf_pool_answer(kf_workers *pool, kf_end *end, kf_pending *job, const char *text, size_t size, kf_error *error)
+{
+    kf_auto(cJSON) json = kf_json_parse(text, size, KF_JOB_BYTES, "verdict", error);
+    if (!json) return false;
+    kf_workers_result result = {.ticket = job->ticket};
+    const char *schema = text_of(json, "schema"), *id = text_of(json, "id"), *why = text_of(json, "error");
+    if (schema && strcmp(schema, KF_REFUSAL_SCHEMA) == 0 && id && strcmp(id, job->id) == 0 && why) {
+        result.outcome = KF_WORKERS_REFUSED;
+        kf_fail(&result.error, KF_ERROR_INPUT, "worker %s: %s", end->name, why);
+    } else {
+        kf_auto(kf_verdict) verdict = kf_verdict_from_json(json, error);
+        if (!verdict || !check_verdict(job, verdict, error)) return false;
+        result.json = malloc(size + 1);
+        if (!result.json) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        memcpy(result.json, text, size);
+        result.json[size] = '\0';
+        result.json_size = size;
+        result.outcome = KF_WORKERS_JUDGED;
+        result.verdict = kf_steal(&verdict);
+    }
+    end->failures = 0;
+    finish(pool, &result);
+    kf_pending_free(job);
+    return true;
+}
+
+void kf_pool_failed(kf_workers *pool, kf_end *end, kf_pending *job, bool wrong_machine, const kf_error *why)
+{
+    end->failures++;
+    end->given_up = wrong_machine || end->failures >= KF_WORKER_LIVES;
+    pool->has_news = true;
+    snprintf(pool->news, sizeof pool->news, "worker %.200s: %.300s%s", end->name, why->text,
+             end->given_up ? "; given up" : "; started again");
+    pool->last = *why;
+    kf_fail_prefix(&pool->last, "worker %.200s", end->name);
+    if (!job) return;
+    if (++job->deaths < KF_JOB_DEATHS) {
+        enqueue(pool, job, true);
+        return;
+    }
+    kf_workers_result result = {.ticket = job->ticket, .outcome = KF_WORKERS_LOST, .error = *why};
+    kf_fail_prefix(&result.error, "%d workers failed with it, the last one", job->deaths);
+    finish(pool, &result);
+    kf_pending_free(job);
+}
+
+const char *kf_workers_news(kf_workers *workers)
+{
+    if (!workers->has_news) return NULL;
+    workers->has_news = false;
+    return workers->news;
+}
+
+/* ---- opening ------------------------------------------------------------------------------------------------------------------------------------- */
+
+/* Cuts "*N" or "×N" off the end of `spec`; *times is N, or 1. */
+static bool read_times(char *spec, size_t *times, kf_error *error)
+{
+    size_t length = strlen(spec), digits = length;
+    while (digits > 0 && isdigit((unsigned char)spec[digits - 1])) digits--;
+    size_t mark = digits > 0 && spec[digits - 1] == '*' ? 1 : digits > 1 && memcmp(spec + digits - 2, "\xc3\x97", 2) == 0 ? 2 : 0;
+    *times = 1;
+    if (!mark || digits == length) return true;
+    unsigned long count = length - digits > 4 ? 0 : strtoul(spec + digits, NULL, 10);
+    if (count < 1 || count > KF_WORKERS_MOST)
+        return kf_fail(error, KF_ERROR_INPUT, "workers \"%s\": expected 1 to %d of them", spec, KF_WORKERS_MOST);
+    *times = count;
+    spec[digits - mark] = '\0';
+    for (size_t end = digits - mark; end > 0 && spec[end - 1] == ' ';) spec[--end] = '\0';
+    return true;
+}
+
+static bool add_end(kf_workers *pool, kf_end *end, kf_error *error)
+{
+    if (!end) return false;
+    if (pool->end_count == KF_WORKERS_MOST) {
+        end->kind->close(end);
+        return kf_fail(error, KF_ERROR_INPUT, "more than %d workers", KF_WORKERS_MOST);
+    }
+    pool->ends[pool->end_count++] = end;
+    return true;
+}
+
+static bool open_spec(kf_workers *pool, const char *text, const kf_workers_options *options, kf_error *error)
+{
+    kf_autofree char *spec = strdup(text);
+    size_t times;
+    if (!spec) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!read_times(spec, &times, error)) return false;
+    if (!*spec) return kf_fail(error, KF_ERROR_INPUT, "workers \"%s\": expected local, a command or spool:DIR", text);
+    if (strncmp(spec, "spool:", 6) == 0) return add_end(pool, kf_spool_open(pool, spec + 6, times, options, error), error);
+    bool local = strcmp(spec, "local") == 0;
+    for (size_t i = 0; i < times; i++)
+        if (!add_end(pool, kf_pipe_open(pool, local ? NULL : spec, options, error), error)) return false;
+    return true;
+}
+
+kf_workers *kf_workers_open(const char *const *specs, size_t count, const kf_workers_options *options, kf_error *error)
+{
+    static const kf_workers_options defaults;
+    kf_auto(kf_workers) pool = calloc(1, sizeof *pool);
+    if (pool) pool->ends = calloc(KF_WORKERS_MOST, sizeof *pool->ends);
+    if (!pool || !pool->ends) {
+        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return NULL;
+    }
+    pool->queue_end = &pool->queue;
+    pool->results_end = &pool->results;
+    static const char *const local[] = {"local"};
+    if (count == 0) specs = local, count = 1;
+    for (size_t i = 0; i < count; i++)
+        if (!open_spec(pool, specs[i], options ? options : &defaults, error)) return NULL;
+    return kf_steal(&pool);
+}
+
+void kf_workers_close(kf_workers *workers)
+{
+    if (!workers) return;
+    for (size_t i = 0; i < workers->end_count; i++)
+        if (workers->ends[i]->kind->close_gently) workers->ends[i]->kind->close_gently(workers->ends[i]);
+    double until = kf_now() + CLOSE_SECONDS;
+    for (size_t i = 0; i < workers->end_count; i++) {
+        kf_end *end = workers->ends[i];
+        struct pollfd fds[KF_END_FDS];
+        double wake = until;
+        while (end->kind->close_gently && end->kind->watch(end, fds, &wake) > 0 && kf_now() < until) {
+            end->kind->advance(end, kf_now());
+            nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+        }
+        end->kind->close(end);
+    }
+    for (kf_pending *job; (job = dequeue(workers));) kf_pending_free(job);
+    for (finished *f = workers->results, *next; f; f = next) {
+        next = f->next;
+        kf_workers_result_free(&f->result);
+        free(f);
+    }
+    free(workers->ends);
+    free(workers->hardware);
+    free(workers->device);
+    free(workers);
+}
+
+const char *kf_workers_hardware(const kf_workers *workers)
+{
+    return workers->device ? workers->hardware : NULL;
+}
+
+const char *kf_workers_device(const kf_workers *workers)
+{
+    return workers->device;
+}
+
+bool kf_workers_expect(kf_workers *workers, const char *hardware)
+{
+    free(workers->hardware);
+    workers->hardware = strdup(hardware);
+    return workers->hardware;
+}
+
+/* ---- using ------------------------------------------------------------------------------------------------------------------------------------------- */
+
+static size_t queue_length(const kf_workers *workers)
+{
+    size_t count = 0;
+    for (const kf_pending *job = workers->queue; job; job = job->next) count++;
+    return count;
+}
+
+size_t kf_workers_room(const kf_workers *workers)
+{
+    size_t room = 0, waiting = queue_length(workers);
+    for (size_t i = 0; i < workers->end_count; i++)
+        if (!workers->ends[i]->given_up) room += workers->ends[i]->kind->room(workers->ends[i]);
+    return room > waiting ? room - waiting : 0;
+}
+
+size_t kf_workers_in_flight(const kf_workers *workers)
+{
+    size_t count = queue_length(workers);
+    for (size_t i = 0; i < workers->end_count; i++) count += workers->ends[i]->kind->busy(workers->ends[i]);
+    for (const finished *f = workers->results; f; f = f->next) count++;
+    return count;
+}
+
+bool kf_workers_submit(kf_workers *workers, const kf_job *job, int64_t ticket, kf_error *error)
+{
+    kf_auto(cJSON) json = kf_job_to_json(job);
+    kf_autofree char *text = json ? cJSON_PrintUnformatted(json) : NULL;
+    kf_pending *pending = text ? calloc(1, sizeof *pending) : NULL;
+    if (!pending) return kf_fail(error, KF_ERROR_MEMORY, "out of memory for a job");
+    size_t size = strlen(text);
+    char *line = realloc(text, size + 2);
+    if (line) text = NULL, line[size] = '\n', line[size + 1] = '\0';
+    *pending = (kf_pending){.id = strdup(job->id), .line = line, .size = size + 1, .ticket = ticket};
+    if (!pending->id || !line) {
+        kf_pending_free(pending);
+        return kf_fail(error, KF_ERROR_MEMORY, "out of memory for a job");
+    }
+    if (size > KF_JOB_BYTES) {
+        kf_pending_free(pending);
+        return kf_fail(error, KF_ERROR_LIMIT, "the job has %zu bytes, more than the %u that workers accept", size, KF_JOB_BYTES);
+    }
+    kf_hash hash = kf_hash_bytes(job->source, job->source_size);
+    kf_hash_hex(&hash, pending->source_hash);
+    snprintf(pending->task_hash, sizeof pending->task_hash, "%s", kf_task_hash(job->task));
+    const kf_job_options *o = &job->options;
+    pending->limit = o->build_seconds + (o->timeout_seconds + o->seconds) * (o->verify ? 2 : 1);
+    enqueue(workers, pending, false);
+    return true;
+}
+
+static bool any_left(const kf_workers *workers)
+{
+    for (size_t i = 0; i < workers->end_count; i++)
+        if (!workers->ends[i]->given_up) return true;
+    return false;
+}
+
+/* Everything that can be done without waiting. */
+static void advance(kf_workers *workers)
+{
+    double now = kf_now();
+    for (size_t i = 0; i < workers->end_count; i++)
+        if (!workers->ends[i]->given_up) workers->ends[i]->kind->advance(workers->ends[i], now);
+    for (size_t i = 0; i < workers->end_count && workers->queue; i++) {
+        kf_end *end = workers->ends[i];
+        while (!end->given_up && workers->queue && end->kind->room(end)) end->kind->begin(end, dequeue(workers));
+    }
+}
+
+static bool take_result(kf_workers *workers, kf_workers_result *result)
+{
+    finished *f = workers->results;
+    if (!f) return false;
+    *result = f->result;
+    workers->results = f->next;
+    if (!workers->results) workers->results_end = &workers->results;
+    free(f);
+    return true;
+}
+
+/* Waits until something may have happened; false when a signal came. */
+static bool wait_for(const kf_workers *workers, double until)
+{
+    kf_autofree struct pollfd *fds = calloc(workers->end_count * KF_END_FDS, sizeof *fds);
+    nfds_t count = 0;
+    double wake = until;
+    for (size_t i = 0; fds && i < workers->end_count; i++)
+        if (!workers->ends[i]->given_up) count += (nfds_t)workers->ends[i]->kind->watch(workers->ends[i], fds + count, &wake);
+    double left = wake - kf_now();
+    return poll(fds, count, left > 0 ? (int)fmin(ceil(left * 1000), 1e6) : 0) >= 0;
+}
+
+int kf_workers_wait(kf_workers *workers, double seconds, kf_workers_result *result, kf_error *error)
+{
+    double until = kf_now() + (seconds > 0 ? seconds : 0);
+    workers->greeted = false;
+    for (;;) {
+        advance(workers);
+        if (take_result(workers, result)) return 1;
+        if (workers->out_of_memory) return kf_fail(error, KF_ERROR_MEMORY, "out of memory for a verdict") - 1;
+        if (!any_left(workers)) {
+            kf_fail_copy(error, &workers->last);
+            return -1;
+        }
+        if (workers->greeted || kf_now() >= until || !wait_for(workers, until)) return 0;
+    }
+}
+
+size_t kf_workers_withdraw(kf_workers *workers, int64_t *tickets, size_t most)
+{
+    size_t count = 0;
+    while (count < most && workers->queue) {
+        kf_pending *job = dequeue(workers);
+        tickets[count++] = job->ticket;
+        kf_pending_free(job);
+    }
+    for (size_t i = 0; i < workers->end_count; i++)
+        if (workers->ends[i]->kind->withdraw)
+            count += workers->ends[i]->kind->withdraw(workers->ends[i], tickets + count, most - count);
+    return count;
+}

@@ -1,0 +1,59 @@
+/* Between the pool (workers.c) and the two kinds of ends that jobs go to (workers_pipe.c, workers_spool.c). */
+#ifndef KFORGE_WORKERS_INTERNAL_H
+#define KFORGE_WORKERS_INTERNAL_H
+
+#include <poll.h>
+
+#include "kforge/buffer.h"
+#include "kforge/hash.h"
+#include "workers.h"
+
+#define KF_END_FDS 4 /* most descriptors that one end waits for */
+
+/* A job on its way. */
+typedef struct kf_pending {
+    struct kf_pending *next;
+    char *id, *line; /* line: the job as JSON, newline included */
+    size_t size;
+    char source_hash[KF_HASH_HEX], task_hash[KF_HASH_HEX];
+    int64_t ticket;
+    int deaths;
+    double limit; /* seconds that judging may take */
+} kf_pending;
+
+void kf_pending_free(kf_pending *job);
+
+typedef struct kf_end kf_end;
+typedef struct kf_end_kind {
+    size_t (*room)(const kf_end *end);           /* jobs it would take now */
+    size_t (*busy)(const kf_end *end);           /* jobs it has */
+    void (*begin)(kf_end *end, kf_pending *job); /* only when there is room; takes the job over */
+    void (*advance)(kf_end *end, double now);    /* whatever can be done without waiting */
+    /* What to wait for before the next `advance`: descriptors, and *wake is brought forward to a time. Returns their number. */
+    int (*watch)(const kf_end *end, struct pollfd fds[KF_END_FDS], double *wake);
+    size_t (*withdraw)(kf_end *end, int64_t *tickets, size_t most);
+    void (*close_gently)(kf_end *end); /* tells it to end, without waiting; may be NULL */
+    void (*close)(kf_end *end);
+} kf_end_kind;
+
+struct kf_end {
+    const kf_end_kind *kind;
+    kf_workers *pool;
+    char *name;   /* as in the spec, for messages */
+    int failures; /* in a row */
+    bool given_up;
+};
+
+/* Made by a spec. NULL with an error. */
+kf_end *kf_pipe_open(kf_workers *pool, const char *command, const kf_workers_options *options, kf_error *error); /* NULL: local */
+kf_end *kf_spool_open(kf_workers *pool, const char *directory, size_t jobs, const kf_workers_options *options, kf_error *error);
+
+/* Back to the pool. `kf_pool_hello` reads a hello line; false (and the end has to be given up or to fail) with the reason. */
+bool kf_pool_hello(kf_workers *pool, kf_end *end, const char *text, size_t size, kf_error *error);
+/* An answer to `job`. True: it is one, the job is done and freed. False: it is none, with the reason; the job is still the caller's. */
+bool kf_pool_answer(kf_workers *pool, kf_end *end, kf_pending *job, const char *text, size_t size, kf_error *error);
+/* The end failed while it had `job` (may be NULL; taken over). Counts, and gives the end up when it was once too often. `wrong_machine`:
+ * give it up at once. */
+void kf_pool_failed(kf_workers *pool, kf_end *end, kf_pending *job, bool wrong_machine, const kf_error *why);
+
+#endif

@@ -1,0 +1,419 @@
+/* A worker that is a child process: lines down its stdin, lines up its stdout, its stderr kept for messages.
+ *
+ *   down ──start──► starting ──hello──► idle ◄──verdict── busy
+ *    ▲                                    └──────job──────►
+ *    └── it ended, wrote what is no answer, or took too long: killed, reaped, started again after a pause that doubles
+ *
+ * A job may be larger than a pipe holds and a worker may not read: both pipes are non-blocking and the job is written as it fits. Before the
+ * hello a few lines that are no JSON are passed over, since login shells print banners.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "kforge/file.h"
+#include "workers_internal.h"
+
+#define READ_BYTES 65536
+#define TAIL_BYTES 400 /* of stderr */
+#define BANNER_LINES 200
+#define HELLO_SECONDS 120  /* for `local`; a command may wait in a queue */
+#define BLIND_SECONDS 0.02 /* how often to look where the kernel has no pidfd (before Linux 5.3) */
+#define FIRST_PAUSE 0.1
+
+typedef enum pipe_state { DOWN, STARTING, IDLE, BUSY } pipe_state;
+
+typedef struct pipe_end {
+    kf_end end;
+    char *command, *program, *device; /* command NULL: local */
+    double grace;
+    pipe_state state;
+    pid_t pid; /* 0: none; also its process group */
+    int pidfd, in, out, err;
+    double restart_at, deadline;
+    kf_pending *job;
+    size_t written; /* bytes of the job's line */
+    kf_buffer line;
+    size_t looked;
+    int banner;
+    char tail[TAIL_BYTES + 1];
+    size_t tail_size;
+    bool closing;
+} pipe_end;
+
+/* ---- starting ---------------------------------------------------------------------------------------------------------------------------- */
+
+/* In the child, between fork and exec: only async-signal-safe calls. */
+static void become_worker(const pipe_end *p, pid_t parent, int in, int out, int err)
+{
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(127);
+    for (int number = 1; number < NSIG; number++) signal(number, SIG_DFL);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0) _exit(127);
+    syscall(SYS_close_range, 3u, ~0u, 0u); /* where the kernel has it; all of kforge's own are close-on-exec anyway */
+    if (p->command) {
+        char *const argv[] = {(char[]){"sh"}, (char[]){"-c"}, p->command, NULL};
+        execve("/bin/sh", argv, environ);
+    } else {
+        char *const argv[] = {(char[]){"kforge"}, (char[]){"worker"}, p->device ? (char[]){"--device"} : NULL, p->device, NULL};
+        execve(p->program ? p->program : "/proc/self/exe", argv, environ);
+    }
+    static const char message[] = "can't be executed\n";
+    if (write(2, message, sizeof message - 1) < 0) _exit(126);
+    _exit(127);
+}
+
+static bool make_pipe(int *read_end, int *write_end)
+{
+    int fds[2];
+    if (pipe2(fds, O_CLOEXEC) < 0) return false;
+    *read_end = fds[0];
+    *write_end = fds[1];
+    return true;
+}
+
+/* Takes a descriptor out of a variable that would close it. */
+static int keep(int *fd)
+{
+    int kept = *fd;
+    *fd = -1;
+    return kept;
+}
+
+static bool start(pipe_end *p, double now, kf_error *error)
+{
+    kf_autoclose int in_read = -1, in_write = -1, out_read = -1, out_write = -1, err_read = -1, err_write = -1;
+    if (!make_pipe(&in_read, &in_write) || !make_pipe(&out_read, &out_write) || !make_pipe(&err_read, &err_write))
+        return kf_fail(error, KF_ERROR_MACHINE, "no pipe: %s", strerror(errno));
+    fcntl(in_write, F_SETFL, O_NONBLOCK);
+    fcntl(out_read, F_SETFL, O_NONBLOCK);
+    fcntl(err_read, F_SETFL, O_NONBLOCK);
+    pid_t parent = getpid(), pid = fork();
+    if (pid < 0) return kf_fail(error, KF_ERROR_MACHINE, "no process: %s", strerror(errno));
+    if (pid == 0) become_worker(p, parent, in_read, out_write, err_write);
+    setpgid(pid, pid); /* also here: whichever comes first */
+    p->pid = pid;
+    p->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    p->in = keep(&in_write);
+    p->out = keep(&out_read);
+    p->err = keep(&err_read);
+    p->state = STARTING;
+    p->deadline = p->command ? 0 : now + HELLO_SECONDS;
+    p->banner = 0;
+    p->tail_size = 0;
+    p->looked = 0;
+    return true;
+}
+
+/* ---- ending ---------------------------------------------------------------------------------------------------------------------------------- */
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0) close(*fd);
+    *fd = -1;
+}
+
+static bool has_ended(const pipe_end *p)
+{
+    siginfo_t info = {0};
+    return waitid(P_PID, (id_t)p->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == p->pid;
+}
+
+/* The group is killed before its leader is reaped, while its number can't belong to anybody else. Returns the wait status. */
+static int reap(pipe_end *p)
+{
+    int status = 0;
+    if (p->pid) {
+        kill(-p->pid, SIGKILL);
+        kill(p->pid, SIGKILL);
+        while (waitpid(p->pid, &status, 0) < 0 && errno == EINTR) continue;
+    }
+    p->pid = 0;
+    close_fd(&p->pidfd);
+    close_fd(&p->in);
+    close_fd(&p->out);
+    close_fd(&p->err);
+    kf_buffer_free(&p->line);
+    p->looked = 0;
+    p->state = DOWN;
+    return status;
+}
+
+/* The last line that it wrote to stderr. */
+static const char *last_words(pipe_end *p)
+{
+    while (p->tail_size && (p->tail[p->tail_size - 1] == '\n' || p->tail[p->tail_size - 1] == '\r')) p->tail_size--;
+    p->tail[p->tail_size] = '\0';
+    const char *feed = strrchr(p->tail, '\n');
+    return feed ? feed + 1 : p->tail;
+}
+
+static void fail(pipe_end *p, bool wrong_machine, const kf_error *why)
+{
+    reap(p);
+    kf_pool_failed(p->end.pool, &p->end, kf_steal(&p->job), wrong_machine, why);
+    double pause = FIRST_PAUSE * (double)(1 << (p->end.failures > 8 ? 8 : p->end.failures));
+    p->restart_at = kf_now() + pause;
+}
+
+static void fail_ended(pipe_end *p)
+{
+    kf_error why;
+    int status = reap(p);
+    const char *words = last_words(p), *comma = *words ? ": " : "";
+    if (WIFSIGNALED(status))
+        kf_fail(&why, KF_ERROR_MACHINE, "it was ended by signal %d%s%s", WTERMSIG(status), comma, words);
+    else
+        kf_fail(&why, KF_ERROR_MACHINE, "it ended with status %d%s%s", WEXITSTATUS(status), comma, words);
+    fail(p, false, &why);
+}
+
+/* ---- talking ------------------------------------------------------------------------------------------------------------------------------------ */
+
+/* write() to a reader that may be gone, without the signal. Like write. */
+static ssize_t write_quietly(int fd, const void *data, size_t size)
+{
+    sigset_t pipe_signal, before, pending;
+    sigemptyset(&pipe_signal);
+    sigaddset(&pipe_signal, SIGPIPE);
+    sigpending(&pending);
+    pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
+    ssize_t written = write(fd, data, size);
+    int number = errno;
+    if (written < 0 && number == EPIPE && !sigismember(&pending, SIGPIPE)) sigtimedwait(&pipe_signal, NULL, &(struct timespec){0});
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = number;
+    return written;
+}
+
+static void write_job(pipe_end *p)
+{
+    while (p->job && p->written < p->job->size) {
+        ssize_t size = write_quietly(p->in, p->job->line + p->written, p->job->size - p->written);
+        if (size < 0 && errno == EINTR) continue;
+        if (size <= 0) return; /* full; or nobody reads, and then it has ended or soon will have */
+        p->written += (size_t)size;
+    }
+}
+
+static void read_tail(pipe_end *p)
+{
+    char data[4096];
+    for (int round = 0; round < 16 && p->err >= 0; round++) {
+        ssize_t got = read(p->err, data, sizeof data);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0 && errno == EAGAIN) return;
+        if (got <= 0) {
+            close_fd(&p->err);
+            return;
+        }
+        size_t size = (size_t)got, skipped = size > TAIL_BYTES ? size - TAIL_BYTES : 0, fresh = size - skipped;
+        size_t kept = p->tail_size + fresh > TAIL_BYTES ? TAIL_BYTES - fresh : p->tail_size;
+        memmove(p->tail, p->tail + p->tail_size - kept, kept);
+        memcpy(p->tail + kept, data + skipped, fresh);
+        p->tail_size = kept + fresh;
+    }
+}
+
+/* One line from the worker. False: it failed, and is down. */
+static bool hear(pipe_end *p, const char *text, size_t size)
+{
+    kf_error why = {0};
+    size_t blank = 0;
+    while (blank < size && (text[blank] == ' ' || text[blank] == '\t' || text[blank] == '\r')) blank++;
+    if (blank == size) return true;
+    if (p->state == STARTING) {
+        if (text[blank] != '{' && ++p->banner <= BANNER_LINES) return true;
+        if (kf_pool_hello(p->end.pool, &p->end, text, size, &why)) {
+            p->state = IDLE;
+            p->deadline = 0;
+            return true;
+        }
+        fail(p, why.code == KF_ERROR_MACHINE, &why);
+        return false;
+    }
+    if (p->state != BUSY) {
+        kf_fail(&why, KF_ERROR_INPUT, "it wrote a line that nobody asked for");
+    } else if (p->written < p->job->size) {
+        kf_fail(&why, KF_ERROR_INPUT, "it answered before it had read the job");
+    } else if (kf_pool_answer(p->end.pool, &p->end, p->job, text, size, &why)) {
+        p->job = NULL;
+        p->state = IDLE;
+        p->deadline = 0;
+        return true;
+    }
+    fail(p, false, &why);
+    return false;
+}
+
+/* Takes complete lines out of the buffer. False: the worker is down. */
+static bool hear_lines(pipe_end *p)
+{
+    size_t start = 0;
+    for (char *feed; p->line.size > p->looked && (feed = memchr(p->line.data + p->looked, '\n', p->line.size - p->looked));) {
+        size_t end = (size_t)(feed - p->line.data);
+        kf_autofree char *text = strndup(p->line.data + start, end - start); /* the buffer goes when the worker fails */
+        if (text && !hear(p, text, strlen(text))) return false;
+        start = p->looked = end + 1;
+    }
+    if (start) {
+        memmove(p->line.data, p->line.data + start, p->line.size - start);
+        p->line.size -= start;
+        if (!p->line.size) kf_buffer_free(&p->line);
+    }
+    p->looked = p->line.size;
+    if (p->line.size <= KF_JOB_BYTES) return true;
+    kf_error why;
+    kf_fail(&why, KF_ERROR_LIMIT, "it wrote a line of more than %u bytes", KF_JOB_BYTES);
+    fail(p, false, &why);
+    return false;
+}
+
+/* Reads what is there; false when the worker is down now. */
+static bool read_lines(pipe_end *p)
+{
+    char data[READ_BYTES];
+    for (int round = 0; round < 64 && p->out >= 0; round++) {
+        ssize_t size = read(p->out, data, sizeof data);
+        if (size < 0 && errno == EINTR) continue;
+        if (size < 0 && errno == EAGAIN) return true;
+        if (size <= 0) {
+            close_fd(&p->out);
+            return true;
+        }
+        kf_buffer_append(&p->line, data, (size_t)size);
+        if (!hear_lines(p)) return false;
+    }
+    return true;
+}
+
+/* ---- the end's interface --------------------------------------------------------------------------------------------------------------------------- */
+
+static size_t pipe_room(const kf_end *end)
+{
+    return ((const pipe_end *)end)->state == IDLE;
+}
+
+static size_t pipe_busy(const kf_end *end)
+{
+    return ((const pipe_end *)end)->job != NULL;
+}
+
+static void pipe_begin(kf_end *end, kf_pending *job)
+{
+    pipe_end *p = (pipe_end *)end;
+    p->job = job;
+    p->written = 0;
+    p->state = BUSY;
+    p->deadline = kf_now() + job->limit + p->grace;
+    write_job(p);
+}
+
+static void pipe_advance(kf_end *end, double now)
+{
+    pipe_end *p = (pipe_end *)end;
+    kf_error why;
+    if (p->closing) {
+        if (p->pid && has_ended(p)) reap(p);
+        return;
+    }
+    if (p->state == DOWN) {
+        if (now >= p->restart_at && !start(p, now, &why)) fail(p, false, &why);
+        return;
+    }
+    bool ended = has_ended(p); /* before reading: what it wrote last is then there to be read */
+    read_tail(p);
+    write_job(p);
+    if (!read_lines(p)) return;
+    if (ended || p->out < 0) {
+        fail_ended(p);
+    } else if (p->deadline && now >= p->deadline) {
+        if (p->state == STARTING)
+            kf_fail(&why, KF_ERROR_MACHINE, "no hello within %d s", HELLO_SECONDS);
+        else
+            kf_fail(&why, KF_ERROR_MACHINE, "no verdict within %.0f s, more than the job's own limits allow",
+                    p->job->limit + p->grace);
+        fail(p, false, &why);
+    }
+}
+
+static int pipe_watch(const kf_end *end, struct pollfd fds[KF_END_FDS], double *wake)
+{
+    const pipe_end *p = (const pipe_end *)end;
+    int count = 0;
+    double first = p->state == DOWN ? p->restart_at : p->deadline;
+    if (p->pid && p->pidfd < 0) first = kf_now() + BLIND_SECONDS;
+    if (!p->closing && first > 0 && first < *wake) *wake = first;
+    if (!p->pid) return 0;
+    if (p->pidfd >= 0) fds[count++] = (struct pollfd){.fd = p->pidfd, .events = POLLIN};
+    if (p->out >= 0) fds[count++] = (struct pollfd){.fd = p->out, .events = POLLIN};
+    if (p->err >= 0) fds[count++] = (struct pollfd){.fd = p->err, .events = POLLIN};
+    if (p->job && p->written < p->job->size) fds[count++] = (struct pollfd){.fd = p->in, .events = POLLOUT};
+    return count ? count : p->closing;
+}
+
+/* End of file tells an idle worker to end; that nobody reads its answers any more stops a busy one; SIGTERM whatever the shell runs. */
+static void pipe_close_gently(kf_end *end)
+{
+    pipe_end *p = (pipe_end *)end;
+    p->closing = true;
+    if (!p->pid) return;
+    close_fd(&p->in);
+    close_fd(&p->out);
+    close_fd(&p->err);
+    if (p->state != IDLE) kill(-p->pid, SIGTERM);
+}
+
+static void pipe_close(kf_end *end)
+{
+    pipe_end *p = (pipe_end *)end;
+    reap(p);
+    kf_pending_free(p->job);
+    free(p->command);
+    free(p->program);
+    free(p->device);
+    free(p->end.name);
+    free(p);
+}
+
+static const kf_end_kind pipe_kind = {
+    .room = pipe_room,
+    .busy = pipe_busy,
+    .begin = pipe_begin,
+    .advance = pipe_advance,
+    .watch = pipe_watch,
+    .close_gently = pipe_close_gently,
+    .close = pipe_close,
+};
+
+kf_end *kf_pipe_open(kf_workers *pool, const char *command, const kf_workers_options *options, kf_error *error)
+{
+    pipe_end *p = calloc(1, sizeof *p);
+    if (!p) {
+        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return NULL;
+    }
+    *p = (pipe_end){.end = {.kind = &pipe_kind, .pool = pool}, .pidfd = -1, .in = -1, .out = -1, .err = -1};
+    p->grace = options->grace_seconds > 0 ? options->grace_seconds : 60;
+    p->end.name = strdup(command ? command : "local");
+    p->command = command ? strdup(command) : NULL;
+    p->program = options->program ? strdup(options->program) : NULL;
+    p->device = options->device && *options->device ? strdup(options->device) : NULL;
+    bool copied = p->end.name && (!command || p->command) && (!options->program || p->program);
+    if (!copied) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (copied && start(p, kf_now(), error)) return &p->end;
+    pipe_close(&p->end);
+    return NULL;
+}

@@ -1,0 +1,225 @@
+/* A judge behind a pipe: one line in, one line out.
+ *
+ * Who asks may vanish at any time (kill -9, a lost connection). End of file on the input only says that no more jobs follow, since a shell
+ * pipeline may close it early; that nobody reads the answers any more shows at the output. A thread watches it while the judge, which has to
+ * stay in the thread that made it, is busy, and stops the judge: an abandoned worker does not go on measuring.
+ */
+#include "kforge/worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "kforge/buffer.h"
+#include "kforge/cleanup.h"
+#include "kforge/file.h"
+#include "kforge/json.h"
+#include "worker_answer.h"
+
+#define WATCH_MILLISECONDS 100 /* how long `stop` may go unnoticed */
+#define READ_BYTES 65536
+
+/* ---- lines ----------------------------------------------------------------------------------------------------------------------------- */
+
+static char *print_line(cJSON *json, kf_error *error)
+{
+    char *text = json ? cJSON_PrintUnformatted(json) : NULL;
+    if (!text) kf_fail(error, KF_ERROR_MEMORY, "out of memory for an answer");
+    return text;
+}
+
+char *kf_worker_hello(const kf_judge *judge, kf_error *error)
+{
+    kf_auto(cJSON) json = cJSON_CreateObject();
+    bool made = cJSON_AddStringToObject(json, "schema", KF_HELLO_SCHEMA) &&
+                cJSON_AddStringToObject(json, "device", kf_judge_device(judge)) &&
+                cJSON_AddStringToObject(json, "hardware", kf_judge_hardware(judge)) &&
+                cJSON_AddStringToObject(json, "version", KFORGE_VERSION);
+    cJSON *machine = made ? kf_judge_describe(judge) : NULL;
+    if (machine && !cJSON_AddItemToObject(json, "machine", machine)) cJSON_Delete(machine);
+    return print_line(made ? json : NULL, error);
+}
+
+char *kf_worker_refusal(const char *id, const kf_error *why, kf_error *error)
+{
+    kf_auto(cJSON) json = cJSON_CreateObject();
+    kf_autofree char *clean = id ? kf_text_clean(id, strnlen(id, KF_JOB_ID_BYTES), true) : NULL;
+    kf_autofree char *text = kf_text_clean(why->text, strlen(why->text), true);
+    bool made = text && cJSON_AddStringToObject(json, "schema", KF_REFUSAL_SCHEMA) &&
+                (clean ? cJSON_AddStringToObject(json, "id", clean) : cJSON_AddNullToObject(json, "id")) &&
+                cJSON_AddStringToObject(json, "error", text);
+    return print_line(made ? json : NULL, error);
+}
+
+/* "cuda" is any GPU; "cpu" and "cpu:0" are the same. */
+static bool device_fits(const char *wanted, const char *have)
+{
+    size_t family = strcspn(wanted, ":");
+    if (!*wanted || strcmp(wanted, have) == 0) return true;
+    if (strcspn(have, ":") != family || strncmp(wanted, have, family) != 0) return false;
+    return !wanted[family] || !have[family];
+}
+
+char *kf_worker_answer(kf_judge *judge, const char *text, size_t size, const char *id, const volatile int *stop, kf_error *error)
+{
+    kf_error why = {0};
+    kf_auto(cJSON) json = kf_json_parse(text, size, KF_JOB_BYTES, "job", &why);
+    const cJSON *given = cJSON_GetObjectItemCaseSensitive(json, "id");
+    const char *name = id ? id : cJSON_IsString(given) ? given->valuestring : NULL;
+    kf_auto(kf_job) job = json ? kf_job_from_json(json, &why) : NULL;
+    if (job && id && strcmp(job->id, id) != 0) {
+        kf_fail(&why, KF_ERROR_INPUT, "job: id: \"%s\" is not the name of the file that holds it", job->id);
+        return kf_worker_refusal(name, &why, error);
+    }
+    if (job && !device_fits(job->device, kf_judge_device(judge))) {
+        kf_fail(&why, KF_ERROR_INPUT, "job: device: this worker has %s, not %s", kf_judge_device(judge), job->device);
+        return kf_worker_refusal(name, &why, error);
+    }
+    if (!job) return kf_worker_refusal(name, &why, error);
+    cJSON_Delete(kf_steal(&json)); /* the bundle once more, not needed while the job runs */
+    kf_auto(kf_verdict) verdict = kf_judge_run(judge, job, stop, error);
+    if (!verdict) return NULL;
+    kf_auto(cJSON) answer = kf_verdict_to_json(verdict);
+    return print_line(answer, error);
+}
+
+/* ---- the watch on the output -------------------------------------------------------------------------------------------------------------- */
+
+typedef struct watch {
+    const volatile int *stop; /* the caller's */
+    volatile int stopped;     /* the caller's, or the output is gone */
+    int output, wake[2];
+    pthread_t thread;
+} watch;
+
+static void *watch_output(void *argument)
+{
+    watch *w = argument;
+    for (;;) {
+        struct pollfd fds[] = {{.fd = w->wake[0], .events = POLLIN}, {.fd = w->output}};
+        poll(fds, 2, WATCH_MILLISECONDS);
+        if (fds[0].revents) return NULL;
+        if (fds[1].revents & (POLLERR | POLLHUP)) w->stopped = 1;
+        if (w->stop && *w->stop) w->stopped = *w->stop;
+        if (w->stopped) return NULL;
+    }
+}
+
+static bool watch_start(watch *w, kf_error *error)
+{
+    if (pipe2(w->wake, O_CLOEXEC) < 0) return kf_fail(error, KF_ERROR_MACHINE, "no pipe: %s", strerror(errno));
+    /* Signals are the main thread's. */
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int failed = pthread_create(&w->thread, NULL, watch_output, w);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!failed) return true;
+    close(w->wake[0]);
+    close(w->wake[1]);
+    return kf_fail(error, KF_ERROR_MACHINE, "no thread: %s", strerror(failed));
+}
+
+static void watch_end(watch *w)
+{
+    close(w->wake[1]); /* a hang-up wakes it */
+    pthread_join(w->thread, NULL);
+    close(w->wake[0]);
+}
+
+/* ---- the loop ------------------------------------------------------------------------------------------------------------------------------ */
+
+typedef struct reader {
+    int input;
+    kf_buffer line; /* what came of the next line */
+    size_t looked;  /* bytes of it that hold no newline */
+    bool overlong;  /* the line is over the limit: what is left of it is dropped */
+    bool ended;
+} reader;
+
+/* Reads until `line` holds a newline, the input ends or the watch says stop. 1: a line of *length bytes (without the newline) is there. */
+static int read_line(reader *r, const watch *w, size_t *length, kf_error *error)
+{
+    for (;;) {
+        char *feed = r->line.size > r->looked ? memchr(r->line.data + r->looked, '\n', r->line.size - r->looked) : NULL;
+        if (feed) return *length = (size_t)(feed - r->line.data), 1;
+        if (r->line.size > KF_JOB_BYTES) r->overlong = true, kf_buffer_free(&r->line);
+        r->looked = r->line.size;
+        if (r->ended) return *length = r->line.size, r->line.size > 0 || r->overlong;
+        if (w->stopped) return 0;
+        struct pollfd fd = {.fd = r->input, .events = POLLIN};
+        int ready = poll(&fd, 1, WATCH_MILLISECONDS);
+        if (ready <= 0) continue;
+        char data[READ_BYTES];
+        ssize_t size = read(r->input, data, sizeof data);
+        if (size < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+        if (size < 0) return kf_fail(error, KF_ERROR_IO, "reading jobs: %s", strerror(errno)) - 1;
+        r->ended = size == 0;
+        kf_buffer_append(&r->line, data, (size_t)size);
+        if (r->line.failed) return kf_fail(error, KF_ERROR_MEMORY, "out of memory for a job") - 1;
+    }
+}
+
+static void drop_line(reader *r, size_t length)
+{
+    size_t used = length < r->line.size ? length + 1 : length;
+    memmove(r->line.data, r->line.data + used, r->line.size - used);
+    r->line.size -= used;
+    r->looked = 0;
+    r->overlong = false;
+    if (r->line.size == 0) kf_buffer_free(&r->line); /* a large job leaves no large buffer behind */
+}
+
+static bool write_line(int output, const char *text, kf_error *error)
+{
+    if (!text) return false;
+    if (kf_write_all(output, text, strlen(text)) && kf_write_all(output, "\n", 1)) return true;
+    return kf_fail(error, KF_ERROR_IO, "writing a verdict: %s", strerror(errno));
+}
+
+static bool is_blank(const char *text, size_t size)
+{
+    size_t at = 0;
+    while (at < size && strchr(" \t\r", text[at]) && text[at]) at++;
+    return at == size;
+}
+
+static bool serve(kf_judge *judge, reader *r, int output, watch *w, kf_error *error)
+{
+    size_t length;
+    int got;
+    while ((got = read_line(r, w, &length, error)) == 1) {
+        if (!r->overlong && is_blank(r->line.data, length)) {
+            drop_line(r, length);
+            continue;
+        }
+        kf_error why;
+        kf_fail(&why, KF_ERROR_LIMIT, "job: more than %u bytes", KF_JOB_BYTES);
+        kf_error failure = {0};
+        kf_autofree char *answer = r->overlong ? kf_worker_refusal(NULL, &why, &failure)
+                                               : kf_worker_answer(judge, r->line.data, length, NULL, &w->stopped, &failure);
+        drop_line(r, length);
+        if (!answer && failure.code == KF_ERROR_BUSY) return true; /* stopped: what was asked is asked again elsewhere */
+        if (!answer) return kf_fail_copy(error, &failure);
+        if (!write_line(output, answer, error)) return false;
+    }
+    return got == 0;
+}
+
+bool kf_worker_serve(kf_judge *judge, int input, int output, const volatile int *stop, kf_error *error)
+{
+    kf_autofree char *hello = kf_worker_hello(judge, error);
+    if (!write_line(output, hello, error)) return false;
+    watch w = {.stop = stop, .output = output};
+    if (!watch_start(&w, error)) return false;
+    reader r = {.input = input};
+    bool served = serve(judge, &r, output, &w, error);
+    watch_end(&w);
+    kf_buffer_free(&r.line);
+    return served;
+}

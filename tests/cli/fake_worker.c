@@ -1,0 +1,251 @@
+/* A worker for the tests of the agent: the real protocol (worker.c, spool.c) around a judge that runs nothing. What it finds is written in
+ * the candidate, so that a test is a source and an expectation:
+ *
+ *   // fake: speed 1.5            speedup, before tunables; without it some number between 0.8 and 1.8 that source and flags determine
+ *   // fake: optimum BLOCK 128    with -DBLOCK=V the speedup falls by 20 % for each factor of 2 between V and 128
+ *   // fake: verified 1.2         the speedup when measured with `verify`
+ *   // fake: disagree             `verify` finds that the two measurements disagree
+ *   // fake: status crash         any status of a verdict
+ *   // fake: code NAME            machine code equals that of every candidate with this NAME
+ *   // fake: sleep 0.2            judging takes so long
+ *   // fake: worker die           the worker ends without an answer; hang, garbage, wrong-id, wrong-source, twice, endless likewise
+ *   // fake: once FILE            the `worker` line only counts as long as FILE is not there; it is made when it counted
+ *
+ * $FAKE_SLEEP: seconds for every job. $FAKE_LOG: a file that gets a line a job. $FAKE_HARDWARE: what it says it is.
+ * Usage: fake_worker [--spool DIR [--once] [--lease SECONDS]] [--mute] [--banner]
+ */
+#include <fcntl.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "kforge/buffer.h"
+#include "kforge/file.h"
+#include "kforge/hash.h"
+#include "kforge/json.h"
+#include "kforge/worker.h"
+
+struct kf_judge {
+    const char *hardware;
+    double sleep;
+};
+
+static volatile int stop;
+
+static void on_signal(int number)
+{
+    (void)number;
+    stop++;
+}
+
+const char *kf_judge_device(const kf_judge *judge)
+{
+    (void)judge;
+    return "cpu";
+}
+
+const char *kf_judge_hardware(const kf_judge *judge)
+{
+    return judge->hardware;
+}
+
+cJSON *kf_judge_describe(const kf_judge *judge)
+{
+    (void)judge;
+    return cJSON_CreateObject();
+}
+
+/* The rest of the first line "// fake: WORD …" into `rest`; false when there is none. */
+static bool line_of(const char *source, const char *word, char *rest, size_t size)
+{
+    char start[64];
+    snprintf(start, sizeof start, "// fake: %s", word);
+    const char *at = strstr(source, start);
+    if (!at) return false;
+    at += strlen(start);
+    at += strspn(at, " ");
+    snprintf(rest, size, "%.*s", (int)strcspn(at, "\n"), at);
+    return true;
+}
+
+static bool nap(double seconds, const volatile int *stopped)
+{
+    double until = kf_now() + seconds;
+    while (kf_now() < until) {
+        if (stopped && *stopped) return false;
+        double left = until - kf_now(), piece = left < 0.01 ? left : 0.01;
+        if (piece > 0) nanosleep(&(struct timespec){.tv_nsec = (long)(piece * 1e9)}, NULL);
+    }
+    return !stopped || !*stopped;
+}
+
+static double chance_speed(const kf_job *job)
+{
+    kf_autobuffer text = {0};
+    kf_buffer_string(&text, job->source);
+    for (size_t i = 0; i < job->flag_count; i++) kf_buffer_format(&text, "\n%s", job->flags[i]);
+    kf_hash hash = kf_hash_bytes(text.data, text.size);
+    return 0.8 + (hash.bytes[0] * 256 + hash.bytes[1]) / 65536.0;
+}
+
+static double speed_of(const kf_job *job)
+{
+    char rest[256], name[64];
+    double value, best;
+    double speed = line_of(job->source, "speed", rest, sizeof rest) ? strtod(rest, NULL) : chance_speed(job);
+    if (job->options.verify && line_of(job->source, "verified", rest, sizeof rest)) return strtod(rest, NULL);
+    for (const char *at = job->source; (at = strstr(at, "// fake: optimum ")); at++) {
+        if (sscanf(at, "// fake: optimum %63s %lf", name, &best) != 2) continue;
+        for (size_t i = 0; i < job->flag_count; i++) {
+            size_t length = strlen(name);
+            if (strncmp(job->flags[i], "-D", 2) == 0 && strncmp(job->flags[i] + 2, name, length) == 0 &&
+                sscanf(job->flags[i] + 2 + length, "=%lf", &value) == 1)
+                speed *= pow(0.8, fabs(log2(value / best)));
+        }
+    }
+    return speed;
+}
+
+static void write_log(const kf_job *job)
+{
+    const char *path = getenv("FAKE_LOG");
+    if (!path) return;
+    kf_autobuffer line = {0};
+    char hex[KF_HASH_HEX];
+    kf_hash hash = kf_hash_bytes(job->source, job->source_size);
+    kf_hash_hex(&hash, hex);
+    kf_buffer_format(&line, "%.12s %s %ld", hex, job->options.verify ? "verify" : "judge", (long)getpid());
+    for (size_t i = 0; i < job->flag_count; i++) kf_buffer_format(&line, " %s", job->flags[i]);
+    kf_buffer_string(&line, "\n");
+    kf_autoclose int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (fd >= 0) kf_write_all(fd, line.data, line.size);
+}
+
+/* True when the candidate's `worker` line counts for this job. */
+static bool misbehaves(const kf_job *job, char *how, size_t size)
+{
+    char file[256];
+    if (!line_of(job->source, "worker", how, size)) return false;
+    if (!line_of(job->source, "once", file, sizeof file)) return true;
+    if (access(file, F_OK) == 0) return false;
+    return kf_file_write(file, "x", 1, NULL);
+}
+
+static void misbehave(const char *how)
+{
+    if (strcmp(how, "die") == 0) _exit(3);
+    if (strcmp(how, "hang") == 0)
+        for (;;) pause();
+    if (strcmp(how, "garbage") == 0) kf_write_all(1, "?!\n", 3);
+    static const char spaces[1 << 16] = "{";
+    if (strcmp(how, "endless") == 0)
+        while (kf_write_all(1, spaces, sizeof spaces)) continue;
+}
+
+static void set_hash(char **field, const void *data, size_t size)
+{
+    char hex[KF_HASH_HEX];
+    kf_hash hash = kf_hash_bytes(data, size);
+    kf_hash_hex(&hash, hex);
+    kf_verdict_set_text(field, hex);
+}
+
+static void set_hashes(kf_verdict *verdict, const kf_job *job, bool wrong_source)
+{
+    char name[256];
+    kf_autobuffer code = {0};
+    if (line_of(job->source, "code", name, sizeof name)) {
+        kf_buffer_format(&code, "code %s", name);
+    } else {
+        kf_buffer_string(&code, job->source);
+        for (size_t i = 0; i < job->flag_count; i++) kf_buffer_format(&code, "\n%s", job->flags[i]);
+    }
+    set_hash(&verdict->source_hash, job->source, job->source_size - wrong_source);
+    set_hash(&verdict->code_hash, code.data, code.size);
+    kf_verdict_set_text(&verdict->task_hash, kf_task_hash(job->task));
+}
+
+static bool fill(kf_verdict *verdict, const kf_job *job, const char *how)
+{
+    char rest[256];
+    kf_status status;
+    kf_workload_verdict *workload = kf_verdict_add_workload(verdict, "main", true);
+    if (!workload) return false;
+    set_hashes(verdict, job, strcmp(how, "wrong-source") == 0);
+    if (line_of(job->source, "status", rest, sizeof rest) && kf_status_parse(rest, &status)) {
+        bool machine = status == KF_INTERFERENCE, judge = status == KF_JUDGE_ERROR;
+        kf_blame blame = machine ? KF_BLAME_MACHINE : judge ? KF_BLAME_JUDGE : KF_BLAME_CANDIDATE;
+        if (status == KF_COMPILE_ERROR) {
+            verdict->build = cJSON_CreateObject();
+            cJSON_AddStringToObject(verdict->build, "log", "candidate.cu:1: error: as the test asked");
+        }
+        return kf_verdict_add_finding(verdict, status == KF_COMPILE_ERROR ? NULL : workload, status, blame, "fake", NAN, NAN,
+                                      "as the test asked");
+    }
+    double speed = speed_of(job);
+    workload->status = KF_CORRECT;
+    workload->speedup = (kf_interval){speed, speed * 0.99, speed * 1.01};
+    workload->baseline_seconds = 1e-3;
+    workload->candidate_seconds = 1e-3 / speed;
+    verdict->reverified = job->options.verify && !line_of(job->source, "disagree", rest, sizeof rest);
+    return kf_workload_add_sample(workload,
+                                  &(kf_sample){.side = 'b', .calls = 1, .seconds = 1e-3, .claimed = NAN, .clock_mhz = NAN});
+}
+
+kf_verdict *kf_judge_run(kf_judge *judge, const kf_job *job, const volatile int *stopped, kf_error *error)
+{
+    char rest[256], how[64] = "";
+    double seconds = line_of(job->source, "sleep", rest, sizeof rest) ? strtod(rest, NULL) : judge->sleep;
+    write_log(job);
+    if (!misbehaves(job, how, sizeof how)) how[0] = '\0';
+    misbehave(how);
+    if (!nap(seconds, stopped)) {
+        kf_fail(error, KF_ERROR_BUSY, "interrupted");
+        return NULL;
+    }
+    kf_auto(kf_verdict) verdict =
+        kf_verdict_new(strcmp(how, "wrong-id") == 0 ? "another" : job->id, kf_task_name(job->task), "cpu:0");
+    if (!verdict || !fill(verdict, job, how)) {
+        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return NULL;
+    }
+    kf_verdict_conclude(verdict);
+    if (strcmp(how, "twice") == 0) {
+        kf_auto(cJSON) json = kf_verdict_to_json(verdict);
+        kf_autofree char *text = cJSON_PrintUnformatted(json);
+        kf_write_all(1, text, strlen(text));
+        kf_write_all(1, "\n", 1);
+    }
+    return kf_steal(&verdict);
+}
+
+int main(int argc, char **argv)
+{
+    const char *spool = NULL, *hardware = getenv("FAKE_HARDWARE"), *sleep_text = getenv("FAKE_SLEEP");
+    kf_spool_options options = {.poll_seconds = 0.02};
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--spool") == 0 && i + 1 < argc)
+            spool = argv[++i];
+        else if (strcmp(argv[i], "--lease") == 0 && i + 1 < argc)
+            options.lease_seconds = strtod(argv[++i], NULL);
+        else if (strcmp(argv[i], "--once") == 0)
+            options.once = true;
+        else if (strcmp(argv[i], "--banner") == 0)
+            puts("Welcome to this machine."), fflush(stdout);
+        else if (strcmp(argv[i], "--mute") == 0)
+            pause();
+        else
+            return fprintf(stderr, "fake_worker: unknown argument %s\n", argv[i]), 2;
+    }
+    signal(SIGPIPE, SIG_IGN);
+    sigaction(SIGTERM, &(struct sigaction){.sa_handler = on_signal}, NULL);
+    struct kf_judge judge = {.hardware = hardware ? hardware : "cpu test", .sleep = sleep_text ? strtod(sleep_text, NULL) : 0};
+    kf_error error = {0};
+    bool served = spool ? kf_worker_spool(&judge, spool, &options, &stop, &error) : kf_worker_serve(&judge, 0, 1, &stop, &error);
+    if (!served) fprintf(stderr, "fake_worker: %s\n", error.text);
+    return served ? 0 : 3;
+}

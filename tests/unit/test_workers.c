@@ -1,0 +1,516 @@
+/* The agent's side of workers, against tests/cli/fake_worker.c: every way in which a worker can fail, and that none is left behind. */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "kforge/buffer.h"
+#include "kforge/file.h"
+#include "kforge/json.h"
+#include "kforge/worker.h"
+#include "workers.h"
+
+static char *folder; /* of one test */
+
+static int set_up(void **state)
+{
+    (void)state;
+    folder = kf_directory_temporary("kforge-test-workers", NULL);
+    return folder ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    unsetenv("FAKE_LOG");
+    unsetenv("FAKE_SLEEP");
+    kf_directory_remove(folder, NULL);
+    free(folder);
+    return 0;
+}
+
+static kf_job *make_job(const char *id, const char *source)
+{
+    kf_error error = {0};
+    kf_task *task = kf_task_load(KFORGE_SOURCE_DIR "/tasks/axpy", &error);
+    if (!task) fail_msg("%s", error.text);
+    kf_job *job = kf_job_new(id, task, source, strlen(source), NULL, 0, &error);
+    if (!job) fail_msg("%s", error.text);
+    job->options.build_seconds = job->options.timeout_seconds = 0.2;
+    job->options.seconds = 0.1;
+    return job;
+}
+
+static void submit(kf_workers *workers, const char *id, int64_t ticket, const char *source)
+{
+    kf_error error = {0};
+    kf_auto(kf_job) job = make_job(id, source);
+    if (!kf_workers_submit(workers, job, ticket, &error)) fail_msg("%s", error.text);
+}
+
+static kf_workers *open_one(const char *spec, double grace)
+{
+    kf_error error = {0};
+    kf_workers *workers = kf_workers_open(&spec, 1, &(kf_workers_options){.grace_seconds = grace}, &error);
+    if (!workers) fail_msg("%s: %s", spec, error.text);
+    return workers;
+}
+
+static kf_workers_result next(kf_workers *workers)
+{
+    kf_workers_result result = {0};
+    kf_error error = {0};
+    double until = kf_now() + 20;
+    int got;
+    while ((got = kf_workers_wait(workers, until - kf_now(), &result, &error)) == 0 && kf_now() < until) continue;
+    if (got != 1) fail_msg("no result: %s", got ? error.text : "too late");
+    return result;
+}
+
+static bool says(const char *text, const char *what)
+{
+    return strstr(text, what);
+}
+
+static void judges(void **state)
+{
+    (void)state;
+    kf_auto(kf_workers) workers = open_one(FAKE_WORKER, 0);
+    assert_null(kf_workers_hardware(workers));
+    assert_int_equal(kf_workers_room(workers), 0);
+    submit(workers, "a-1", 7, "// fake: speed 1.5\n");
+    submit(workers, "a-2", 8, "// fake: status crash\n");
+    kf_workers_result first = next(workers), second = next(workers);
+    assert_string_equal(kf_workers_hardware(workers), "cpu test");
+    assert_string_equal(kf_workers_device(workers), "cpu");
+    assert_int_equal(first.outcome, KF_WORKERS_JUDGED);
+    assert_int_equal(first.ticket, 7);
+    assert_true(first.verdict->speedup.value > 1.49 && first.verdict->speedup.value < 1.51);
+    kf_error error = {0};
+    kf_auto(cJSON) json = kf_json_parse(first.json, first.json_size, 0, "verdict", &error);
+    assert_non_null(json);
+    assert_int_equal(second.ticket, 8);
+    assert_int_equal(second.verdict->status, KF_CRASH);
+    assert_int_equal(kf_workers_in_flight(workers), 0);
+    assert_int_equal(kf_workers_room(workers), 1);
+    kf_workers_result_free(&first);
+    kf_workers_result_free(&second);
+}
+
+/* One worker failing once costs nothing but time: the job goes to it again after its restart. */
+static void survives_once(const char *how, const char *news)
+{
+    char source[600], file[512];
+    snprintf(file, sizeof file, "%s/%s", folder, how);
+    snprintf(source, sizeof source, "// fake: worker %s\n// fake: once %s\n// fake: speed 2\n", how, file);
+    kf_auto(kf_workers) workers = open_one(FAKE_WORKER, 0.2);
+    submit(workers, "job", 1, source);
+    kf_workers_result result = next(workers);
+    assert_int_equal(result.outcome, KF_WORKERS_JUDGED);
+    assert_int_equal(result.verdict->status, KF_CORRECT);
+    const char *line = kf_workers_news(workers);
+    if (!line || !says(line, news)) fail_msg("%s: \"%s\" does not say \"%s\"", how, line ? line : "", news);
+    assert_null(kf_workers_news(workers));
+    kf_workers_result_free(&result);
+}
+
+static void worker_dies(void **state)
+{
+    (void)state;
+    survives_once("die", "ended with status 3");
+}
+static void worker_hangs(void **state)
+{
+    (void)state;
+    survives_once("hang", "no verdict within");
+}
+static void worker_writes_garbage(void **state)
+{
+    (void)state;
+    survives_once("garbage", "verdict");
+}
+static void worker_mistakes_the_job(void **state)
+{
+    (void)state;
+    survives_once("wrong-id", "answered job another");
+}
+static void worker_mistakes_the_source(void **state)
+{
+    (void)state;
+    survives_once("wrong-source", "another source");
+}
+static void worker_never_ends_a_line(void **state)
+{
+    (void)state;
+    survives_once("endless", "bytes");
+}
+
+static void worker_answers_twice(void **state)
+{
+    (void)state;
+    kf_auto(kf_workers) workers = open_one(FAKE_WORKER, 0);
+    submit(workers, "one", 1, "// fake: worker twice\n// fake: speed 2\n");
+    kf_workers_result result = next(workers);
+    assert_int_equal(result.outcome, KF_WORKERS_JUDGED);
+    kf_workers_result_free(&result);
+    submit(workers, "two", 2, "// fake: speed 3\n");
+    result = next(workers);
+    assert_int_equal(result.ticket, 2);
+    assert_int_equal(result.outcome, KF_WORKERS_JUDGED);
+    assert_true(result.verdict->speedup.value > 2.9);
+    kf_workers_result_free(&result);
+}
+
+/* A job that kills every worker is lost; the next one is judged all the same. */
+static void gives_a_job_up(void **state)
+{
+    (void)state;
+    kf_auto(kf_workers) workers = open_one(FAKE_WORKER, 0);
+    submit(workers, "bad", 1, "// fake: worker die\n");
+    submit(workers, "good", 2, "// fake: speed 1\n");
+    kf_workers_result result = next(workers);
+    assert_int_equal(result.ticket, 1);
+    assert_int_equal(result.outcome, KF_WORKERS_LOST);
+    assert_true(says(result.error.text, "2 workers failed"));
+    kf_workers_result_free(&result);
+    result = next(workers);
+    assert_int_equal(result.ticket, 2);
+    assert_int_equal(result.outcome, KF_WORKERS_JUDGED);
+    kf_workers_result_free(&result);
+}
+
+static void gives_workers_up(void **state)
+{
+    (void)state;
+    static const char *const specs[] = {"/nowhere/kforge worker"};
+    kf_error error = {0};
+    kf_auto(kf_workers) workers = kf_workers_open(specs, 1, NULL, &error);
+    assert_non_null(workers);
+    kf_workers_result result;
+    double until = kf_now() + 20;
+    int got;
+    while ((got = kf_workers_wait(workers, 1, &result, &error)) == 0 && kf_now() < until) continue;
+    assert_int_equal(got, -1);
+    if (!says(error.text, "/nowhere/kforge") || !says(error.text, "127")) fail_msg("%s", error.text);
+}
+
+static void passes_a_banner_over(void **state)
+{
+    (void)state;
+    kf_auto(kf_workers) workers = open_one(FAKE_WORKER " --banner", 0);
+    submit(workers, "x", 1, "// fake: speed 1\n");
+    kf_workers_result result = next(workers);
+    assert_int_equal(result.outcome, KF_WORKERS_JUDGED);
+    kf_workers_result_free(&result);
+}
+
+static void refuses(void **state)
+{
+    (void)state;
+    kf_auto(kf_workers) workers = open_one(FAKE_WORKER, 0);
+    kf_auto(kf_job) job = make_job("gpu", "// fake: speed 1\n");
+    free(job->device);
+    job->device = strdup("cuda:1");
+    kf_error error = {0};
+    assert_true(kf_workers_submit(workers, job, 1, &error));
+    kf_workers_result result = next(workers);
+    assert_int_equal(result.outcome, KF_WORKERS_REFUSED);
+    assert_true(says(result.error.text, "this worker has cpu, not cuda:1"));
+    kf_workers_result_free(&result);
+}
+
+static void other_hardware(void **state)
+{
+    (void)state;
+    kf_error error = {0};
+    kf_auto(kf_workers) workers = open_one(FAKE_WORKER, 0);
+    assert_true(kf_workers_expect(workers, "NVIDIA H200"));
+    kf_workers_result result;
+    int got;
+    while ((got = kf_workers_wait(workers, 5, &result, &error)) == 0) continue;
+    assert_int_equal(got, -1);
+    assert_true(says(error.text, "can't be compared"));
+}
+
+static void works_in_parallel(void **state)
+{
+    (void)state;
+    setenv("FAKE_SLEEP", "0.3", 1);
+    kf_auto(kf_workers) workers = open_one(FAKE_WORKER "\xc3\x97"
+                                                       "3",
+                                           0);
+    double started = kf_now();
+    for (int i = 0; i < 6; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "p%d", i);
+        submit(workers, id, i, "// fake: speed 1\n");
+    }
+    for (int i = 0; i < 6; i++) {
+        kf_workers_result result = next(workers);
+        assert_int_equal(result.outcome, KF_WORKERS_JUDGED);
+        kf_workers_result_free(&result);
+    }
+    assert_true(kf_now() - started < 1.5); /* 1.8 s one after the other */
+}
+
+/* Within a second; one that only waits for init to fetch its status is gone. */
+static bool is_gone(long pid)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%ld/stat", pid);
+    for (double until = kf_now() + 1; kf_now() < until; usleep(5000)) {
+        kf_autofclose FILE *stat = fopen(path, "re");
+        char state = 0;
+        if (!stat || fscanf(stat, "%*d (%*[^)]) %c", &state) != 1 || state == 'Z' || state == 'X') return true;
+    }
+    return false;
+}
+
+/* Pids of the workers that logged a job are gone once the object is closed, and closing is quick whatever they do. */
+static void leaves_nothing_behind(void **state)
+{
+    (void)state;
+    char log[600];
+    snprintf(log, sizeof log, "%s/log", folder);
+    setenv("FAKE_LOG", log, 1);
+    kf_workers *workers = open_one(FAKE_WORKER "*3", 0);
+    submit(workers, "a", 1, "// fake: worker hang\n");
+    submit(workers, "b", 2, "// fake: sleep 30\n");
+    submit(workers, "c", 3, "// fake: speed 1\n");
+    kf_workers_result result = next(workers);
+    assert_int_equal(result.ticket, 3);
+    kf_workers_result_free(&result);
+    double started = kf_now();
+    kf_workers_close(workers);
+    assert_true(kf_now() - started < 1.5);
+    kf_autofree char *text = kf_file_read(log, 1 << 20, NULL, NULL);
+    assert_non_null(text);
+    int lines = 0;
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"), lines++) {
+        long pid = strtol(strrchr(line, ' '), NULL, 10);
+        assert_true(pid > 1);
+        assert_true(is_gone(pid));
+    }
+    assert_true(lines >= 2);
+    errno = 0;
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no child, not even a dead one */
+}
+
+static void bad_specs(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"", "*3", "local*0", "local*100000", "spool:"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        kf_error error = {0};
+        if (kf_workers_open(&bad[i], 1, NULL, &error)) fail_msg("\"%s\" was accepted", bad[i]);
+        assert_int_equal(error.code, KF_ERROR_INPUT);
+    }
+}
+
+/* ---- folders --------------------------------------------------------------------------------------------------------------------------------- */
+
+static pid_t start_spool_worker(const char *spool, bool once)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        execl(FAKE_WORKER, "fake_worker", "--spool", spool, "--lease", "0.4", once ? "--once" : NULL, NULL);
+        _exit(127);
+    }
+    assert_true(pid > 0);
+    return pid;
+}
+
+static void end_worker(pid_t pid, int number)
+{
+    kill(pid, number);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static char *spool_spec(int jobs)
+{
+    char *spec;
+    assert_true(asprintf(&spec, "spool:%s/s*%d", folder, jobs) > 0);
+    return spec;
+}
+
+static int count_files(const char *name)
+{
+    char command[700];
+    snprintf(command, sizeof command, "ls -A '%s/s/%s' | wc -l", folder, name);
+    FILE *pipe = popen(command, "r");
+    int count = -1;
+    assert_int_equal(fscanf(pipe, "%d", &count), 1);
+    pclose(pipe);
+    return count;
+}
+
+static void spool_worker_comes_later(void **state)
+{
+    (void)state;
+    char path[600];
+    snprintf(path, sizeof path, "%s/s", folder);
+    kf_autofree char *spec = spool_spec(1);
+    kf_auto(kf_workers) workers = open_one(spec, 0);
+    submit(workers, "early", 1, "// fake: speed 1.25\n");
+    kf_workers_result result;
+    kf_error error;
+    assert_int_equal(kf_workers_wait(workers, 0.2, &result, &error), 0);
+    pid_t pid = start_spool_worker(path, false);
+    result = next(workers);
+    assert_int_equal(result.outcome, KF_WORKERS_JUDGED);
+    assert_string_equal(kf_workers_hardware(workers), "cpu test");
+    kf_workers_result_free(&result);
+    end_worker(pid, SIGTERM);
+    assert_int_equal(count_files("jobs") + count_files("taken") + count_files("verdicts") + count_files("workers"), 0);
+}
+
+/* Eight jobs, three workers: every job is done, and done once. */
+static void spool_shares_work(void **state)
+{
+    (void)state;
+    char path[600], log[600];
+    snprintf(path, sizeof path, "%s/s", folder);
+    snprintf(log, sizeof log, "%s/log", folder);
+    setenv("FAKE_LOG", log, 1);
+    setenv("FAKE_SLEEP", "0.05", 1);
+    kf_autofree char *spec = spool_spec(8);
+    kf_auto(kf_workers) workers = open_one(spec, 0);
+    pid_t pids[3];
+    for (int i = 0; i < 3; i++) pids[i] = start_spool_worker(path, false);
+    for (int i = 0; i < 8; i++) {
+        char id[16], source[64];
+        snprintf(id, sizeof id, "s%d", i);
+        snprintf(source, sizeof source, "// fake: speed 1.%d\n", i);
+        submit(workers, id, i, source);
+    }
+    for (int i = 0; i < 8; i++) {
+        kf_workers_result result = next(workers);
+        assert_int_equal(result.outcome, KF_WORKERS_JUDGED);
+        kf_workers_result_free(&result);
+    }
+    for (int i = 0; i < 3; i++) end_worker(pids[i], SIGTERM);
+    kf_autofree char *text = kf_file_read(log, 1 << 20, NULL, NULL);
+    int lines = 0;
+    for (char *c = text; *c; c++) lines += *c == '\n';
+    assert_int_equal(lines, 8);
+}
+
+static void spool_takes_over(void **state)
+{
+    (void)state;
+    char path[600];
+    snprintf(path, sizeof path, "%s/s", folder);
+    kf_autofree char *spec = spool_spec(1);
+    kf_auto(kf_workers) workers = open_one(spec, 0);
+    pid_t dying = start_spool_worker(path, false);
+    char source[700];
+    snprintf(source, sizeof source, "// fake: worker hang\n// fake: once %s/hung\n// fake: speed 1\n", folder);
+    submit(workers, "t", 1, source);
+    kf_workers_result result;
+    kf_error error;
+    double until = kf_now() + 5;
+    do {
+        assert_int_equal(kf_workers_wait(workers, 0.05, &result, &error), 0);
+    } while (count_files("taken") < 2 && kf_now() < until);
+    end_worker(dying, SIGKILL);
+    pid_t heir = start_spool_worker(path, false);
+    double started = kf_now();
+    result = next(workers);
+    assert_int_equal(result.outcome, KF_WORKERS_JUDGED);
+    assert_true(kf_now() - started > 0.35); /* not before the lease was over */
+    kf_workers_result_free(&result);
+    end_worker(heir, SIGTERM);
+}
+
+static void spool_gives_back(void **state)
+{
+    (void)state;
+    char path[600], answer[700];
+    snprintf(path, sizeof path, "%s/s", folder);
+    snprintf(answer, sizeof answer, "%s/jobs", path);
+    kf_error error = {0};
+    assert_true(kf_directory_make(answer, &error));
+    snprintf(answer, sizeof answer, "%s/jobs/bad.json", path);
+    assert_true(kf_file_write(answer, "no job", 6, &error));
+    snprintf(answer, sizeof answer, "%s/jobs/renamed.json", path);
+    kf_auto(kf_job) job = make_job("other", "x");
+    kf_auto(cJSON) json = kf_job_to_json(job);
+    kf_autofree char *line = cJSON_PrintUnformatted(json);
+    assert_true(kf_file_write(answer, line, strlen(line), &error));
+    pid_t pid = start_spool_worker(path, true);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    static const char *const names[] = {"bad", "renamed"};
+    for (int i = 0; i < 2; i++) {
+        snprintf(answer, sizeof answer, "%s/verdicts/%s.json", path, names[i]);
+        kf_autofree char *text = kf_file_read(answer, 1 << 20, NULL, &error);
+        assert_non_null(text);
+        assert_true(says(text, KF_REFUSAL_SCHEMA));
+        assert_true(says(text, names[i]));
+    }
+    assert_int_equal(count_files("jobs") + count_files("taken"), 0);
+}
+
+static void withdraws(void **state)
+{
+    (void)state;
+    kf_autofree char *spec = spool_spec(2);
+    char hello[700];
+    snprintf(hello, sizeof hello, "%s/s/workers", folder);
+    kf_error error = {0};
+    assert_true(kf_directory_make(hello, &error));
+    snprintf(hello, sizeof hello, "%s/s/workers/w.json", folder);
+    static const char line[] = "{\"schema\":\"" KF_HELLO_SCHEMA "\",\"device\":\"cpu\",\"hardware\":\"cpu test\"}";
+    assert_true(kf_file_write(hello, line, strlen(line), &error));
+    kf_auto(kf_workers) workers = open_one(spec, 0);
+    for (int i = 0; i < 3; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "w%d", i);
+        submit(workers, id, 10 + i, "x");
+    }
+    kf_workers_result result;
+    for (int i = 0; i < 20 && count_files("jobs") < 2; i++) assert_int_equal(kf_workers_wait(workers, 0.1, &result, &error), 0);
+    assert_int_equal(count_files("jobs"), 2);
+    int64_t tickets[8];
+    assert_int_equal(kf_workers_withdraw(workers, tickets, 8), 3);
+    assert_int_equal(tickets[0] + tickets[1] + tickets[2], 33);
+    assert_int_equal(count_files("jobs"), 0);
+    assert_int_equal(kf_workers_in_flight(workers), 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(judges),
+        TEST(worker_dies),
+        TEST(worker_hangs),
+        TEST(worker_writes_garbage),
+        TEST(worker_mistakes_the_job),
+        TEST(worker_mistakes_the_source),
+        TEST(worker_never_ends_a_line),
+        TEST(worker_answers_twice),
+        TEST(gives_a_job_up),
+        TEST(gives_workers_up),
+        TEST(passes_a_banner_over),
+        TEST(refuses),
+        TEST(other_hardware),
+        TEST(works_in_parallel),
+        TEST(leaves_nothing_behind),
+        TEST(bad_specs),
+        TEST(spool_worker_comes_later),
+        TEST(spool_shares_work),
+        TEST(spool_takes_over),
+        TEST(spool_gives_back),
+        TEST(withdraws),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
