@@ -25,30 +25,6 @@ void kf_build_free(kf_build *build)
     *build = (kf_build){0};
 }
 
-/* Compiler messages may quote any bytes of a candidate; what is kept is printable UTF-8. */
-static char *clean_log(const kf_buffer *output)
-{
-    kf_autobuffer text = {.limit = KF_BUILD_LOG_BYTES};
-    for (size_t i = 0; i < output->size; i++) {
-        unsigned char c = (unsigned char)output->data[i];
-        if (c == '\n' || c == '\t' || (c >= 0x20 && c < 0x7f)) {
-            kf_buffer_append(&text, &c, 1);
-            continue;
-        }
-        size_t length = (c >> 5) == 6 ? 2 : (c >> 4) == 14 ? 3 : (c >> 3) == 30 ? 4 : 0;
-        bool valid = length && i + length <= output->size && c != 0xc0 && c != 0xc1 && c < 0xf5;
-        for (size_t k = 1; valid && k < length; k++) valid = ((unsigned char)output->data[i + k] & 0xc0) == 0x80;
-        if (valid) {
-            kf_buffer_append(&text, output->data + i, length);
-            i += length - 1;
-        } else {
-            kf_buffer_string(&text, "?");
-        }
-    }
-    text.failed = false; /* a log that is cut is still a log */
-    return kf_buffer_take(&text);
-}
-
 /* The first line that says "error", or the first line, for the one-line reason. */
 static char *first_complaint(const char *log)
 {
@@ -56,7 +32,8 @@ static char *first_complaint(const char *log)
     if (!line) line = strstr(log, "undefined reference");
     if (line)
         while (line > log && line[-1] != '\n') line--;
-    else line = log;
+    else
+        line = log;
     size_t length = strcspn(line, "\n");
     return length ? strndup(line, length < 400 ? length : 400) : strdup("the compiler failed without a message");
 }
@@ -65,12 +42,14 @@ static bool write_sources(const kf_build_request *request, kf_error *error)
 {
     kf_autofree char *header = kf_build_prototype_header(request->task, request->oracle);
     kf_autofree char *shim = kf_build_shim(request->task, request->oracle);
-    if (!header || !shim) return kf_fail(error, KF_ERROR_INPUT, "task %s: no workload resolves, or out of memory", kf_task_name(request->task));
+    if (!header || !shim)
+        return kf_fail(error, KF_ERROR_INPUT, "task %s: no workload resolves, or out of memory", kf_task_name(request->task));
     const struct {
         const char *name, *text;
         size_t size;
-    } files[] = {
-        {"kforge_prototype.h", header, strlen(header)}, {"kforge_shim.cpp", shim, strlen(shim)}, {request->name, request->source, request->size}};
+    } files[] = {{"kforge_prototype.h", header, strlen(header)},
+                 {"kforge_shim.cpp", shim, strlen(shim)},
+                 {request->name, request->source, request->size}};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         kf_autofree char *path = kf_path_join(request->directory, files[i].name);
         if (!path) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
@@ -90,7 +69,9 @@ static bool take_binary(const kf_build_request *request, kf_build *build)
     if (!path) return false;
     kf_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     struct stat status;
-    if (fd < 0 || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || status.st_size <= 0 || (uint64_t)status.st_size > KF_BINARY_BYTES) return false;
+    if (fd < 0 || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || status.st_size <= 0 ||
+        (uint64_t)status.st_size > KF_BINARY_BYTES)
+        return false;
     size_t size = (size_t)status.st_size;
     void *data = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (data == MAP_FAILED) return false;
@@ -106,7 +87,9 @@ static bool take_binary(const kf_build_request *request, kf_build *build)
 static bool conclude(const kf_build_request *request, kf_sandbox *jail, kf_build *build)
 {
     const kf_sandbox_result *result = kf_sandbox_outcome(jail);
-    build->log = clean_log(kf_sandbox_output(jail));
+    const kf_buffer *output = kf_sandbox_output(jail);
+    size_t kept = output->size < KF_BUILD_LOG_BYTES ? output->size : KF_BUILD_LOG_BYTES;
+    build->log = kf_text_clean(kept ? output->data : "", kept, false);
     if (!build->log) return false;
     build->seconds = result->wall_seconds;
     if (result->end == KF_END_EXITED && result->status == 0) {

@@ -37,10 +37,12 @@ bool kf_elf_code_hash(const void *data, size_t size, char hex[KF_HASH_HEX], kf_e
     Elf64_Ehdr header;
     if (size < sizeof header) return kf_fail(error, KF_ERROR_INPUT, "not an ELF file: %zu bytes", size);
     memcpy(&header, data, sizeof header);
-    if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB)
+    if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
+        header.e_ident[EI_DATA] != ELFDATA2LSB)
         return kf_fail(error, KF_ERROR_INPUT, "not a 64-bit little-endian ELF file");
     uint64_t count = header.e_shnum;
-    if (header.e_shentsize != sizeof(Elf64_Shdr) || !count || header.e_shstrndx >= count || !inside(&view, header.e_shoff, count * sizeof(Elf64_Shdr)))
+    if (header.e_shentsize != sizeof(Elf64_Shdr) || !count || header.e_shstrndx >= count ||
+        !inside(&view, header.e_shoff, count * sizeof(Elf64_Shdr)))
         return kf_fail(error, KF_ERROR_INPUT, "the ELF section table lies outside the file");
     Elf64_Shdr names;
     memcpy(&names, view.data + header.e_shoff + header.e_shstrndx * sizeof names, sizeof names);
@@ -50,12 +52,14 @@ bool kf_elf_code_hash(const void *data, size_t size, char hex[KF_HASH_HEX], kf_e
     kf_autofree const char **parts = calloc(2 * count, sizeof *parts);
     kf_autofree size_t *sizes = calloc(2 * count, sizeof *sizes);
     kf_autofree uint64_t *empty_sizes = calloc(count, sizeof *empty_sizes);
-    if (!parts || !sizes || !empty_sizes) return kf_fail(error, KF_ERROR_MEMORY, "out of memory for %llu ELF sections", (unsigned long long)count);
+    if (!parts || !sizes || !empty_sizes)
+        return kf_fail(error, KF_ERROR_MEMORY, "out of memory for %llu ELF sections", (unsigned long long)count);
     size_t used = 0;
     for (uint64_t i = 0; i < count; i++) {
         Elf64_Shdr section;
         memcpy(&section, view.data + header.e_shoff + i * sizeof section, sizeof section);
-        if (section.sh_name >= names.sh_size) return kf_fail(error, KF_ERROR_INPUT, "ELF section %llu has a name outside the table", (unsigned long long)i);
+        if (section.sh_name >= names.sh_size)
+            return kf_fail(error, KF_ERROR_INPUT, "ELF section %llu has a name outside the table", (unsigned long long)i);
         const char *name = (const char *)view.data + names.sh_offset + section.sh_name;
         if (!decides_behaviour(&section, name)) continue;
         parts[used] = name;
@@ -65,7 +69,8 @@ bool kf_elf_code_hash(const void *data, size_t size, char hex[KF_HASH_HEX], kf_e
             parts[used] = (const char *)&empty_sizes[i];
             sizes[used++] = sizeof empty_sizes[i];
         } else {
-            if (!inside(&view, section.sh_offset, section.sh_size)) return kf_fail(error, KF_ERROR_INPUT, "ELF section %s lies outside the file", name);
+            if (!inside(&view, section.sh_offset, section.sh_size))
+                return kf_fail(error, KF_ERROR_INPUT, "ELF section %s lies outside the file", name);
             parts[used] = (const char *)view.data + section.sh_offset;
             sizes[used++] = section.sh_size;
         }

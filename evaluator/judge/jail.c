@@ -4,15 +4,33 @@
 
 #include "paths.h"
 
+void kf_jail_system(kf_sandbox_path *paths, size_t *count, size_t most)
+{
+    static const struct {
+        const char *path;
+        int access;
+    } rows[] = {
+        {"/usr", KF_PATH_READ | KF_PATH_EXEC},
+        {"/lib", KF_PATH_READ | KF_PATH_EXEC},
+        {"/lib64", KF_PATH_READ | KF_PATH_EXEC},
+        {"/lib32", KF_PATH_READ | KF_PATH_EXEC},
+        {"/libx32", KF_PATH_READ | KF_PATH_EXEC},
+        {"/bin", KF_PATH_READ | KF_PATH_EXEC},
+        {"/sbin", KF_PATH_READ | KF_PATH_EXEC},
+        /* Of /etc only what the dynamic linker reads and where alternatives lead: no users, no keys, no configuration. */
+        {"/etc/ld.so.cache", KF_PATH_READ},
+        {"/etc/ld.so.conf", KF_PATH_READ},
+        {"/etc/ld.so.conf.d", KF_PATH_READ},
+        {"/etc/alternatives", KF_PATH_READ},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows && *count < most; i++)
+        paths[(*count)++] = (kf_sandbox_path){rows[i].path, rows[i].access, true};
+}
+
 void kf_jail_init(kf_jail *jail, const char *directory, int access)
 {
-    static const char *const system_paths[] = {"/usr", "/lib", "/lib64", "/lib32", "/libx32", "/bin", "/sbin"};
-    /* Single files of /etc that the dynamic linker and locale-aware programs read; no users, no keys, no configuration. */
-    static const char *const etc_paths[] = {"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives"};
     jail->count = 0;
-    for (size_t i = 0; i < sizeof system_paths / sizeof *system_paths; i++)
-        jail->paths[jail->count++] = (kf_sandbox_path){system_paths[i], KF_PATH_READ | KF_PATH_EXEC, true};
-    for (size_t i = 0; i < sizeof etc_paths / sizeof *etc_paths; i++) jail->paths[jail->count++] = (kf_sandbox_path){etc_paths[i], KF_PATH_READ, true};
+    kf_jail_system(jail->paths, &jail->count, KF_JAIL_PATHS - 3);
     snprintf(jail->bin, sizeof jail->bin, "%s/bin", kf_root());
     snprintf(jail->lib, sizeof jail->lib, "%s/lib/kforge", kf_root());
     jail->paths[jail->count++] = (kf_sandbox_path){jail->bin, KF_PATH_READ | KF_PATH_EXEC, true};

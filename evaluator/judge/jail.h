@@ -12,6 +12,8 @@ typedef struct kf_jail {
     char bin[4096], lib[4096]; /* kforge's own, under the root */
 } kf_jail;
 
+/* Appends what every dynamically linked program needs to read, at most until `*count` is `most`. */
+void kf_jail_system(kf_sandbox_path *paths, size_t *count, size_t most);
 /* System libraries and programs read-only, kforge's own bin/ and lib/kforge/ read-only, `directory` with `access`. The jail borrows
  * `directory`. */
 void kf_jail_init(kf_jail *jail, const char *directory, int access);

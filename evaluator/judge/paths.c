@@ -41,7 +41,8 @@ char *kf_root_file(const char *name, kf_error *error)
         return NULL;
     }
     if (access(path, R_OK) != 0) {
-        kf_fail(error, KF_ERROR_MACHINE, "%s is missing: build or install kforge completely, or set KFORGE_ROOT to where bin/ and lib/kforge/ are", path);
+        kf_fail(error, KF_ERROR_MACHINE,
+                "%s is missing: build or install kforge completely, or set KFORGE_ROOT to where bin/ and lib/kforge/ are", path);
         return NULL;
     }
     return kf_steal(&path);

@@ -24,7 +24,7 @@ static const struct option_row {
     option_type type;
     double low, high; /* of numbers */
 } option_rows[] = {
-    {"seconds", offsetof(kf_job_options, seconds), OPTION_NUMBER, 0.001, 86400},
+    {"seconds", offsetof(kf_job_options, seconds), OPTION_NUMBER, 0, 86400},
     {"timeout_seconds", offsetof(kf_job_options, timeout_seconds), OPTION_NUMBER, 0.1, 86400},
     {"build_seconds", offsetof(kf_job_options, build_seconds), OPTION_NUMBER, 0.1, 86400},
     {"half_width", offsetof(kf_job_options, half_width), OPTION_NUMBER, 1e-4, 1},
@@ -40,7 +40,7 @@ static const struct option_row {
 
 kf_job_options kf_job_options_default(void)
 {
-    return (kf_job_options){.seconds = 10, .timeout_seconds = 120, .build_seconds = 60, .half_width = 0.01};
+    return (kf_job_options){.seconds = 0, .timeout_seconds = 120, .build_seconds = 60, .half_width = 0.01};
 }
 
 /* ---- checks ------------------------------------------------------------------------------------------------------------------------------------ */

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "kforge/sandbox.h"
+#include "kfcpu/exec.h"
 #include "wire.h"
 
 /* The device runtime's C interface; on the CPU device from libkfcpu.so. */
@@ -27,8 +28,6 @@ extern int cudaStreamSynchronize(stream_t stream);
 extern int cudaDeviceSynchronize(void);
 extern int cudaGetLastError(void);
 extern const char *cudaGetErrorString(int code);
-extern int kfcpu_start(void);
-extern const char *kfcpu_last_fault(void);
 
 #define STREAM_NON_BLOCKING 1u
 
@@ -81,7 +80,8 @@ static int receive_command(kf_wire_command *command, int *fd)
         char bytes[CMSG_SPACE(sizeof(int))];
     } control;
     struct iovec part = {.iov_base = command, .iov_len = sizeof *command};
-    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
     ssize_t got;
     *fd = -1;
     do got = recvmsg(KF_WIRE_FD, &message, MSG_WAITALL | MSG_CMSG_CLOEXEC);
@@ -125,7 +125,8 @@ static enum kf_wire_result load(void)
 /* Maps one buffer between two pages that fault when touched. */
 static enum kf_wire_result map_buffer(const kf_wire_command *command, int fd)
 {
-    if (fd < 0 || command->set >= KF_WIRE_MAX_SETS || command->argument >= KF_WIRE_MAX_ARGUMENTS || !command->length) return KF_WIRE_BAD_COMMAND;
+    if (fd < 0 || command->set >= KF_WIRE_MAX_SETS || command->argument >= KF_WIRE_MAX_ARGUMENTS || !command->length)
+        return KF_WIRE_BAD_COMMAND;
     size_t page = (size_t)sysconf(_SC_PAGESIZE), size = command->length + 2 * page;
     char *base = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED) return KF_WIRE_MAP_FAILED;
@@ -213,7 +214,8 @@ int main(int argc, char **argv)
         return 2;
     }
     runner.binary = argv[1];
-    if (kfcpu_start() != 0 || cudaStreamCreateWithFlags(&runner.stream, STREAM_NON_BLOCKING) != 0) {
+    kfcpu_start();
+    if (cudaStreamCreateWithFlags(&runner.stream, STREAM_NON_BLOCKING) != 0) {
         fprintf(stderr, "kforge-runner: the CPU device does not start\n");
         return 3;
     }

@@ -47,8 +47,8 @@ typedef struct kf_wire_command {
 
 enum kf_wire_result {
     KF_WIRE_OK = 0,
-    KF_WIRE_LOAD_FAILED,   /* dlopen or the entry's symbol; the reason is on standard error */
-    KF_WIRE_DEVICE_ERROR,  /* the device reported an error after the batch: `code` is the cudaError_t */
+    KF_WIRE_LOAD_FAILED,  /* dlopen or the entry's symbol; the reason is on standard error */
+    KF_WIRE_DEVICE_ERROR, /* the device reported an error after the batch: `code` is the cudaError_t */
     KF_WIRE_MAP_FAILED,
     KF_WIRE_BAD_COMMAND,
 };

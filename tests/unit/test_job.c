@@ -76,7 +76,7 @@ static void round_trip(void **state)
 {
     (void)state;
     kf_auto(kf_job) job = make_job();
-    assert_true(job->options.seconds == 10 && job->options.timeout_seconds == 120 && job->options.build_seconds == 60);
+    assert_true(job->options.seconds == 0 && job->options.timeout_seconds == 120 && job->options.build_seconds == 60);
     assert_true(job->options.half_width == 0.01 && !job->options.verify && !job->options.baseline && !job->options.replay_key);
     job->options.seconds = 2.5;
     job->options.check_only = job->options.asan = true;
@@ -116,7 +116,7 @@ static void absent_parts_have_defaults(void **state)
     if (!read) fail_msg("%s", error.text);
     assert_int_equal(read->flag_count, 0);
     assert_string_equal(read->device, "");
-    assert_true(read->options.seconds == 10);
+    assert_true(read->options.seconds == 0);
 }
 
 /* Each row replaces one field of a good job. */

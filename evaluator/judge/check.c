@@ -1,0 +1,239 @@
+#include "check.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+struct kf_checker {
+    kf_workbench *bench;
+    int classes;
+    kf_error_sums *baseline; /* [argument * classes + class] */
+    bool *known;             /* [class] */
+    bool varies;
+};
+
+static int class_of(kf_set_variation variation)
+{
+    return (variation.argument + 1) * KF_VARIATION_COUNT + (int)variation.variation;
+}
+
+static bool is_output(const kf_problem_argument *argument)
+{
+    return argument->kind == KF_OUTPUT || argument->kind == KF_INOUT;
+}
+
+kf_checker *kf_checker_new(kf_workbench *bench)
+{
+    const kf_problem *problem = bench->problem;
+    kf_auto(kf_checker) checker = calloc(1, sizeof *checker);
+    if (!checker) return NULL;
+    checker->bench = bench;
+    checker->classes = (problem->argument_count + 1) * KF_VARIATION_COUNT;
+    size_t entries = (size_t)problem->argument_count * (size_t)checker->classes;
+    checker->baseline = calloc(entries ? entries : 1, sizeof *checker->baseline);
+    checker->known = calloc((size_t)checker->classes, sizeof *checker->known);
+    if (!checker->baseline || !checker->known) return NULL;
+    for (size_t i = 0; i < entries; i++) checker->baseline[i] = KF_NO_ERRORS;
+    /* An absolute tolerance is meant for the data as the task states them. */
+    checker->varies = true;
+    for (int i = 0; i < problem->argument_count; i++) {
+        const kf_tolerance *tolerance = &problem->arguments[i].tolerance;
+        bool absolute = (tolerance->kind == KF_ALLCLOSE || tolerance->kind == KF_ANY_ORDER) && tolerance->atol > 0;
+        if (is_output(&problem->arguments[i]) && absolute) checker->varies = false;
+    }
+    return kf_steal(&checker);
+}
+
+void kf_checker_free(kf_checker *checker)
+{
+    if (!checker) return;
+    free(checker->baseline);
+    free(checker->known);
+    free(checker);
+}
+
+void kf_checker_vary(kf_checker *checker, kf_choices *choices, uint32_t count, bool known, kf_set_variation *variations)
+{
+    const kf_problem *problem = checker->bench->problem;
+    int inputs[KF_MAX_ARGUMENTS], input_count = 0;
+    for (int i = 0; i < problem->argument_count; i++)
+        if (problem->arguments[i].kind == KF_INPUT || problem->arguments[i].kind == KF_INOUT) inputs[input_count++] = i;
+    for (uint32_t set = 0; set < count; set++) {
+        variations[set] = (kf_set_variation){-1, KF_VARY_NONE};
+        if (!checker->varies || !input_count || kf_choices_below(choices, 2)) continue;
+        int argument = inputs[kf_choices_below(choices, (uint32_t)input_count)];
+        kf_variation applicable[KF_VARIATION_COUNT];
+        uint32_t found = 0;
+        for (int v = KF_VARY_NONE + 1; v < KF_VARIATION_COUNT; v++)
+            if (kf_variation_applies(&problem->arguments[argument], (kf_variation)v)) applicable[found++] = (kf_variation)v;
+        if (!found) continue;
+        kf_set_variation drawn = {argument, applicable[kf_choices_below(choices, found)]};
+        if (!known || checker->known[class_of(drawn)]) variations[set] = drawn;
+    }
+}
+
+/* ---- comparing ------------------------------------------------------------------------------------------------------------------------------ */
+
+typedef struct item {
+    const kf_problem_argument *argument;
+    const void *data, *truth;
+    kf_error_sums *sums; /* of the baseline for this class */
+    bool accumulate;
+    bool passed;
+    uint32_t set;
+    kf_set_variation variation;
+    kf_error_figures figures;
+    kf_error_sums own;
+    kf_error error;
+} item;
+
+static void compare_one(void *context, size_t i)
+{
+    item *it = &((item *)context)[i];
+    kf_error_sums own = KF_NO_ERRORS;
+    if (it->accumulate) {
+        kf_error_accumulate(it->argument, it->data, it->truth, &own);
+        it->own = own;
+    }
+    it->figures = (kf_error_figures){0};
+    it->error = (kf_error){0};
+    it->passed = kf_compare_output(it->argument, it->data, it->truth, it->accumulate ? &own : it->sums, &it->figures, &it->error);
+}
+
+static void worse(kf_error_figures *all, const kf_error_figures *one, bool first)
+{
+    if (first) {
+        *all = *one;
+        return;
+    }
+    kf_error_figures sum = *all;
+    /* Of the figures the set that came closest to its limit is shown. */
+    double now = one->allowed_rms > 0 ? one->rms / one->allowed_rms : one->rms,
+           before = all->allowed_rms > 0 ? all->rms / all->allowed_rms : all->rms;
+    if (one->mismatched > all->mismatched || (one->mismatched == all->mismatched && now > before)) sum = *one;
+    sum.compared = all->compared + one->compared;
+    sum.mismatched = all->mismatched + one->mismatched;
+    if (all->mismatched) {
+        sum.first_index = all->first_index;
+        sum.first_expected = all->first_expected;
+        sum.first_got = all->first_got;
+        memcpy(sum.pattern, all->pattern, sizeof sum.pattern);
+    }
+    *all = sum;
+}
+
+static kf_output_check *output_check(kf_workbench *bench, const char *name)
+{
+    for (size_t i = 0; i < bench->result->output_count; i++)
+        if (strcmp(bench->result->outputs[i].argument, name) == 0) return &bench->result->outputs[i];
+    kf_output_check *added = kf_workload_add_output(bench->result, name);
+    if (added) added->figures = (kf_error_figures){.first_index = -1};
+    return added;
+}
+
+static void describe_variation(const kf_problem *problem, kf_set_variation variation, char *text, size_t size)
+{
+    text[0] = '\0';
+    if (variation.argument >= 0)
+        snprintf(text, size, ", with %s varied (%s)", problem->arguments[variation.argument].name,
+                 kf_variation_name(variation.variation));
+}
+
+static bool report_mismatch(kf_workbench *bench, const item *it)
+{
+    const kf_error_figures *f = &it->figures;
+    char varied[128], pattern[96] = "", errors[160] = "";
+    describe_variation(bench->problem, it->variation, varied, sizeof varied);
+    if (f->pattern[0]) snprintf(pattern, sizeof pattern, ", pattern: %.60s", f->pattern);
+    if (it->argument->tolerance.kind == KF_ERROR_RATIO)
+        snprintf(errors, sizeof errors, "; RMS error %.3g, allowed %.3g; maximum %.3g, allowed %.3g", f->rms, f->allowed_rms,
+                 f->max, f->allowed_max);
+    return kf_verdict_add_finding(bench->verdict, bench->result, KF_WRONG_RESULT, KF_BLAME_CANDIDATE, "output.mismatch", f->max,
+                                  f->allowed_max, "%s: %lld of %lld elements wrong%s, first at %lld: expected %.9g, got %.9g%s%s",
+                                  it->argument->name, (long long)f->mismatched, (long long)f->compared, varied,
+                                  (long long)f->first_index, f->first_expected, f->first_got, pattern, errors) != NULL;
+}
+
+/* What a baseline may not do: it is the measure of what a candidate may. */
+static bool check_baseline(kf_workbench *bench, const item *it, bool *passed, kf_error *error)
+{
+    double scale = it->own.count ? sqrt(it->own.scale_square / (double)it->own.count) : 0;
+    bool far_off = it->accumulate && kf_error_rms(&it->own) > 0.1 * scale && scale > 0 && it->variation.argument < 0;
+    if (it->passed && !far_off) return true;
+    *passed = false;
+    if (kf_verdict_add_finding(
+            bench->verdict, bench->result, KF_JUDGE_ERROR, KF_BLAME_TASK, "baseline.wrong", it->figures.max,
+            it->figures.allowed_max,
+            "the task's baseline disagrees with its oracle: %s, %lld of %lld elements, first at %lld: expected %.9g, got %.9g",
+            it->argument->name, (long long)it->figures.mismatched, (long long)it->argument->elements,
+            (long long)it->figures.first_index, it->figures.first_expected, it->figures.first_got))
+        return true;
+    return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+}
+
+bool kf_checker_compare(kf_checker *checker, kf_sets *sets, const kf_set_variation *variations, const uint32_t *list,
+                        uint32_t count, bool baseline, bool *passed, kf_error *error)
+{
+    kf_workbench *bench = checker->bench;
+    const kf_problem *problem = bench->problem;
+    kf_autofree item *items = calloc((size_t)count * (size_t)problem->argument_count + 1, sizeof *items);
+    if (!items) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    *passed = true;
+    size_t used = 0;
+    for (uint32_t k = 0; k < count; k++)
+        for (int i = 0; i < problem->argument_count; i++) {
+            const kf_problem_argument *argument = &problem->arguments[i];
+            if (!is_output(argument)) continue;
+            int class = class_of(variations[list[k]]);
+            item *it = &items[used++];
+            *it = (item){.argument = argument, .set = list[k], .variation = variations[list[k]]};
+            bool ratio = argument->tolerance.kind == KF_ERROR_RATIO && kf_dtype_is_float(argument->dtype);
+            it->sums = ratio ? &checker->baseline[i * checker->classes + class] : NULL;
+            it->accumulate = baseline && ratio;
+            it->data = bench->device->operations->output(sets, list[k], i, error);
+            it->truth = it->data ? bench->device->operations->truth(sets, list[k], i, error) : NULL;
+            if (!it->truth) return false;
+        }
+    kf_parallel_for(bench->parallel, used, compare_one, items);
+    for (size_t n = 0; n < used; n++) {
+        item *it = &items[n];
+        if (!it->passed && it->error.code == KF_ERROR_MEMORY) return kf_fail_copy(error, &it->error);
+        if (baseline) {
+            if (it->accumulate) kf_error_merge(it->sums, &it->own);
+            checker->known[class_of(it->variation)] = true;
+            if (*passed && !check_baseline(bench, it, passed, error)) return false;
+            continue;
+        }
+        kf_output_check *check = output_check(bench, it->argument->name);
+        if (!check) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        worse(&check->figures, &it->figures, check->figures.compared == 0);
+        if (!it->passed) {
+            if (*passed && !report_mismatch(bench, it)) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+            *passed = false;
+        }
+    }
+    return true;
+}
+
+bool kf_checker_damage(kf_checker *checker, const kf_damage *damage)
+{
+    kf_workbench *bench = checker->bench;
+    const kf_problem_argument *argument = &bench->problem->arguments[damage->argument];
+    double at = (double)damage->byte;
+    switch (damage->kind) {
+    case KF_DAMAGE_NONE: return true;
+    case KF_DAMAGE_INPUT:
+        return kf_verdict_add_finding(bench->verdict, bench->result, KF_CONTRACT_VIOLATION, KF_BLAME_CANDIDATE, "input.mutated",
+                                      NAN, NAN, "input %s was changed by the call; inputs are read-only", argument->name);
+    case KF_DAMAGE_GUARD:
+        return kf_verdict_add_finding(
+            bench->verdict, bench->result, KF_CONTRACT_VIOLATION, KF_BLAME_CANDIDATE, "guard.broken", at, (double)argument->bytes,
+            damage->byte < 0 ? "%s: written %lld bytes in front of its %llu bytes" : "%s: written at byte %lld of %llu bytes",
+            argument->name, (long long)llabs(damage->byte), (unsigned long long)argument->bytes);
+    case KF_DAMAGE_UNCHOSEN:
+        return kf_verdict_add_finding(
+            bench->verdict, bench->result, KF_CHEATING, KF_BLAME_CANDIDATE, "unchosen.written", at, NAN,
+            "%s of a buffer set that was not called was written: work for other calls was done in one call", argument->name);
+    }
+    return false;
+}

@@ -1,0 +1,26 @@
+/* Comparing what a batch left behind with the truth, and how inputs are varied so that the comparison means something. */
+#ifndef KFORGE_CHECK_H
+#define KFORGE_CHECK_H
+
+#include "kforge/compare.h"
+#include "measure.h"
+
+/* The baseline's own errors, by output and by class of input (which argument was varied, and how). */
+typedef struct kf_checker kf_checker;
+
+kf_checker *kf_checker_new(kf_workbench *bench);
+void kf_checker_free(kf_checker *checker);
+KF_DEFINE_AUTO(kf_checker, kf_checker_free)
+
+/* Draws how each of `count` sets is varied: half of them not at all. `known`: only as the baseline's errors are known for already. */
+void kf_checker_vary(kf_checker *checker, kf_choices *choices, uint32_t count, bool known, kf_set_variation *variations);
+
+/* Compares all outputs of the listed sets, whose truth is there. The baseline's add to what is known of its errors; when the baseline itself
+ * is wrong, that is a finding against the task. The candidate's mismatches become findings. *passed tells. */
+bool kf_checker_compare(kf_checker *checker, kf_sets *sets, const kf_set_variation *variations, const uint32_t *list,
+                        uint32_t count, bool baseline, bool *passed, kf_error *error);
+
+/* Words for damage: a finding against the candidate. */
+bool kf_checker_damage(kf_checker *checker, const kf_damage *damage);
+
+#endif

@@ -1,0 +1,98 @@
+/* What a device is to the judge: how to build for it, how to start a runner on it, and buffer sets that judge and runners share. One table of
+ * functions a kind of device (device_cpu.c); measure.c knows nothing else of devices.
+ *
+ * Buffer sets. K sets of one problem's buffers, each between guards: the front guard ends at element 0, the back guard begins at the byte behind
+ * the last. All of a set that a runner may write (outputs, inouts, workspace) and all guards hold random bits before a batch; inputs are
+ * filled from a secret and hashed. The truth, what the oracle computes, is in buffers of its own that only the oracle's runner maps.
+ */
+#ifndef KFORGE_DEVICE_H
+#define KFORGE_DEVICE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kforge/build.h"
+#include "kforge/inputs.h"
+#include "kforge/sandbox.h"
+#include "kforge/task.h"
+#include "parallel.h"
+#include "peer.h"
+
+/* How the inputs of one set are varied: at most one argument, so that a failure names what it does not bear. */
+typedef struct kf_set_variation {
+    int argument; /* -1: none */
+    kf_variation variation;
+} kf_set_variation;
+
+/* Something a batch did that it must not. */
+typedef struct kf_damage {
+    enum { KF_DAMAGE_NONE, KF_DAMAGE_INPUT, KF_DAMAGE_GUARD, KF_DAMAGE_UNCHOSEN } kind;
+    int set, argument;
+    int64_t byte; /* relative to element 0; negative in front of the buffer; for inputs -1: not known */
+} kf_damage;
+
+typedef struct kf_sets kf_sets;
+typedef struct kf_device kf_device;
+
+/* What a runner on this device needs beside its binary. Strings and paths are the device's. */
+#define KF_PLACE_PATHS 32
+typedef struct kf_runner_place {
+    const char *program, *directory;
+    kf_sandbox_path paths[KF_PLACE_PATHS]; /* with room for the binary */
+    size_t path_count;
+    const char *const *environment;
+    kf_sandbox_limits limits;
+} kf_runner_place;
+
+typedef enum kf_role { KF_ROLE_CANDIDATE, KF_ROLE_BASELINE, KF_ROLE_ORACLE } kf_role;
+
+typedef struct kf_device_operations {
+    const char *kind; /* "cpu": which params of a task apply */
+    void (*free)(kf_device *device);
+    bool (*describe)(const kf_device *device, cJSON *object);
+    bool (*build)(kf_device *device, const kf_build_request *request, kf_build *build, kf_error *error);
+    /* Text that changes whenever the same source would be built differently (compilers, headers); malloc'd. */
+    char *(*toolchain)(const kf_device *device);
+    bool (*place)(kf_device *device, bool asan, kf_runner_place *place, kf_error *error);
+    /* Status of a device error code, and its name. */
+    kf_status (*error_status)(int code, const char **name);
+    /* Physical floor of one call in seconds: what memory traffic and arithmetic take at the measured peaks; 0 when unknown. */
+    double (*floor_seconds)(const kf_device *device, const kf_problem *problem);
+    /* SM clock and throttle reasons now, for a sample. */
+    void (*sample)(kf_device *device, kf_sample *sample);
+
+    kf_sets *(*sets_new)(kf_device *device, const kf_problem *problem, uint32_t count, bool truth, kf_error *error);
+    void (*sets_free)(kf_sets *sets);
+    /* Hands all buffers to a runner: the oracle gets the inputs read-only and the truth's buffers, others everything but the truth. */
+    kf_peer_event (*hand_over)(kf_sets *sets, kf_peer *peer, kf_role role);
+    /* Inputs and inouts of every set, from `secret`; variations has one entry a set. Guards too. */
+    bool (*fill)(kf_sets *sets, uint64_t secret, const kf_set_variation *variations, kf_error *error);
+    /* Outputs and workspace of every set back to random bits, inouts back to their inputs. */
+    bool (*poison)(kf_sets *sets, uint64_t secret, kf_error *error);
+    /* So that the next batch finds nothing in a cache. */
+    void (*cool)(kf_sets *sets);
+    /* What the last batch broke, the first damage found. `chosen` has one flag a set: those left out must be as poison left them. */
+    bool (*inspect)(kf_sets *sets, const bool *chosen, kf_damage *damage, kf_error *error);
+    /* Prepares the truth's buffers of the listed sets for the oracle. */
+    bool (*prepare_truth)(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error);
+    /* Host copies of an output of a set, and of the truth; valid until the next batch. */
+    const void *(*output)(kf_sets *sets, uint32_t set, int argument, kf_error *error);
+    const void *(*truth)(kf_sets *sets, uint32_t set, int argument, kf_error *error);
+    const void *(*input)(kf_sets *sets, uint32_t set, int argument, kf_error *error);
+} kf_device_operations;
+
+/* The head of every device struct. */
+struct kf_device {
+    const kf_device_operations *operations;
+    char name[32];          /* "cpu", "cuda:0" */
+    char hardware[192];     /* words that are the same on each machine of its kind */
+    double default_seconds; /* timing budget of a job */
+    double batch_seconds;   /* length of a batch to aim at, at most */
+    double floor_margin;    /* faster than this part of the floor is impossible */
+    uint64_t set_bytes;     /* memory that all sets of a problem may take together */
+};
+
+/* NULL with an error when the machine has no such device. `parallel` is borrowed. */
+kf_device *kf_device_cpu_open(kf_parallel *parallel, kf_error *error);
+
+#endif

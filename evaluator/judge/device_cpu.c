@@ -1,0 +1,248 @@
+/* The CPU device: kforge-cpucc builds, kforge-runner runs, memfds are the buffers (sets_cpu.c). */
+#include "device_cpu.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cool.h"
+#include "jail.h"
+#include "kforge/file.h"
+#include "paths.h"
+
+#define PROBE_BYTES (64u << 20)
+#define PROBE_PASSES 3
+#define RUNNER_MEMORY (8ull << 30) /* of a candidate's own, beside the shared buffers */
+
+/* ---- what this machine is -------------------------------------------------------------------------------------------------------------------- */
+
+static void find_processor(char *text, size_t size, int threads)
+{
+    kf_autofclose FILE *file = fopen("/proc/cpuinfo", "r");
+    char line[256], name[128] = "";
+    while (file && fgets(line, sizeof line, file)) {
+        char *colon = strchr(line, ':');
+        if (!colon || (strncmp(line, "model name", 10) != 0 && strncmp(line, "CPU part", 8) != 0)) continue;
+        snprintf(name, sizeof name, "%.100s", colon + 2);
+        name[strcspn(name, "\n")] = '\0';
+        break;
+    }
+    snprintf(text, size, "cpu %s, %d thread%s", name[0] ? name : "unknown", threads, threads == 1 ? "" : "s");
+}
+
+/* ---- memory bandwidth --------------------------------------------------------------------------------------------------------------------------- */
+
+typedef struct probe {
+    const uint64_t *data;
+    size_t words;
+    volatile uint64_t sink;
+} probe;
+
+#define PIECES 64
+
+static void read_piece(void *context, size_t piece)
+{
+    probe *p = context;
+    size_t count = p->words / PIECES;
+    const uint64_t *data = p->data + piece * count;
+    uint64_t lanes[16] = {0};
+    for (size_t i = 0; i + 16 <= count; i += 16)
+        for (int k = 0; k < 16; k++) lanes[k] ^= data[i + (size_t)k];
+    for (int k = 1; k < 16; k++) lanes[0] ^= lanes[k];
+    p->sink = lanes[0];
+}
+
+static void cool_piece(void *context, size_t piece)
+{
+    probe *p = context;
+    size_t count = p->words / PIECES;
+    kf_cool(p->data + piece * count, count * sizeof *p->data);
+}
+
+/* The best of some passes: a busy machine makes it look slower than it is, and too slow a peak would call an honest candidate impossible. */
+static bool measure_bandwidth(kf_cpu_device *cpu, kf_error *error)
+{
+    void *memory = mmap(NULL, PROBE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return kf_fail(error, KF_ERROR_MEMORY, "out of memory to measure the memory's bandwidth");
+    memset(memory, 1, PROBE_BYTES);
+    probe p = {.data = memory, .words = PROBE_BYTES / sizeof(uint64_t)};
+    for (int pass = 0; pass < PROBE_PASSES; pass++) {
+        kf_parallel_for(cpu->parallel, PIECES, cool_piece, &p);
+        double started = kf_now();
+        kf_parallel_for(cpu->parallel, PIECES, read_piece, &p);
+        double rate = PROBE_BYTES / (kf_now() - started);
+        if (rate > cpu->read_bytes_per_second) cpu->read_bytes_per_second = rate;
+    }
+    munmap(memory, PROBE_BYTES);
+    return true;
+}
+
+/* ---- operations --------------------------------------------------------------------------------------------------------------------------------- */
+
+static void cpu_free(kf_device *device)
+{
+    kf_cpu_device *cpu = (kf_cpu_device *)device;
+    free(cpu);
+}
+
+static bool cpu_describe(const kf_device *device, cJSON *object)
+{
+    const kf_cpu_device *cpu = (const kf_cpu_device *)device;
+    return cJSON_AddNumberToObject(object, "threads", cpu->threads) &&
+           cJSON_AddNumberToObject(object, "read_bytes_per_second", cpu->read_bytes_per_second) &&
+           cJSON_AddNumberToObject(object, "memory_bytes", (double)cpu->memory_bytes);
+}
+
+static bool cpu_build(kf_device *device, const kf_build_request *request, kf_build *build, kf_error *error)
+{
+    (void)device;
+    return kf_build_cpu(request, build, error);
+}
+
+static char *cpu_toolchain(const kf_device *device)
+{
+    (void)device;
+    static const char *const files[] = {"bin/kforge-cpucc", "lib/kforge/libkfcpu.so", "lib/kforge/cpu/pch/plain/kforge_cpu.h.gch"};
+    kf_autobuffer text = {0};
+    kf_buffer_string(&text, "cpu");
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        kf_autofree char *path = kf_path_join(kf_root(), files[i]);
+        struct stat status;
+        if (path && stat(path, &status) == 0)
+            kf_buffer_format(&text, " %s %lld %lld.%09ld", files[i], (long long)status.st_size, (long long)status.st_mtim.tv_sec,
+                             status.st_mtim.tv_nsec);
+    }
+    return kf_buffer_take(&text);
+}
+
+static bool cpu_place(kf_device *device, bool asan, kf_runner_place *place, kf_error *error)
+{
+    (void)device;
+    /* Filled once: the strings have to outlive every runner. */
+    static char programs[2][4200], library[4200];
+    static const char *const plain[] = {"PATH=/usr/bin:/bin", "LANG=C.UTF-8", "HOME=/tmp", "TMPDIR=/tmp", NULL};
+    /* A report on standard error and an exit status of its own; leaks are the candidate's business. */
+    static const char *const sanitized[] = {
+        "PATH=/usr/bin:/bin",
+        "LANG=C.UTF-8",
+        "HOME=/tmp",
+        "TMPDIR=/tmp",
+        "ASAN_OPTIONS=detect_leaks=0:exitcode=66:abort_on_error=0:allow_user_segv_handler=0:symbolize=1:use_sigaltstack=0",
+        NULL};
+    kf_autofree char *program = kf_root_file(asan ? "bin/kforge-runner-asan" : "bin/kforge-runner", error);
+    if (!program) return false;
+    snprintf(programs[asan], sizeof programs[asan], "%s", program);
+    snprintf(library, sizeof library, "%s/lib/kforge", kf_root());
+    *place = (kf_runner_place){.program = programs[asan], .directory = library, .environment = asan ? sanitized : plain};
+    kf_jail_system(place->paths, &place->path_count, KF_PLACE_PATHS - 3);
+    place->paths[place->path_count++] = (kf_sandbox_path){library, KF_PATH_READ | KF_PATH_EXEC, false};
+    place->paths[place->path_count++] = (kf_sandbox_path){programs[asan], KF_PATH_READ | KF_PATH_EXEC, false};
+    place->limits = (kf_sandbox_limits){
+        .memory_bytes = asan ? 0 : RUNNER_MEMORY, /* AddressSanitizer reserves terabytes */
+        .file_bytes = 64u << 20,
+        .output_bytes = 256u << 10,
+        .temporary_bytes = 64u << 20,
+    };
+    return true;
+}
+
+static kf_status cpu_error_status(int code, const char **name)
+{
+    static const struct {
+        int code;
+        kf_status status;
+        const char *name;
+    } rows[] = {
+        {1, KF_LAUNCH_FAILURE, "cudaErrorInvalidValue"},
+        {2, KF_OUT_OF_MEMORY, "cudaErrorMemoryAllocation"},
+        {9, KF_LAUNCH_FAILURE, "cudaErrorInvalidConfiguration"},
+        {98, KF_LAUNCH_FAILURE, "cudaErrorInvalidDeviceFunction"},
+        {209, KF_LAUNCH_FAILURE, "cudaErrorNoKernelImageForDevice"},
+        {400, KF_LAUNCH_FAILURE, "cudaErrorInvalidResourceHandle"},
+        {700, KF_CRASH, "cudaErrorIllegalAddress"},
+        {701, KF_LAUNCH_FAILURE, "cudaErrorLaunchOutOfResources"},
+        {710, KF_CRASH, "cudaErrorAssert"},
+        {715, KF_CRASH, "cudaErrorIllegalInstruction"},
+        {716, KF_CRASH, "cudaErrorMisalignedAddress"},
+        {719, KF_CRASH, "cudaErrorLaunchFailure"},
+        {720, KF_LAUNCH_FAILURE, "cudaErrorCooperativeLaunchTooLarge"},
+        {801, KF_UNSUPPORTED_DEVICE, "cudaErrorNotSupported"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].code == code) {
+            *name = rows[i].name;
+            return rows[i].status;
+        }
+    *name = "a CUDA error";
+    return KF_LAUNCH_FAILURE;
+}
+
+static double cpu_floor(const kf_device *device, const kf_problem *problem)
+{
+    const kf_cpu_device *cpu = (const kf_cpu_device *)device;
+    /* Only what has to be read from memory: writes may stay in a cache when the clock stops. */
+    double bytes = 0;
+    for (int i = 0; i < problem->argument_count; i++) {
+        const kf_problem_argument *argument = &problem->arguments[i];
+        if (argument->kind == KF_INPUT || argument->kind == KF_INOUT) bytes += (double)argument->bytes;
+    }
+    if (bytes > problem->work_bytes) bytes = problem->work_bytes;
+    return bytes / cpu->read_bytes_per_second;
+}
+
+static void cpu_sample(kf_device *device, kf_sample *sample)
+{
+    (void)device;
+    sample->clock_mhz = 0.0 / 0.0;
+    sample->throttle = 0;
+}
+
+static const kf_device_operations cpu_operations = {
+    .kind = "cpu",
+    .free = cpu_free,
+    .describe = cpu_describe,
+    .build = cpu_build,
+    .toolchain = cpu_toolchain,
+    .place = cpu_place,
+    .error_status = cpu_error_status,
+    .floor_seconds = cpu_floor,
+    .sample = cpu_sample,
+    .sets_new = kf_cpu_sets_new,
+    .sets_free = kf_cpu_sets_free,
+    .hand_over = kf_cpu_hand_over,
+    .fill = kf_cpu_fill,
+    .poison = kf_cpu_poison,
+    .cool = kf_cpu_cool,
+    .inspect = kf_cpu_inspect,
+    .prepare_truth = kf_cpu_prepare_truth,
+    .output = kf_cpu_output,
+    .truth = kf_cpu_truth,
+    .input = kf_cpu_input,
+};
+
+kf_device *kf_device_cpu_open(kf_parallel *parallel, kf_error *error)
+{
+    kf_cpu_device *cpu = calloc(1, sizeof *cpu);
+    if (!cpu) {
+        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return NULL;
+    }
+    cpu->parallel = parallel;
+    cpu->head.operations = &cpu_operations;
+    cpu->threads = kf_parallel_threads(cpu->parallel);
+    cpu->memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    cpu->head.default_seconds = 1.2;
+    cpu->head.batch_seconds = 0.02;
+    cpu->head.floor_margin = 0.5; /* the measured peak may have been measured on a busy machine */
+    cpu->head.set_bytes = cpu->memory_bytes / 16 < 256u << 20 ? cpu->memory_bytes / 16 : 256u << 20;
+    snprintf(cpu->head.name, sizeof cpu->head.name, "cpu");
+    find_processor(cpu->head.hardware, sizeof cpu->head.hardware, cpu->threads);
+    if (!measure_bandwidth(cpu, error)) {
+        cpu_free(&cpu->head);
+        return NULL;
+    }
+    return &cpu->head;
+}

@@ -1,0 +1,28 @@
+/* The CPU device's parts: the device itself (device_cpu.c) and its buffer sets in shared memory (sets_cpu.c). */
+#ifndef KFORGE_DEVICE_CPU_H
+#define KFORGE_DEVICE_CPU_H
+
+#include "device.h"
+#include "parallel.h"
+
+typedef struct kf_cpu_device {
+    kf_device head;
+    kf_parallel *parallel;
+    int threads;
+    double read_bytes_per_second; /* from memory, all threads, nothing in a cache */
+    uint64_t memory_bytes;
+} kf_cpu_device;
+
+kf_sets *kf_cpu_sets_new(kf_device *device, const kf_problem *problem, uint32_t count, bool truth, kf_error *error);
+void kf_cpu_sets_free(kf_sets *sets);
+kf_peer_event kf_cpu_hand_over(kf_sets *sets, kf_peer *peer, kf_role role);
+bool kf_cpu_fill(kf_sets *sets, uint64_t secret, const kf_set_variation *variations, kf_error *error);
+bool kf_cpu_poison(kf_sets *sets, uint64_t secret, kf_error *error);
+void kf_cpu_cool(kf_sets *sets);
+bool kf_cpu_inspect(kf_sets *sets, const bool *chosen, kf_damage *damage, kf_error *error);
+bool kf_cpu_prepare_truth(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error);
+const void *kf_cpu_output(kf_sets *sets, uint32_t set, int argument, kf_error *error);
+const void *kf_cpu_truth(kf_sets *sets, uint32_t set, int argument, kf_error *error);
+const void *kf_cpu_input(kf_sets *sets, uint32_t set, int argument, kf_error *error);
+
+#endif

@@ -1,0 +1,613 @@
+/* The order of batches.
+ *
+ *   1. Three sets, the baseline's and the oracle's runner; the baseline's time of a call says how many sets a batch needs.
+ *   2. The baseline alone, before the candidate is loaded.
+ *   3. The candidate's runner: load, hand over.
+ *   4. Pairs: fresh inputs; one batch of each side on the same sets in the same random order, a few sets left out. Before each side outputs are
+ *      poisoned and caches emptied; behind it inputs, guards and left-out sets are inspected and outputs compared. The first pair is a warm-up:
+ *      compared like any other, not timed. Baseline first in the first two pairs, because the candidate's errors are judged beside its;
+ *      then BC CB BC CB, so that drift cancels (ABBA).
+ *   5. In the first timed pairs a single call of each side on a left-out set: latency.
+ *   6. The rule of stats.h ends it. If the baseline was slower beside the candidate than alone, alone is measured once more.
+ *
+ * At any time at most one of the three runners runs; the others are stopped. */
+#include "measure.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../runner/wire.h"
+#include "check.h"
+#include "kforge/file.h"
+
+#define LEAST_SETS 3
+#define MOST_SETS 256
+#define CHECK_PAIRS 2    /* of workloads that are not timed */
+#define COMPARED_PAIRS 2 /* in which all sets are compared */
+#define ALONE_BATCHES 7  /* enough for a 95 % interval of the median */
+#define NULL_BATCHES 12
+#define LATENCY_PAIRS 8
+#define SLOW 3.0 /* a candidate this much slower is judged on few calls */
+#define TIMEOUT_FACTOR 100.0
+#define LEAST_TIMEOUT 1.0 /* seconds; a first call may have to build tables */
+#define LOAD_SECONDS 20.0
+#define INTERFERENCE 0.03
+
+enum side { BASELINE, CANDIDATE };
+
+typedef struct run {
+    kf_workbench *bench;
+    const kf_device_operations *device;
+    kf_checker *checker;
+    kf_sets *sets;
+    uint32_t set_count;
+    kf_peer *peers[2], *oracle;
+    kf_choices choices;
+    kf_set_variation *variations;
+    uint32_t *order, *list;    /* sets in the order called; sets to compare */
+    bool *chosen, *true_known; /* by set: called in this batch; its truth is there in this pair */
+    double baseline_call;      /* seconds of one baseline call, roughly */
+    uint32_t calls;            /* in a batch of the baseline, and of a candidate that is not slow */
+    double *seconds[2], *latency[2], *alone, *null;
+    size_t pairs, latency_pairs, alone_count, null_count, capacity;
+    bool over; /* a finding ended it */
+    double started;
+} run;
+
+/* ---- small things ---------------------------------------------------------------------------------------------------------------------------- */
+
+static bool no_memory(kf_error *error)
+{
+    return kf_fail(error, KF_ERROR_MEMORY, "out of memory while measuring");
+}
+
+static bool add_sample(run *r, char side, int pair, const kf_batch *batch)
+{
+    kf_sample sample = {
+        .side = side, .pair = pair, .calls = (int)batch->count, .seconds = batch->seconds, .claimed = batch->claimed};
+    r->device->sample(r->bench->device, &sample);
+    return kf_workload_add_sample(r->bench->result, &sample);
+}
+
+static uint64_t draw(run *r, const char *purpose, int number)
+{
+    char label[48];
+    snprintf(label, sizeof label, "%.24s/%d", purpose, r->bench->attempt);
+    return kf_secret_draw(r->bench->secret, label, (uint32_t)r->bench->workload, (uint32_t)number);
+}
+
+static double time_left(const run *r)
+{
+    return r->bench->deadline - kf_now();
+}
+
+static void last_words(const kf_peer *peer, char *text, size_t size)
+{
+    kf_autofree char *output = kf_peer_output(peer);
+    text[0] = '\0';
+    if (!output) return;
+    size_t length = strlen(output);
+    while (length && (output[length - 1] == '\n' || output[length - 1] == ' ')) output[--length] = '\0';
+    const char *line = strrchr(output, '\n');
+    line = line ? line + 1 : output;
+    if (*line) snprintf(text, size, "; it printed: %.300s", line);
+}
+
+/* ---- findings about a runner --------------------------------------------------------------------------------------------------------------------- */
+
+/* "ERROR: AddressSanitizer: KIND on address …" and the first frame in the candidate's own file. */
+static bool asan_report(run *r, const kf_peer *peer)
+{
+    kf_autofree char *output = kf_peer_output(peer);
+    const char *report = output ? strstr(output, "AddressSanitizer: ") : NULL;
+    if (!report) return true;
+    char kind[64] = "", place[200] = "", access[32] = "";
+    sscanf(report + strlen("AddressSanitizer: "), "%63[a-zA-Z-]", kind);
+    const char *operation = strstr(report, "\nWRITE of size");
+    if (!operation) operation = strstr(report, "\nREAD of size");
+    if (operation) sscanf(operation + 1, "%31[^\n]", access);
+    const char *file = strstr(report, "candidate.cu:");
+    if (file) sscanf(file, "%199[^\n ]", place);
+    r->over = true;
+    return kf_verdict_add_finding(r->bench->verdict, r->bench->result, KF_CONTRACT_VIOLATION, KF_BLAME_CANDIDATE, "asan.report",
+                                  NAN, NAN, "AddressSanitizer: %s%s%s%s%s", kind, access[0] ? ", " : "", access,
+                                  place[0] ? " at " : "", place) != NULL;
+}
+
+/* Turns an event of a runner into a finding; false for what is the machine's or the caller's. */
+static bool report_event(run *r, kf_peer *peer, kf_role role, kf_peer_event event, int code, const char *doing, kf_error *error)
+{
+    kf_workbench *bench = r->bench;
+    kf_peer_explanation why;
+    if (event == KF_PEER_STOPPED) return kf_fail(error, KF_ERROR_BUSY, "interrupted");
+    kf_peer_explain(peer, event, doing, &why);
+    if (event == KF_PEER_MACHINE) return kf_fail(error, KF_ERROR_MACHINE, "%s", why.text);
+    char words[340];
+    last_words(peer, words, sizeof words);
+    const char *name = NULL;
+    if (event == KF_PEER_DEVICE_ERROR) {
+        why.status = r->device->error_status(code, &name);
+        snprintf(why.text + strlen(why.text), sizeof why.text - strlen(why.text), ": %s (%d)", name, code);
+    }
+    if (role != KF_ROLE_CANDIDATE) {
+        r->over = true;
+        return kf_verdict_add_finding(bench->verdict, bench->result, KF_JUDGE_ERROR, KF_BLAME_TASK,
+                                      role == KF_ROLE_BASELINE ? "baseline.failed" : "oracle.failed", NAN, NAN,
+                                      "the task's %s fails: %s%s", role == KF_ROLE_BASELINE ? "baseline" : "oracle", why.text,
+                                      words) != NULL ||
+               no_memory(error);
+    }
+    if (bench->options->asan && event == KF_PEER_ENDED) {
+        if (!asan_report(r, peer)) return no_memory(error);
+        if (r->over) return true;
+    }
+    r->over = true;
+    return kf_verdict_add_finding(bench->verdict, bench->result, why.status, KF_BLAME_CANDIDATE, why.rule, code ? code : NAN, NAN,
+                                  "%s%s", why.text, words) != NULL ||
+           no_memory(error);
+}
+
+static bool start_peer(run *r, kf_role role, kf_peer **peer, kf_error *error)
+{
+    kf_workbench *bench = r->bench;
+    kf_runner_place place;
+    const char *binary = role == KF_ROLE_CANDIDATE ? bench->candidate : role == KF_ROLE_BASELINE ? bench->baseline : bench->oracle;
+    if (!r->device->place(bench->device, bench->options->asan && role == KF_ROLE_CANDIDATE, &place, error)) return false;
+    place.paths[place.path_count++] = (kf_sandbox_path){binary, KF_PATH_READ | KF_PATH_EXEC, false};
+    kf_peer_spec spec = {.program = place.program,
+                         .directory = place.directory,
+                         .binary = binary,
+                         .paths = place.paths,
+                         .path_count = place.path_count,
+                         .environment = place.environment,
+                         .limits = place.limits,
+                         .strict = bench->options->strict_sandbox,
+                         .stop = bench->stop};
+    if (!(*peer = kf_peer_start(&spec, error))) return false;
+    if (role == KF_ROLE_CANDIDATE) bench->layers = kf_peer_layers(*peer);
+    double patience = role == KF_ROLE_CANDIDATE && time_left(r) < LOAD_SECONDS ? fmax(time_left(r), 1) : LOAD_SECONDS;
+    kf_peer_event event = kf_peer_load(*peer, patience);
+    if (event != KF_PEER_OK) return report_event(r, *peer, role, event, 0, "loading it", error);
+    uint64_t scalars[KF_MAX_ARGUMENTS] = {0};
+    for (int i = 0; i < bench->problem->argument_count; i++) {
+        const kf_problem_argument *argument = &bench->problem->arguments[i];
+        if (argument->kind != KF_SCALAR) continue;
+        if (argument->dtype == KF_I64)
+            memcpy(&scalars[i], &argument->value.integer, sizeof scalars[i]);
+        else
+            kf_dtype_store(argument->dtype, &scalars[i], argument->value.number);
+    }
+    event = kf_peer_scalars(*peer, scalars, (uint32_t)bench->problem->argument_count);
+    if (event != KF_PEER_OK) return report_event(r, *peer, role, event, 0, "taking its scalars", error);
+    return true;
+}
+
+static bool hand_over(run *r, kf_role role, kf_peer *peer, kf_error *error)
+{
+    kf_peer_event event = r->device->hand_over(r->sets, peer, role);
+    return event == KF_PEER_OK || report_event(r, peer, role, event, 0, "mapping its buffers", error);
+}
+
+/* ---- sets -------------------------------------------------------------------------------------------------------------------------------------- */
+
+static void drop_sets(run *r)
+{
+    if (r->sets) r->device->sets_free(r->sets);
+    free(r->variations);
+    free(r->order);
+    free(r->list);
+    free(r->chosen);
+    free(r->true_known);
+    r->sets = NULL;
+    r->variations = NULL;
+    r->order = r->list = NULL;
+    r->chosen = r->true_known = NULL;
+}
+
+static bool make_sets(run *r, uint32_t count, kf_error *error)
+{
+    drop_sets(r);
+    r->set_count = count;
+    r->variations = calloc(count, sizeof *r->variations);
+    r->order = calloc(count, sizeof *r->order);
+    r->list = calloc(count, sizeof *r->list);
+    r->chosen = calloc(count, sizeof *r->chosen);
+    r->true_known = calloc(count, sizeof *r->true_known);
+    if (!r->variations || !r->order || !r->list || !r->chosen || !r->true_known) return no_memory(error);
+    for (uint32_t i = 0; i < count; i++) r->variations[i].argument = -1;
+    r->sets = r->device->sets_new(r->bench->device, r->bench->problem, count, true, error);
+    return r->sets != NULL;
+}
+
+/* ---- batches ------------------------------------------------------------------------------------------------------------------------------------- */
+
+static double timeout_of(const run *r, enum side side, uint32_t calls)
+{
+    if (side == BASELINE) return 60;
+    double seconds = LEAST_TIMEOUT + TIMEOUT_FACTOR * r->baseline_call * calls;
+    if (r->bench->options->asan) seconds *= 10;
+    double left = time_left(r);
+    return fmin(seconds, left > 0.1 ? left : 0.1);
+}
+
+/* One batch of one side on order[first…], and what is to be said about it. */
+static bool batch_of(run *r, enum side side, uint32_t first, uint32_t count, char letter, int pair, kf_batch *batch,
+                     kf_error *error)
+{
+    *batch = (kf_batch){.order = r->order + first, .count = count, .timeout = timeout_of(r, side, count)};
+    kf_peer *peer = r->peers[side];
+    kf_peer_event event = kf_peer_batch(peer, batch);
+    if (event != KF_PEER_OK)
+        return report_event(r, peer, side == CANDIDATE ? KF_ROLE_CANDIDATE : KF_ROLE_BASELINE, event, batch->code,
+                            count == 1 ? "in a call" : "in a batch of calls", error);
+    if (letter && !add_sample(r, letter, pair, batch)) return no_memory(error);
+    if (side == CANDIDATE) {
+        int extra = kf_peer_extra_threads(peer);
+        if (extra > 0) {
+            r->over = true;
+            if (!kf_verdict_add_finding(
+                    r->bench->verdict, r->bench->result, KF_CONTRACT_VIOLATION, KF_BLAME_CANDIDATE, "threads.left", extra, 0,
+                    "%d thread%s or process%s left after the calls returned; host threads have to be joined in the call", extra,
+                    extra == 1 ? " is" : "s are", extra == 1 ? "" : "es"))
+                return no_memory(error);
+        }
+    }
+    for (uint32_t i = first; i < first + count; i++) r->chosen[r->order[i]] = true;
+    kf_damage damage;
+    if (!r->device->inspect(r->sets, r->chosen, &damage, error)) return false;
+    if (damage.kind == KF_DAMAGE_NONE) return true;
+    r->over = true;
+    if (side == CANDIDATE) return kf_checker_damage(r->checker, &damage) || no_memory(error);
+    return kf_verdict_add_finding(r->bench->verdict, r->bench->result, KF_JUDGE_ERROR, KF_BLAME_TASK, "baseline.failed", NAN, NAN,
+                                  "the task's baseline writes where it must not: argument %s",
+                                  r->bench->problem->arguments[damage.argument].name) != NULL ||
+           no_memory(error);
+}
+
+/* Runs the oracle for those of the listed sets whose truth is not there yet. */
+static bool find_truth(run *r, const uint32_t *list, uint32_t count, kf_error *error)
+{
+    kf_autofree uint32_t *missing = calloc(count + 1, sizeof *missing);
+    uint32_t used = 0;
+    if (!missing) return no_memory(error);
+    for (uint32_t i = 0; i < count; i++)
+        if (!r->true_known[list[i]]) missing[used++] = list[i];
+    if (!used) return true;
+    if (!r->device->prepare_truth(r->sets, missing, used, error)) return false;
+    kf_batch batch = {.order = missing, .count = used, .timeout = 60 + r->bench->options->timeout_seconds};
+    kf_peer_event event = kf_peer_batch(r->oracle, &batch);
+    if (event != KF_PEER_OK) return report_event(r, r->oracle, KF_ROLE_ORACLE, event, batch.code, "in a call", error);
+    for (uint32_t i = 0; i < used; i++) r->true_known[missing[i]] = true;
+    return true;
+}
+
+static bool compare(run *r, enum side side, const uint32_t *list, uint32_t count, kf_error *error)
+{
+    bool passed = true;
+    if (!kf_checker_compare(r->checker, r->sets, r->variations, list, count, side == BASELINE, &passed, error)) return false;
+    if (!passed) r->over = true;
+    return true;
+}
+
+/* Everything between two batches that is not timed. */
+static bool refresh(run *r, int number, enum side side, kf_error *error)
+{
+    char purpose[32];
+    snprintf(purpose, sizeof purpose, "poison%d", (int)side);
+    if (!r->device->poison(r->sets, draw(r, purpose, number), error)) return false;
+    r->device->cool(r->sets);
+    memset(r->chosen, 0, r->set_count * sizeof *r->chosen);
+    return true;
+}
+
+static bool null_batch(run *r, uint32_t count, kf_error *error)
+{
+    kf_batch batch = {.order = r->order, .count = count, .null = true, .timeout = 20};
+    kf_peer_event event = kf_peer_batch(r->peers[BASELINE], &batch);
+    if (event != KF_PEER_OK)
+        return report_event(r, r->peers[BASELINE], KF_ROLE_BASELINE, event, batch.code, "in an empty batch", error);
+    r->null[r->null_count++] = batch.seconds;
+    return add_sample(r, 'n', -1, &batch) || no_memory(error);
+}
+
+/* ---- pairs --------------------------------------------------------------------------------------------------------------------------------------- */
+
+typedef struct pair_plan {
+    int number;     /* of the pair, 0 the warm-up */
+    uint32_t calls; /* in a batch */
+    bool compare_all;
+    bool timed;
+    bool latency;
+    bool candidate_first;
+} pair_plan;
+
+/* The candidate's outputs of these sets are compared: all that were called, or a random quarter of them, drawn now that they have run. */
+static uint32_t choose_compared(run *r, const pair_plan *plan, uint32_t called)
+{
+    memcpy(r->list, r->order, called * sizeof *r->list);
+    if (plan->compare_all) return called;
+    kf_choices_permute(&r->choices, r->list, called);
+    return (called + 3) / 4;
+}
+
+static bool one_side(run *r, const pair_plan *plan, enum side side, double *seconds, double *latency, kf_error *error)
+{
+    kf_batch batch, single = {.seconds = NAN};
+    char letter = side == BASELINE ? 'b' : 'c', latency_letter = side == BASELINE ? 'B' : 'C';
+    int shown = plan->timed ? plan->number - 1 : -1;
+    if (!refresh(r, plan->number, side, error) || !batch_of(r, side, 0, plan->calls, letter, shown, &batch, error)) return false;
+    if (r->over) return true;
+    uint32_t called = plan->calls;
+    if (plan->latency) { /* a set that was left out is still cold and new */
+        if (!batch_of(r, side, called, 1, latency_letter, shown, &single, error)) return false;
+        if (r->over) return true;
+        called++;
+    }
+    *seconds = batch.seconds;
+    *latency = single.seconds;
+    if (side == BASELINE && !plan->compare_all) return true; /* its errors are known by now */
+    uint32_t compared = choose_compared(r, plan, called);
+    if (!find_truth(r, r->list, compared, error)) return false;
+    return r->over || compare(r, side, r->list, compared, error);
+}
+
+static bool one_pair(run *r, const pair_plan *plan, double seconds[2], double latency[2], kf_error *error)
+{
+    for (uint32_t i = 0; i < r->set_count; i++) r->order[i] = i;
+    memset(r->true_known, 0, r->set_count * sizeof *r->true_known);
+    kf_choices_permute(&r->choices, r->order, r->set_count);
+    kf_checker_vary(r->checker, &r->choices, r->set_count, !plan->compare_all, r->variations);
+    if (!r->device->fill(r->sets, draw(r, "inputs", plan->number), r->variations, error)) return false;
+    for (int turn = 0; turn < 2 && !r->over; turn++) {
+        enum side side = (turn == 1) != plan->candidate_first ? CANDIDATE : BASELINE;
+        if (!one_side(r, plan, side, &seconds[side], &latency[side], error)) return false;
+    }
+    return true;
+}
+
+/* ---- the parts, in order --------------------------------------------------------------------------------------------------------------------------- */
+
+/* Sets that no batch calls, so that nobody can do the work of several calls in one. */
+static uint32_t left_out(uint32_t sets)
+{
+    return sets >= 16 ? sets / 8 : 1;
+}
+
+/* How long a call of the baseline takes, and with that how many sets make a batch. */
+static bool size_batches(run *r, kf_error *error)
+{
+    kf_workbench *bench = r->bench;
+    if (!r->device->fill(r->sets, draw(r, "probe", 0), r->variations, error)) return false;
+    double best = INFINITY;
+    for (int turn = 0; turn < 3 && !r->over; turn++) {
+        kf_batch batch, empty = {.order = r->order, .count = 1, .null = true, .timeout = 20};
+        r->order[0] = (uint32_t)turn;
+        if (!refresh(r, turn, BASELINE, error)) return false;
+        kf_peer_event event = kf_peer_batch(r->peers[BASELINE], &empty);
+        if (event != KF_PEER_OK)
+            return report_event(r, r->peers[BASELINE], KF_ROLE_BASELINE, event, empty.code, "in an empty batch", error);
+        if (!batch_of(r, BASELINE, 0, 1, 0, -1, &batch, error)) return false;
+        if (turn > 0) best = fmin(best, fmax(batch.seconds - empty.seconds, 1e-6)); /* the first call warms up */
+    }
+    if (r->over) return true;
+    r->baseline_call = best;
+    r->calls = r->set_count - left_out(r->set_count);
+    if (!bench->result->timed || bench->options->check_only || bench->options->asan) return true;
+    /* A pair costs some six times its batches: inputs, poison, the oracle. Aim at a dozen pairs in the time there is. */
+    double target = fmin(bench->device->batch_seconds, fmax(bench->seconds / 72, 0.002));
+    double wanted = fmax(ceil(target / best), 1);
+    uint64_t a_set = bench->problem->total_bytes ? bench->problem->total_bytes : 1;
+    double room = (double)(bench->device->set_bytes / a_set);
+    uint32_t count = (uint32_t)fmax(fmin(fmin(ceil(wanted * 8 / 7) + 1, room), MOST_SETS), LEAST_SETS);
+    r->calls = (uint32_t)fmin(wanted, count - left_out(count));
+    if (count <= LEAST_SETS) return true;
+    for (int side = 0; side < 2; side++) {
+        kf_peer *peer = side ? r->oracle : r->peers[BASELINE];
+        kf_peer_event event = kf_peer_unmap(peer);
+        if (event != KF_PEER_OK)
+            return report_event(r, peer, side ? KF_ROLE_ORACLE : KF_ROLE_BASELINE, event, 0, "giving its buffers back", error);
+    }
+    return make_sets(r, count, error) && hand_over(r, KF_ROLE_BASELINE, r->peers[BASELINE], error) &&
+           (r->over || hand_over(r, KF_ROLE_ORACLE, r->oracle, error));
+}
+
+/* The baseline's batches with no candidate there. */
+static bool measure_alone(run *r, uint32_t calls, kf_error *error)
+{
+    r->alone_count = 0;
+    for (uint32_t i = 0; i < r->set_count; i++) r->order[i] = i;
+    if (!r->device->fill(r->sets, draw(r, "alone", 0), r->variations, error)) return false;
+    for (int i = 0; i <= ALONE_BATCHES && !r->over; i++) { /* the first one warms up */
+        kf_batch batch;
+        if (!refresh(r, i, BASELINE, error) || !batch_of(r, BASELINE, 0, calls, i ? 'a' : 0, -1, &batch, error)) return false;
+        if (i && !r->over) r->alone[r->alone_count++] = batch.seconds / calls;
+    }
+    return true;
+}
+
+static bool reserve(run *r, kf_error *error)
+{
+    size_t capacity = r->capacity;
+    double **arrays[] = {&r->seconds[0], &r->seconds[1], &r->latency[0], &r->latency[1], &r->alone, &r->null};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        if (!(*arrays[i] = calloc(capacity, sizeof **arrays[i]))) return no_memory(error);
+    return true;
+}
+
+static bool measure_pairs(run *r, const kf_stopping_rule *rule, kf_error *error)
+{
+    kf_workbench *bench = r->bench;
+    bool timed = bench->result->timed && !bench->options->check_only && !bench->options->asan;
+    uint32_t calls = r->calls;
+    kf_stopping_rule bound = *rule;
+    for (int number = 0; !r->over; number++) {
+        if (!timed && number == CHECK_PAIRS) break;
+        double seconds[2] = {NAN, NAN}, latency[2] = {NAN, NAN};
+        pair_plan plan = {.number = number,
+                          .calls = calls,
+                          .timed = timed && number > 0,
+                          .compare_all = number < COMPARED_PAIRS || !timed,
+                          .latency = timed && calls > 1 && number > 0 && number <= LATENCY_PAIRS,
+                          .candidate_first = number >= COMPARED_PAIRS && timed && number % 2};
+        if (plan.timed && r->null_count < NULL_BATCHES && !null_batch(r, calls, error)) return false;
+        if (!r->over && !one_pair(r, &plan, seconds, latency, error)) return false;
+        if (r->over) break;
+        if (number == 0 && timed) {
+            double slower = seconds[CANDIDATE] / seconds[BASELINE];
+            if (slower > SLOW) { /* a few short batches tell enough */
+                bound.half_width = fmax(bound.half_width, 0.1);
+                bound.most_pairs = bound.least_pairs;
+                double fewer = calls / slower;
+                calls = fewer < 1 ? 1 : (uint32_t)fewer;
+            }
+        }
+        if (time_left(r) <= 0) {
+            r->over = true;
+            return kf_verdict_add_finding(
+                       bench->verdict, bench->result, KF_TIMEOUT, KF_BLAME_CANDIDATE, "time.limit", bench->options->timeout_seconds,
+                       bench->options->timeout_seconds,
+                       "not done with %.0f s for the whole job; raise timeout_seconds if it is worth waiting for",
+                       bench->options->timeout_seconds) != NULL ||
+                   no_memory(error);
+        }
+        if (!plan.timed) continue;
+        for (int side = 0; side < 2; side++) r->seconds[side][r->pairs] = seconds[side] / calls;
+        r->pairs++;
+        if (plan.latency || calls == 1) { /* a batch of one call is its own latency */
+            for (int side = 0; side < 2; side++) r->latency[side][r->latency_pairs] = calls == 1 ? seconds[side] : latency[side];
+            r->latency_pairs++;
+        }
+        kf_interval speedup = {NAN, NAN, NAN};
+        double elapsed = kf_now() - r->started;
+        if (kf_stopping_look(&bound, r->pairs))
+            speedup = kf_speedup(r->seconds[BASELINE], r->seconds[CANDIDATE], r->pairs, KF_TIMING_CONFIDENCE);
+        if (r->pairs < bound.least_pairs) continue; /* without an interval the time so far were wasted */
+        if (r->pairs == r->capacity || kf_stop_measuring(&bound, &speedup, r->pairs, elapsed)) break;
+    }
+    bench->result->sets = (int)r->set_count;
+    bench->result->pairs = (int)r->pairs;
+    return true;
+}
+
+/* ---- figures ---------------------------------------------------------------------------------------------------------------------------------------- */
+
+static void subtract(double *values, size_t count, double cost)
+{
+    for (size_t i = 0; i < count; i++) values[i] -= cost;
+}
+
+static bool slower_than(const kf_interval *beside, const kf_interval *alone)
+{
+    return beside->low > alone->high && beside->value > alone->value * (1 + INTERFERENCE);
+}
+
+/* Was the baseline slower because the candidate was there? Alone before and alone after have to agree on it: a machine that drifts disagrees. */
+static bool check_interference(run *r, uint32_t calls, kf_error *error)
+{
+    kf_workbench *bench = r->bench;
+    kf_interval beside = kf_median_interval(r->seconds[BASELINE], r->pairs, 0.95),
+                before = kf_median_interval(r->alone, r->alone_count, 0.95);
+    if (!slower_than(&beside, &before)) return true;
+    kf_peer_free(r->peers[CANDIDATE]);
+    r->peers[CANDIDATE] = NULL;
+    if (!measure_alone(r, calls, error)) return false;
+    if (r->over) return true;
+    kf_interval after = kf_median_interval(r->alone, r->alone_count, 0.95);
+    if (!slower_than(&beside, &after)) return true;
+    return kf_verdict_add_finding(
+               bench->verdict, bench->result, KF_INTERFERENCE, KF_BLAME_MACHINE, "baseline.disturbed", beside.value / after.value,
+               1 + INTERFERENCE, "the baseline took %.3g s a call beside the candidate, %.3g s alone before and %.3g s alone after",
+               beside.value, before.value, after.value) != NULL ||
+           no_memory(error);
+}
+
+static bool conclude(run *r, kf_error *error)
+{
+    kf_workbench *bench = r->bench;
+    kf_workload_verdict *result = bench->result;
+    uint32_t calls = 1;
+    for (size_t i = 0; i < result->sample_count; i++)
+        if (result->samples[i].side == 'c' && result->samples[i].pair >= 0) calls = (uint32_t)result->samples[i].calls;
+    if (calls == r->calls && r->alone_count && !check_interference(r, calls, error)) return false;
+
+    double cost = kf_median(r->null, r->null_count);
+    kf_interval cost_interval = kf_median_interval(r->null, r->null_count, 0.95);
+    double uncertainty = isnan(cost_interval.low) ? kf_mad(r->null, r->null_count) : (cost_interval.high - cost_interval.low) / 2;
+    if (!(cost >= 0)) cost = 0, uncertainty = 0;
+    result->batch_cost_seconds = cost;
+    for (int side = 0; side < 2; side++) {
+        subtract(r->seconds[side], r->pairs, cost / calls);
+        subtract(r->latency[side], r->latency_pairs, cost);
+    }
+    result->baseline_seconds = kf_median(r->seconds[BASELINE], r->pairs);
+    result->candidate_seconds = kf_median(r->seconds[CANDIDATE], r->pairs);
+    result->speedup = kf_speedup_widen(kf_speedup(r->seconds[BASELINE], r->seconds[CANDIDATE], r->pairs, KF_TIMING_CONFIDENCE),
+                                       result->baseline_seconds * calls, result->candidate_seconds * calls, uncertainty);
+    result->latency_baseline_seconds = kf_median(r->latency[BASELINE], r->latency_pairs);
+    result->latency_candidate_seconds = kf_median(r->latency[CANDIDATE], r->latency_pairs);
+    result->latency_speedup =
+        kf_speedup_widen(kf_speedup(r->latency[BASELINE], r->latency[CANDIDATE], r->latency_pairs, KF_TIMING_CONFIDENCE),
+                         result->latency_baseline_seconds, result->latency_candidate_seconds, uncertainty);
+
+    result->floor_seconds = r->device->floor_seconds(bench->device, bench->problem);
+    if (!bench->problem->work_bytes_derived && result->candidate_seconds < bench->device->floor_margin * result->floor_seconds &&
+        !kf_verdict_add_finding(bench->verdict, result, KF_IMPOSSIBLE, KF_BLAME_CANDIDATE, "floor.undercut",
+                                result->candidate_seconds, result->floor_seconds,
+                                "%.3g s a call is less than %.0f %% of the %.3g s that reading the inputs takes on this machine",
+                                result->candidate_seconds, 100 * bench->device->floor_margin, result->floor_seconds))
+        return no_memory(error);
+    if (r->latency_pairs && result->latency_speedup.high < result->speedup.low / 2 &&
+        !kf_verdict_add_flag(bench->verdict, "latency.disagrees:%s", result->workload))
+        return no_memory(error);
+    return true;
+}
+
+static void release(run *r)
+{
+    drop_sets(r);
+    for (int side = 0; side < 2; side++) {
+        free(r->seconds[side]);
+        free(r->latency[side]);
+        kf_peer_free(r->peers[side]);
+        r->peers[side] = NULL;
+    }
+    kf_peer_free(r->oracle);
+    r->oracle = NULL;
+    kf_checker_free(r->checker);
+    r->checker = NULL;
+    free(r->alone);
+    free(r->null);
+}
+
+static bool measure(run *r, kf_error *error)
+{
+    kf_workbench *bench = r->bench;
+    bool timed = bench->result->timed && !bench->options->check_only && !bench->options->asan;
+    kf_stopping_rule rule = {
+        .least_pairs = 8, .most_pairs = 400, .half_width = bench->options->half_width, .seconds = bench->seconds};
+    r->capacity = rule.most_pairs;
+    if (!(r->checker = kf_checker_new(bench))) return no_memory(error);
+    if (!reserve(r, error) || !make_sets(r, LEAST_SETS, error)) return false;
+    if (!start_peer(r, KF_ROLE_BASELINE, &r->peers[BASELINE], error)) return false;
+    if (!r->over && !start_peer(r, KF_ROLE_ORACLE, &r->oracle, error)) return false;
+    if (!r->over && !hand_over(r, KF_ROLE_BASELINE, r->peers[BASELINE], error)) return false;
+    if (!r->over && !hand_over(r, KF_ROLE_ORACLE, r->oracle, error)) return false;
+    if (!r->over && !size_batches(r, error)) return false;
+    if (!r->over && timed && !measure_alone(r, r->calls, error)) return false;
+    if (!r->over && !start_peer(r, KF_ROLE_CANDIDATE, &r->peers[CANDIDATE], error)) return false;
+    if (!r->over && !hand_over(r, KF_ROLE_CANDIDATE, r->peers[CANDIDATE], error)) return false;
+    if (!r->over && !measure_pairs(r, &rule, error)) return false;
+    if (!r->over && timed && !conclude(r, error)) return false;
+    if (!r->over) bench->result->status = KF_CORRECT;
+    return true;
+}
+
+bool kf_measure_workload(kf_workbench *bench, kf_error *error)
+{
+    run r = {.bench = bench, .device = bench->device->operations, .started = kf_now()};
+    r.choices.state = kf_secret_draw(bench->secret, bench->attempt ? "choices/1" : "choices/0", (uint32_t)bench->workload, 0);
+    bool done = measure(&r, error);
+    release(&r);
+    return done;
+}

@@ -1,0 +1,32 @@
+/* Measuring one workload: is the candidate right on every set that is compared, does it keep the contract, how long do its calls take beside the
+ * baseline's. measure.c orders the batches, check.c compares; stats.h says what the times mean. */
+#ifndef KFORGE_MEASURE_H
+#define KFORGE_MEASURE_H
+
+#include "device.h"
+#include "kforge/job.h"
+#include "kforge/verdict.h"
+#include "parallel.h"
+#include "secret.h"
+
+typedef struct kf_workbench {
+    kf_device *device;
+    kf_parallel *parallel;
+    const kf_job_options *options;
+    const kf_problem *problem;
+    int workload;                              /* its number: keys differ between workloads */
+    int attempt;                               /* 0, and 1 for the second measurement of `verify` */
+    const char *candidate, *baseline, *oracle; /* binaries */
+    const kf_secret *secret;
+    double seconds;           /* for timing this workload */
+    double deadline;          /* kf_now() when the candidate's time is over */
+    const volatile int *stop; /* may be NULL */
+    kf_verdict *verdict;
+    kf_workload_verdict *result; /* of the verdict */
+    int layers;                  /* set: sandbox layers of the candidate's runner */
+} kf_workbench;
+
+/* Fills bench->result. False when judge or machine failed, or on the caller's stop flag (KF_ERROR_BUSY). */
+bool kf_measure_workload(kf_workbench *bench, kf_error *error);
+
+#endif

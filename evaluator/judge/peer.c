@@ -1,0 +1,370 @@
+#include "peer.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "../runner/wire.h"
+#include "kforge/file.h"
+
+#define COMMAND_SECONDS 20.0 /* for what takes a runner microseconds */
+#define STOP_LOOK 100        /* milliseconds between looks at the caller's stop flag */
+
+struct kf_peer {
+    kf_sandbox *sandbox;
+    int socket;
+    const volatile int *stop;
+    bool frozen, dead;
+    int honest_threads;
+    kf_error error;
+};
+
+/* ---- waiting ------------------------------------------------------------------------------------------------------------------------------- */
+
+/* The peer is of no use any more. */
+static kf_peer_event end(kf_peer *peer, kf_peer_event event)
+{
+    peer->dead = true;
+    kf_sandbox_kill(peer->sandbox);
+    return event;
+}
+
+/* Reads `size` bytes before `deadline`, and the peer's output meanwhile. */
+static kf_peer_event receive(kf_peer *peer, void *data, size_t size, double deadline)
+{
+    char *bytes = data;
+    while (size) {
+        ssize_t got = recv(peer->socket, bytes, size, MSG_DONTWAIT);
+        if (got > 0) {
+            bytes += got;
+            size -= (size_t)got;
+            continue;
+        }
+        if (got < 0 && errno == EINTR) continue;
+        if (got == 0 || (errno != EAGAIN && errno != EWOULDBLOCK)) { /* closed: by its end, most likely */
+            if (kf_sandbox_pump(peer->sandbox, 1.0)) return end(peer, KF_PEER_ENDED);
+            return end(peer, KF_PEER_CLOSED);
+        }
+        if (peer->stop && *peer->stop) return end(peer, KF_PEER_STOPPED);
+        double left = deadline - kf_now();
+        if (left <= 0) return end(peer, KF_PEER_TIMEOUT);
+        int milliseconds = left < 1e6 ? (int)(left * 1000) + 1 : 1000000;
+        if (peer->stop && milliseconds > STOP_LOOK) milliseconds = STOP_LOOK;
+        struct pollfd watched[2] = {{.fd = peer->socket, .events = POLLIN},
+                                    {.fd = kf_sandbox_descriptor(peer->sandbox), .events = POLLIN}};
+        if (poll(watched, 2, milliseconds) < 0 && errno != EINTR) {
+            kf_fail(&peer->error, KF_ERROR_MACHINE, "poll: %s", strerror(errno));
+            return end(peer, KF_PEER_MACHINE);
+        }
+        if (watched[1].revents && kf_sandbox_pump(peer->sandbox, 0)) {
+            /* It has ended; what it had sent before still counts as sent, but an answer of a dead runner is of no use. */
+            return end(peer, KF_PEER_ENDED);
+        }
+    }
+    return KF_PEER_OK;
+}
+
+static kf_peer_event send_all(kf_peer *peer, const void *data, size_t size, int fd, double deadline)
+{
+    const char *bytes = data;
+    while (size) {
+        union {
+            struct cmsghdr header;
+            char bytes[CMSG_SPACE(sizeof(int))];
+        } control = {0};
+        struct iovec part = {.iov_base = (void *)bytes, .iov_len = size};
+        struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+        if (fd >= 0) {
+            message.msg_control = control.bytes;
+            message.msg_controllen = sizeof control.bytes;
+            struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+            header->cmsg_level = SOL_SOCKET;
+            header->cmsg_type = SCM_RIGHTS;
+            header->cmsg_len = CMSG_LEN(sizeof fd);
+            memcpy(CMSG_DATA(header), &fd, sizeof fd);
+        }
+        ssize_t sent = sendmsg(peer->socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (sent > 0) {
+            bytes += sent;
+            size -= (size_t)sent;
+            fd = -1;
+            continue;
+        }
+        if (sent < 0 && errno == EINTR) continue;
+        if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) { /* it does not read */
+            struct pollfd watched = {.fd = peer->socket, .events = POLLOUT};
+            if (kf_sandbox_pump(peer->sandbox, 0)) return end(peer, KF_PEER_ENDED);
+            if (kf_now() > deadline) return end(peer, KF_PEER_TIMEOUT);
+            poll(&watched, 1, 20);
+            continue;
+        }
+        return end(peer, kf_sandbox_pump(peer->sandbox, 1.0) ? KF_PEER_ENDED : KF_PEER_CLOSED);
+    }
+    return KF_PEER_OK;
+}
+
+/* The answer to a command, which must repeat its nonce. */
+static kf_peer_event await(kf_peer *peer, uint64_t nonce, double deadline, kf_wire_answer *answer)
+{
+    kf_peer_event event = receive(peer, answer, sizeof *answer, deadline);
+    if (event != KF_PEER_OK) return event;
+    if (answer->magic != KF_WIRE_MAGIC || answer->nonce != nonce || answer->result > KF_WIRE_BAD_COMMAND)
+        return end(peer, KF_PEER_FORGED);
+    return KF_PEER_OK;
+}
+
+static kf_peer_event ask(kf_peer *peer, kf_wire_command *command, const void *payload, size_t size, int fd, double seconds,
+                         kf_wire_answer *answer)
+{
+    double deadline = kf_now() + seconds;
+    command->magic = KF_WIRE_MAGIC;
+    if (!kf_random(&command->nonce, sizeof command->nonce)) {
+        kf_fail(&peer->error, KF_ERROR_MACHINE, "the kernel's random source (getrandom) refuses");
+        return end(peer, KF_PEER_MACHINE);
+    }
+    kf_peer_event event = send_all(peer, command, sizeof *command, fd, deadline);
+    if (event == KF_PEER_OK && size) event = send_all(peer, payload, size, -1, deadline);
+    return event == KF_PEER_OK ? await(peer, command->nonce, deadline, answer) : event;
+}
+
+/* ---- stopping and waking --------------------------------------------------------------------------------------------------------------- */
+
+static kf_peer_event freeze(kf_peer *peer)
+{
+    if (peer->frozen) return KF_PEER_OK;
+    kf_error error;
+    if (!kf_sandbox_freeze(peer->sandbox, &error)) {
+        if (kf_sandbox_pump(peer->sandbox, 0)) return end(peer, KF_PEER_ENDED);
+        peer->error = error;
+        return end(peer, error.code == KF_ERROR_INPUT ? KF_PEER_WOKEN : KF_PEER_MACHINE);
+    }
+    peer->frozen = true;
+    /* Nothing is due now: what lies in the socket was written to answer a question not yet asked. */
+    char byte;
+    ssize_t waiting = recv(peer->socket, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
+    if (waiting > 0) return end(peer, KF_PEER_FORGED);
+    return KF_PEER_OK;
+}
+
+static kf_peer_event wake(kf_peer *peer)
+{
+    if (peer->dead) return KF_PEER_ENDED;
+    if (!peer->frozen) return KF_PEER_OK;
+    kf_error error;
+    peer->frozen = false;
+    if (kf_sandbox_thaw(peer->sandbox, &error)) return KF_PEER_OK;
+    if (kf_sandbox_pump(peer->sandbox, 0)) return end(peer, KF_PEER_ENDED);
+    peer->error = error;
+    return end(peer, error.code == KF_ERROR_INPUT ? KF_PEER_WOKEN : KF_PEER_MACHINE);
+}
+
+/* ---- life ------------------------------------------------------------------------------------------------------------------------------- */
+
+kf_peer *kf_peer_start(const kf_peer_spec *spec, kf_error *error)
+{
+    kf_auto(kf_peer) peer = calloc(1, sizeof *peer);
+    int pair[2];
+    if (!peer) {
+        kf_fail(error, KF_ERROR_MEMORY, "out of memory for a runner");
+        return NULL;
+    }
+    peer->socket = -1;
+    peer->stop = spec->stop;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
+        kf_fail(error, KF_ERROR_MACHINE, "socketpair: %s", strerror(errno));
+        return NULL;
+    }
+    peer->socket = pair[0];
+    const char *const argv[] = {spec->program, spec->binary, NULL};
+    const kf_sandbox_fd fds[] = {{.host = pair[1], .child = KF_WIRE_FD}};
+    kf_sandbox_spec sandbox = {
+        .argv = argv,
+        .environment = spec->environment,
+        .directory = spec->directory,
+        .paths = spec->paths,
+        .path_count = spec->path_count,
+        .fds = fds,
+        .fd_count = 1,
+        .limits = spec->limits,
+        .seccomp = KF_SECCOMP_RUNNER,
+        .strict = spec->strict,
+    };
+    peer->sandbox = kf_sandbox_spawn(&sandbox, error);
+    close(pair[1]);
+    if (!peer->sandbox) {
+        kf_fail_prefix(error, "runner");
+        return NULL;
+    }
+    kf_wire_answer hello;
+    kf_peer_event event = await(peer, 0, kf_now() + (spec->start_seconds > 0 ? spec->start_seconds : COMMAND_SECONDS), &hello);
+    kf_sandbox_census census;
+    if (event == KF_PEER_OK && kf_sandbox_take_census(peer->sandbox, &census, NULL)) peer->honest_threads = census.threads;
+    if (event == KF_PEER_OK) event = freeze(peer);
+    if (event != KF_PEER_OK) {
+        if (event == KF_PEER_STOPPED) {
+            kf_fail(error, KF_ERROR_BUSY, "interrupted");
+        } else if (event == KF_PEER_MACHINE) {
+            kf_fail_copy(error, &peer->error);
+        } else {
+            kf_peer_explanation why;
+            kf_autofree char *said = kf_peer_output(peer);
+            kf_peer_explain(peer, event, "starting", &why);
+            kf_fail(error, KF_ERROR_MACHINE, "the runner does not start: %s%s%s", why.text, said ? ": " : "", said ? said : "");
+        }
+        return NULL;
+    }
+    return kf_steal(&peer);
+}
+
+void kf_peer_free(kf_peer *peer)
+{
+    if (!peer) return;
+    kf_sandbox_free(peer->sandbox);
+    if (peer->socket >= 0) close(peer->socket);
+    free(peer);
+}
+
+/* ---- commands ----------------------------------------------------------------------------------------------------------------------------- */
+
+kf_peer_event kf_peer_load(kf_peer *peer, double seconds)
+{
+    kf_wire_answer answer;
+    kf_wire_command command = {.type = KF_WIRE_LOAD};
+    kf_peer_event event = wake(peer);
+    if (event == KF_PEER_OK) event = ask(peer, &command, NULL, 0, -1, seconds, &answer);
+    if (event == KF_PEER_OK) event = freeze(peer);
+    if (event == KF_PEER_OK && answer.result != KF_WIRE_OK) event = end(peer, KF_PEER_REFUSED);
+    return event;
+}
+
+kf_peer_event kf_peer_scalars(kf_peer *peer, const uint64_t *values, uint32_t count)
+{
+    kf_wire_answer answer;
+    kf_wire_command command = {.type = KF_WIRE_SCALARS, .count = count};
+    kf_peer_event event = wake(peer);
+    if (event == KF_PEER_OK) event = ask(peer, &command, values, count * sizeof *values, -1, COMMAND_SECONDS, &answer);
+    if (event == KF_PEER_OK) event = freeze(peer);
+    return event;
+}
+
+kf_peer_event kf_peer_map(kf_peer *peer, const kf_peer_buffer *buffers, size_t count)
+{
+    kf_peer_event event = wake(peer);
+    for (size_t i = 0; i < count && event == KF_PEER_OK; i++) {
+        const kf_peer_buffer *b = &buffers[i];
+        kf_wire_answer answer;
+        kf_wire_command command = {.type = KF_WIRE_MAP,
+                                   .flags = b->read_only ? KF_WIRE_READ_ONLY : 0,
+                                   .set = b->set,
+                                   .argument = b->argument,
+                                   .offset = b->offset,
+                                   .length = b->length,
+                                   .data_offset = b->data_offset,
+                                   .bytes = b->bytes};
+        event = ask(peer, &command, NULL, 0, b->fd, COMMAND_SECONDS, &answer);
+        if (event == KF_PEER_OK && answer.result != KF_WIRE_OK) event = end(peer, KF_PEER_REFUSED);
+    }
+    return event == KF_PEER_OK ? freeze(peer) : event;
+}
+
+kf_peer_event kf_peer_unmap(kf_peer *peer)
+{
+    kf_wire_answer answer;
+    kf_wire_command command = {.type = KF_WIRE_UNMAP};
+    kf_peer_event event = wake(peer);
+    if (event == KF_PEER_OK) event = ask(peer, &command, NULL, 0, -1, COMMAND_SECONDS, &answer);
+    return event == KF_PEER_OK ? freeze(peer) : event;
+}
+
+kf_peer_event kf_peer_batch(kf_peer *peer, kf_batch *batch)
+{
+    kf_wire_answer answer;
+    kf_wire_command ping = {.type = KF_WIRE_PING};
+    kf_wire_command command = {.type = KF_WIRE_BATCH, .count = batch->count, .flags = batch->null ? KF_WIRE_NULL : 0};
+    batch->code = 0;
+    /* Waking takes a runner a while; the ping keeps that out of the time. */
+    kf_peer_event event = wake(peer);
+    if (event == KF_PEER_OK) event = ask(peer, &ping, NULL, 0, -1, COMMAND_SECONDS, &answer);
+    if (event != KF_PEER_OK) return event;
+    double started = kf_now();
+    event = ask(peer, &command, batch->order, batch->count * sizeof *batch->order, -1, batch->timeout, &answer);
+    if (event == KF_PEER_OK) event = freeze(peer);
+    batch->seconds = kf_now() - started; /* only now nothing of it can run any more */
+    if (event != KF_PEER_OK) return event;
+    batch->claimed = answer.claimed_seconds;
+    if (answer.result == KF_WIRE_OK) return KF_PEER_OK;
+    if (answer.result != KF_WIRE_DEVICE_ERROR || !answer.code) return end(peer, KF_PEER_FORGED);
+    batch->code = answer.code;
+    return KF_PEER_DEVICE_ERROR;
+}
+
+int kf_peer_extra_threads(kf_peer *peer)
+{
+    kf_sandbox_census census;
+    if (peer->dead || !kf_sandbox_take_census(peer->sandbox, &census, NULL)) return -1;
+    return census.threads - peer->honest_threads + census.processes;
+}
+
+int kf_peer_layers(const kf_peer *peer)
+{
+    return kf_sandbox_layers(peer->sandbox);
+}
+
+/* ---- words ---------------------------------------------------------------------------------------------------------------------------------- */
+
+char *kf_peer_output(const kf_peer *peer)
+{
+    const kf_buffer *output = kf_sandbox_output(peer->sandbox);
+    if (!output || !output->size) return NULL;
+    size_t first = output->size > 2000 ? output->size - 2000 : 0;
+    return kf_text_clean(output->data + first, output->size - first, false);
+}
+
+const kf_error *kf_peer_error(const kf_peer *peer)
+{
+    return &peer->error;
+}
+
+static void explain_end(const kf_peer *peer, const char *doing, kf_peer_explanation *e)
+{
+    const kf_sandbox_result *result = kf_sandbox_outcome(peer->sandbox);
+    char words[256];
+    kf_sandbox_describe(result, words, sizeof words);
+    e->status = KF_CRASH;
+    e->rule = "runner.crashed";
+    if (result->end == KF_END_MEMORY) e->status = KF_OUT_OF_MEMORY, e->rule = "memory.limit";
+    if (result->end == KF_END_CPU || result->end == KF_END_WALL) e->status = KF_TIMEOUT, e->rule = "time.limit";
+    if (result->end == KF_END_EXITED) e->rule = "runner.exited";
+    snprintf(e->text, sizeof e->text, "the process ended while %s: %s", doing, words);
+}
+
+void kf_peer_explain(const kf_peer *peer, kf_peer_event event, const char *doing, kf_peer_explanation *e)
+{
+    static const struct {
+        kf_status status;
+        const char *rule, *text;
+    } table[] = {
+        [KF_PEER_OK] = {KF_CORRECT, "", ""},
+        [KF_PEER_CLOSED] = {KF_CONTRACT_VIOLATION, "protocol.closed", "the process closed the judge's connection while"},
+        [KF_PEER_TIMEOUT] = {KF_TIMEOUT, "time.limit", "no end in time while"},
+        [KF_PEER_FORGED] = {KF_CHEATING, "protocol.forged", "an answer was written that the runner did not give, while"},
+        [KF_PEER_WOKEN] = {KF_CHEATING, "runner.woken", "the process was made to run while the judge had stopped it, after"},
+        [KF_PEER_REFUSED] = {KF_LAUNCH_FAILURE, "load.failed", "the runner can't go on while"},
+        [KF_PEER_DEVICE_ERROR] = {KF_LAUNCH_FAILURE, "device.error", "the device reports an error after"},
+        [KF_PEER_STOPPED] = {KF_JUDGE_ERROR, "interrupted", "interrupted while"},
+        [KF_PEER_MACHINE] = {KF_JUDGE_ERROR, "machine", "the machine failed while"},
+    };
+    if (event == KF_PEER_ENDED) {
+        explain_end(peer, doing, e);
+        return;
+    }
+    e->status = table[event].status;
+    e->rule = table[event].rule;
+    snprintf(e->text, sizeof e->text, "%s %s%s%.300s", table[event].text, doing, event == KF_PEER_MACHINE ? ": " : "",
+             event == KF_PEER_MACHINE ? peer->error.text : "");
+}

@@ -1,0 +1,90 @@
+/* The judge's side of one runner (wire.h is the protocol). A peer is frozen, every thread of it stopped, except between kf_peer_wake and
+ * the end of the call that needs it awake; so nothing of it runs while another peer is timed or the judge reads a byte.
+ *
+ * Every function tells how it went as a kf_peer_event; after anything but KF_PEER_OK or KF_PEER_DEVICE_ERROR the peer is dead and its process
+ * tree gone. kf_peer_explain words it for a finding. Peers belong to the thread that started them.
+ */
+#ifndef KFORGE_PEER_H
+#define KFORGE_PEER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kforge/cleanup.h"
+#include "kforge/error.h"
+#include "kforge/sandbox.h"
+#include "kforge/verdict.h"
+
+typedef enum kf_peer_event {
+    KF_PEER_OK,
+    KF_PEER_ENDED,        /* crashed, exited or was killed by a limit */
+    KF_PEER_CLOSED,       /* alive, but its end of the socket is closed */
+    KF_PEER_TIMEOUT,      /* no answer in time; killed */
+    KF_PEER_FORGED,       /* answered what was not asked, or before it was asked */
+    KF_PEER_WOKEN,        /* something made it run while it was to be stopped */
+    KF_PEER_REFUSED,      /* LOAD: the binary does not load; MAP: no memory for a buffer */
+    KF_PEER_DEVICE_ERROR, /* the device reports an error; `code` says which */
+    KF_PEER_STOPPED,      /* the caller's stop flag was raised; killed */
+    KF_PEER_MACHINE,      /* the machine failed: the error says how */
+} kf_peer_event;
+
+typedef struct kf_peer_spec {
+    const char *program;   /* kforge-runner */
+    const char *directory; /* it starts there */
+    const char *binary;    /* what it loads */
+    const kf_sandbox_path *paths;
+    size_t path_count;
+    const char *const *environment;
+    kf_sandbox_limits limits;
+    bool strict;
+    double start_seconds;     /* to say hello; 0: 20 */
+    const volatile int *stop; /* may be NULL */
+} kf_peer_spec;
+
+typedef struct kf_peer kf_peer;
+
+/* Spawns the runner and waits for its hello; the candidate is not loaded yet. NULL: the machine's fault. */
+kf_peer *kf_peer_start(const kf_peer_spec *spec, kf_error *error);
+void kf_peer_free(kf_peer *peer);
+KF_DEFINE_AUTO(kf_peer, kf_peer_free)
+
+kf_peer_event kf_peer_load(kf_peer *peer, double seconds);
+kf_peer_event kf_peer_scalars(kf_peer *peer, const uint64_t *values, uint32_t count);
+/* Maps `length` bytes at `offset` of `fd` as buffer `argument` of `set`; the data begin data_offset bytes into it. */
+typedef struct kf_peer_buffer {
+    int fd;
+    uint32_t set, argument;
+    uint64_t offset, length, data_offset, bytes;
+    bool read_only;
+} kf_peer_buffer;
+kf_peer_event kf_peer_map(kf_peer *peer, const kf_peer_buffer *buffers, size_t count);
+kf_peer_event kf_peer_unmap(kf_peer *peer);
+
+/* Runs one batch: the entry once for each set of `order`, then everything synchronised, then the peer stopped. */
+typedef struct kf_batch {
+    const uint32_t *order;
+    uint32_t count;
+    bool null;      /* everything but the calls: the fixed cost */
+    double timeout; /* seconds */
+    /* results */
+    double seconds; /* judge's clock, from the request to every thread stopped */
+    double claimed; /* what the runner says */
+    int code;       /* of the device, 0 none */
+} kf_batch;
+kf_peer_event kf_peer_batch(kf_peer *peer, kf_batch *batch);
+
+/* Threads now beyond those it had before the candidate was loaded. Negative when it can't be read. */
+int kf_peer_extra_threads(kf_peer *peer);
+int kf_peer_layers(const kf_peer *peer);
+/* What the peer printed so far, cleaned, at most some lines from its end; malloc'd, NULL when nothing or no memory. */
+char *kf_peer_output(const kf_peer *peer);
+/* The status, the rule ("runner.crashed") and one line of words for an event. */
+typedef struct kf_peer_explanation {
+    kf_status status;
+    const char *rule;
+    char text[512];
+} kf_peer_explanation;
+void kf_peer_explain(const kf_peer *peer, kf_peer_event event, const char *doing, kf_peer_explanation *explanation);
+const kf_error *kf_peer_error(const kf_peer *peer); /* of KF_PEER_MACHINE */
+
+#endif

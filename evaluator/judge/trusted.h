@@ -1,0 +1,22 @@
+/* Binaries of a task's own sources, oracles and baselines, built once and kept in the cache folder under a hash of everything that goes into
+ * them. Candidates are never cached here and never see the folder. */
+#ifndef KFORGE_TRUSTED_H
+#define KFORGE_TRUSTED_H
+
+#include "device.h"
+
+typedef struct kf_trusted {
+    char *path;      /* of the binary; owned */
+    char *directory; /* to be removed with it when it is not cached; owned, NULL */
+    char *reason;    /* why the task's source does not build; owned, NULL when it does */
+} kf_trusted;
+
+/* `cache` NULL: no cache. False with an error that blames machine or task. Free with kf_trusted_free. */
+bool kf_trusted_get(kf_device *device, const char *cache, const kf_task *task, const kf_task_file *file, bool oracle,
+                    double seconds, kf_trusted *binary, kf_error *error);
+void kf_trusted_free(kf_trusted *binary);
+
+/* $XDG_CACHE_HOME/kforge or ~/.cache/kforge; malloc'd, NULL when neither is known. */
+char *kf_cache_folder(void);
+
+#endif
