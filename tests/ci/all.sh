@@ -1,0 +1,81 @@
+# ./run test: everything that has to hold, in the order in which it is likely to fail. Sourced by ./run.
+#
+#   lint          tests/ci/lint.sh
+#   release       all tests, several at a time but for those that measure time
+#   asan          unit and command-line tests once more with AddressSanitizer and UndefinedBehaviorSanitizer
+#   tsan          those with threads once more with ThreadSanitizer
+#   fuzz          each libFuzzer target for KFORGE_FUZZ_SECONDS (60), starting from tests/fuzz/corpus
+#
+# The closing line is ctest's, for the sum of all stages. `./run test STAGE…` runs some of them.
+stages=("$@")
+[ ${#stages[@]} -gt 0 ] || stages=(lint release asan tsan fuzz)
+passed=0 failed=0 seconds_before=$SECONDS
+failures=()
+output=$(mktemp)
+trap 'rm -f "$output"' EXIT
+
+# Runs ctest in build/PRESET and adds what its closing line says to the sums.
+run_ctest() {
+    local preset=$1 started=$SECONDS status=0 line
+    shift
+    ctest --test-dir "$root/build/$preset" --no-tests=error --output-on-failure -j "$jobs" "$@" >"$output" 2>&1 || status=$?
+    line=$(grep -E '^[0-9]+% tests passed, [0-9]+ tests? failed out of [0-9]+' "$output" | tail -n 1)
+    if [[ $line =~ passed,\ ([0-9]+)\ tests?\ failed\ out\ of\ ([0-9]+) ]]; then
+        failed=$((failed + BASH_REMATCH[1]))
+        passed=$((passed + BASH_REMATCH[2] - BASH_REMATCH[1]))
+        [ "$status" = 0 ] || [ "${BASH_REMATCH[1]}" != 0 ] || { failed=$((failed + 1)); failures+=("$preset: ctest returned $status"); }
+    else
+        failed=$((failed + 1))
+        failures+=("$preset: ctest did not finish")
+    fi
+    if [ $status != 0 ]; then
+        cat "$output"
+        while read -r line; do failures+=("$preset: $line"); done < <(sed -n '/^The following tests FAILED/,$p' "$output" | sed -n 's/^[[:space:]]*[0-9]* - \([^ ]*\).*/\1/p')
+    fi
+    printf '%s: %s (%d s)\n' "$preset" "${line:-no result}" $((SECONDS - started))
+    grep -E '^[[:space:]]*[0-9]+ - .*\((Skipped|Not Run|Disabled)\)' "$output" || true
+}
+
+for stage in "${stages[@]}"; do
+    started=$SECONDS
+    case $stage in
+    lint)
+        source "$root/tests/ci/lint.sh"
+        ;;
+    release)
+        configure release -DKFORGE_TESTS=ON
+        make_targets "$root/build/release" all
+        printf 'release: built (%d s)\n' $((SECONDS - started))
+        run_ctest release
+        ;;
+    asan)
+        configure asan
+        make_targets "$root/build/asan" all
+        printf 'asan: built (%d s)\n' $((SECONDS - started))
+        ASAN_OPTIONS=${ASAN_OPTIONS:-detect_stack_use_after_return=1} UBSAN_OPTIONS=print_stacktrace=1 run_ctest asan -R '^(unit|cli)\.' -E '^unit\.tasks_run$'
+        ;;
+    tsan)
+        configure tsan
+        make_targets "$root/build/tsan" all
+        printf 'tsan: built (%d s)\n' $((SECONDS - started))
+        TSAN_OPTIONS=halt_on_error=1 run_ctest tsan -L threads
+        ;;
+    fuzz)
+        configure fuzz
+        make_targets "$root/build/fuzz" tests/all
+        printf 'fuzz: built (%d s)\n' $((SECONDS - started))
+        run_ctest fuzz -L fuzz
+        ;;
+    *)
+        say "unknown stage $stage; there are lint, release, asan, tsan, fuzz"
+        exit 2
+        ;;
+    esac
+done
+
+total=$((passed + failed))
+printf '\n'
+[ ${#failures[@]} = 0 ] || printf 'failed: %s\n' "${failures[@]}"
+[ $total -gt 0 ] || { say "nothing was tested"; exit 1; }
+printf '%d%% tests passed, %d tests failed out of %d (%d s)\n' $((100 * passed / total)) $failed $total $((SECONDS - seconds_before))
+[ $failed = 0 ]

@@ -1,0 +1,15 @@
+#!/bin/sh
+# usage: run.sh FUZZER CORPUS    fuzzes for KFORGE_FUZZ_SECONDS (60; 0: only what is in the corpus). New inputs stay beside the program; what
+# makes it fail is left in ARTIFACTS/ there, and belongs into CORPUS together with the fix.
+set -eu
+fuzzer=$1
+corpus=$2
+seconds=${KFORGE_FUZZ_SECONDS:-60}
+[ -n "$(ls -A "$corpus")" ] || {
+    echo "$corpus is empty"
+    exit 1
+}
+mkdir -p "$fuzzer.corpus" "$(dirname "$fuzzer")/artifacts"
+if [ "$seconds" = 0 ]; then limit=-runs=0; else limit=-max_total_time=$seconds; fi
+exec "$fuzzer" "$limit" -timeout=20 -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix="$(dirname "$fuzzer")/artifacts/$(basename "$fuzzer")-" \
+    "$fuzzer.corpus" "$corpus"
