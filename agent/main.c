@@ -15,6 +15,8 @@
 /* One row a command, in the order of the overview; commands of a group ("task new", "task lint") stand together. */
 // clang-format off
 #define COMMANDS(ROW) \
+    ROW(list) \
+    ROW(show) \
     ROW(help)
 // clang-format on
 

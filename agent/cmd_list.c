@@ -1,0 +1,236 @@
+/* `kforge list`: runs of the store, latest first; or the tasks at hand. */
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "kforge/file.h"
+#include "show.h"
+#include "table.h"
+
+typedef struct settings {
+    const char *store, *task;
+    bool tasks, ids, json;
+    int64_t limit;
+} settings;
+
+/* ---- runs ---------------------------------------------------------------------------------------------------------------------- */
+
+static void add_run(kf_table *table, const kf_store_run *run)
+{
+    char figure[KF_FIGURE];
+    kf_table_cell(table, "%s", run->id);
+    kf_table_cell(table, "%s", kf_figure_age(run->started, (double)time(NULL), figure));
+    kf_table_cell(table, "%s", run->task_name);
+    kf_table_cell(table, "%s", run->device);
+    kf_table_cell(table, "%s", kf_run_state(run));
+    kf_table_cell(table, "%lld", (long long)run->attempts);
+    kf_table_cell(table, "%lld", (long long)run->correct);
+    kf_table_cell(table, "%s", kf_figure_speedup(run->best_speedup, figure));
+    kf_table_cell(table, "%s", kf_figure_interval(run->best_speedup, figure));
+}
+
+static bool list_runs(const kf_view *view, kf_store *store, const settings *wanted, kf_error *error)
+{
+    kf_autoresult kf_store_task task = {0};
+    if (wanted->task && !kf_store_find_task(store, wanted->task, &task, error)) return false;
+    kf_auto(kf_store_cursor) cursor = kf_store_runs(store, wanted->task ? task.hash : NULL, error);
+    if (!cursor) return false;
+    kf_autotable table = {0};
+    kf_table_add_column(&table, "RUN", KF_LEFT, false);
+    kf_table_add_column(&table, "STARTED", KF_LEFT, false);
+    kf_table_add_column(&table, "TASK", KF_LEFT, true);
+    kf_table_add_column(&table, "DEVICE", KF_LEFT, true);
+    kf_table_add_column(&table, "STATUS", KF_LEFT, false);
+    kf_table_add_column(&table, "ATTEMPTS", KF_RIGHT, false);
+    kf_table_add_column(&table, "CORRECT", KF_RIGHT, false);
+    kf_table_add_column(&table, "BEST", KF_RIGHT, false);
+    kf_table_add_column(&table, "95 %", KF_LEFT, false);
+    kf_auto(cJSON) json = cJSON_CreateObject();
+    cJSON *array = cJSON_AddArrayToObject(json, "runs");
+    kf_autoresult kf_store_run run = {0};
+    int more = 0;
+    int64_t shown = 0;
+    while ((wanted->limit == 0 || shown < wanted->limit) && (more = kf_store_next_run(cursor, &run, error)) > 0) {
+        shown++;
+        if (wanted->ids)
+            fprintf(view->out, "%s\n", run.id);
+        else if (view->json)
+            cJSON_AddItemToArray(array, kf_run_json(&run));
+        else
+            add_run(&table, &run);
+    }
+    if (more < 0) return false;
+    if (wanted->ids) return true;
+    if (view->json) return kf_print_json(view->out, kf_steal(&json), error);
+    kf_table_print(&table, view->out, view->width, 0, view->color);
+    if (more > 0 && kf_store_next_run(cursor, &run, NULL) > 0) fprintf(view->out, "… and older ones (--limit 0 lists all)\n");
+    return true;
+}
+
+/* ---- tasks --------------------------------------------------------------------------------------------------------------------- */
+
+typedef struct task_list {
+    kf_table table;
+    cJSON *array;    /* NULL: text */
+    kf_store *store; /* may be NULL */
+    FILE *log;
+} task_list;
+
+static void add_task(task_list *list, const char *place, const kf_task *task, const kf_store_task *stored)
+{
+    const cJSON *family = task ? cJSON_GetObjectItemCaseSensitive(kf_task_json(task), "family") : NULL;
+    const char *name = task ? kf_task_name(task) : stored->name, *hash = task ? kf_task_hash(task) : stored->hash;
+    const char *family_name = cJSON_IsString(family) ? family->valuestring : "";
+    int64_t runs = stored ? stored->runs : 0, candidates = stored ? stored->candidates : 0;
+    if (list->array) {
+        cJSON *row = cJSON_CreateObject();
+        cJSON_AddItemToArray(list->array, row);
+        cJSON_AddStringToObject(row, "name", name);
+        cJSON_AddStringToObject(row, "hash", hash);
+        if (place)
+            cJSON_AddStringToObject(row, "folder", place);
+        else
+            cJSON_AddNullToObject(row, "folder");
+        cJSON_AddStringToObject(row, "family", family_name);
+        kf_add_figure(row, "workloads", task ? kf_task_workload_count(task) : NAN);
+        kf_add_figure(row, "runs", (double)runs);
+        kf_add_figure(row, "candidates", (double)candidates);
+        return;
+    }
+    kf_table_cell(&list->table, "%s", name);
+    kf_table_cell(&list->table, "%.12s", hash);
+    kf_table_cell(&list->table, "%s", family_name);
+    kf_table_cell(&list->table, task ? "%d" : "", task ? kf_task_workload_count(task) : 0);
+    kf_table_cell(&list->table, "%lld", (long long)runs);
+    kf_table_cell(&list->table, "%lld", (long long)candidates);
+    kf_table_cell(&list->table, "%s", place ? place : "only in the store");
+}
+
+static int has_task(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+/* Every folder under tasks/ that holds a task.json; one that does not load is told on the log and left out. */
+static bool list_folders(task_list *list, char hashes[][KF_HASH_HEX], size_t *count, size_t most, kf_error *error)
+{
+    struct dirent **entries;
+    int found = scandir("tasks", &entries, has_task, alphasort);
+    if (found < 0) return errno == ENOENT || errno == ENOTDIR || kf_fail(error, KF_ERROR_IO, "tasks: %s", strerror(errno));
+    for (int i = 0; i < found; i++) {
+        kf_autofree char *place = kf_path_join("tasks", entries[i]->d_name),
+                         *file = place ? kf_path_join(place, "task.json") : NULL;
+        free(entries[i]);
+        if (!file || access(file, F_OK) != 0) continue;
+        kf_error reason;
+        kf_auto(kf_task) task = kf_task_load(place, &reason);
+        if (!task) {
+            fprintf(list->log, "kforge: left out: %s\n", reason.text);
+            continue;
+        }
+        kf_autoresult kf_store_task stored = {0};
+        bool known = list->store && kf_store_find_task(list->store, kf_task_hash(task), &stored, NULL);
+        add_task(list, place, task, known ? &stored : NULL);
+        if (*count < most) memcpy(hashes[(*count)++], kf_task_hash(task), KF_HASH_HEX);
+    }
+    free(entries);
+    return true;
+}
+
+#define MOST_FOLDERS 1024
+
+static bool list_tasks(const kf_view *view, kf_store *store, FILE *log, kf_error *error)
+{
+    kf_auto(cJSON) json = cJSON_CreateObject();
+    task_list list = {.store = store, .log = log, .array = view->json ? cJSON_AddArrayToObject(json, "tasks") : NULL};
+    kf_autotable table = {0};
+    kf_table_add_column(&list.table, "TASK", KF_LEFT, true);
+    kf_table_add_column(&list.table, "HASH", KF_LEFT, false);
+    kf_table_add_column(&list.table, "FAMILY", KF_LEFT, false);
+    kf_table_add_column(&list.table, "WORKLOADS", KF_RIGHT, false);
+    kf_table_add_column(&list.table, "RUNS", KF_RIGHT, false);
+    kf_table_add_column(&list.table, "CANDIDATES", KF_RIGHT, false);
+    kf_table_add_column(&list.table, "FOLDER", KF_LEFT, false);
+    kf_autofree char(*hashes)[KF_HASH_HEX] = malloc(MOST_FOLDERS * sizeof *hashes);
+    size_t count = 0;
+    bool good =
+        hashes ? list_folders(&list, hashes, &count, MOST_FOLDERS, error) : kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    kf_auto(kf_store_cursor) cursor = good && store ? kf_store_tasks(store, error) : NULL;
+    if (store && !cursor) good = false;
+    kf_autoresult kf_store_task stored = {0};
+    int more = 0;
+    while (good && cursor && (more = kf_store_next_task(cursor, &stored, error)) > 0) {
+        bool listed = false;
+        for (size_t i = 0; i < count && !listed; i++) listed = strcmp(hashes[i], stored.hash) == 0;
+        if (!listed) add_task(&list, NULL, NULL, &stored);
+    }
+    table = list.table; /* freed from here on */
+    if (!good || more < 0) return false;
+    if (view->json) return kf_print_json(view->out, kf_steal(&json), error);
+    if (!table.cell_count)
+        fprintf(log, "kforge: no tasks here: there is no folder tasks/ in the working directory, and none in the store\n");
+    kf_table_print(&table, view->out, view->width, 0, view->color);
+    return true;
+}
+
+static int run(const kf_invocation *invocation, const void *values, kf_error *error)
+{
+    const settings *wanted = values;
+    kf_view view = kf_view_of(invocation, wanted->json);
+    kf_auto(kf_store) store = NULL;
+    if (!kf_open_to_read(wanted->store, &store, error)) return -1;
+    if (wanted->tasks) return list_tasks(&view, store, invocation->log, error) ? KF_EXIT_DONE : -1;
+    if (store) return list_runs(&view, store, wanted, error) ? KF_EXIT_DONE : -1;
+    if (wanted->json)
+        fputs("{\n\t\"runs\":\t[]\n}\n", invocation->output);
+    else if (!wanted->ids)
+        fputs("kforge: no runs yet\n", invocation->log);
+    return KF_EXIT_DONE;
+}
+
+static const kf_option options[] = {
+    KF_ROW_STORE(settings),
+    {.name = "task",
+     .letter = 't',
+     .type = KF_OPTION_TEXT,
+     .argument = "TASK",
+     .offset = offsetof(settings, task),
+     .help = "Only runs of this task: its name, or its hash or the beginning of it."},
+    {.name = "tasks",
+     .type = KF_OPTION_FLAG,
+     .offset = offsetof(settings, tasks),
+     .help = "List tasks instead: those in the folder tasks/, and those that only the store has."},
+    {.name = "limit",
+     .letter = 'n',
+     .type = KF_OPTION_INTEGER,
+     .argument = "N",
+     .offset = offsetof(settings, limit),
+     .fallback = "20",
+     .low = 0,
+     .high = 1e9,
+     .help = "List so many runs at most, the latest; 0 lists all."},
+    {.name = "ids",
+     .type = KF_OPTION_FLAG,
+     .offset = offsetof(settings, ids),
+     .help = "Write the ids of the runs alone, for scripts."},
+    KF_ROW_JSON(settings),
+    {0},
+};
+
+const kf_command kf_command_list = {
+    .name = "list",
+    .synopsis = "",
+    .summary = "List runs, or tasks",
+    .description = "The latest run comes first, with its best candidate's speedup over the baseline and the 95 % interval of it. A "
+                   "run that died "
+                   "was ended without a word, by a crash or a signal; it can be resumed like an interrupted one.",
+    .examples = "kforge list --task row_softmax\truns of one task\n"
+                "kforge list --tasks\twhat there is to work on\n"
+                "kforge list --json | jq '.runs[0].best_speedup'\tthe latest run's figure",
+    .options = options,
+    .settings_size = sizeof(settings),
+    .run = run,
+};

@@ -1,0 +1,179 @@
+/* `kforge show`: one run, candidate or task, whichever the word names. */
+#include <ctype.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "show.h"
+
+typedef struct settings {
+    const char *store, *run;
+    bool source, samples, json;
+    int64_t top, attempts;
+} settings;
+
+/* "c12" is candidate 12. */
+static bool candidate_number(const char *word, int64_t *number)
+{
+    if (word[0] != 'c' || !isdigit((unsigned char)word[1]) || strlen(word) > 18) return false;
+    char *end;
+    *number = strtoll(word + 1, &end, 10);
+    return *end == '\0';
+}
+
+static bool is_path(const char *word)
+{
+    struct stat status;
+    return strchr(word, '/') || (stat(word, &status) == 0);
+}
+
+/* Only for what was asked: --source of a run would be a mistake. */
+static bool fits(const settings *wanted, bool candidate, const char *what, kf_error *error)
+{
+    if (candidate || (!wanted->source && !wanted->samples && !wanted->run)) return true;
+    return kf_fail(error, KF_ERROR_INPUT, "show: %s is for a candidate, and this is a %s",
+                   wanted->source    ? "--source"
+                   : wanted->samples ? "--samples"
+                                     : "--run",
+                   what);
+}
+
+static bool show_candidate(const kf_view *view, kf_store *store, const settings *wanted, const kf_store_candidate *candidate,
+                           kf_error *error)
+{
+    if (wanted->source) return kf_show_source(view, store, candidate, error);
+    return kf_show_candidate(view, store, candidate, wanted->samples, error);
+}
+
+static bool show_run(const kf_view *view, kf_store *store, const settings *wanted, const kf_store_run *run, kf_error *error)
+{
+    kf_show_run_limits limits = {.top = wanted->top, .attempts = wanted->attempts};
+    return fits(wanted, false, "run", error) && kf_show_run(view, store, run, &limits, error);
+}
+
+static bool show_numbered(const kf_view *view, kf_store *store, const settings *wanted, int64_t number, kf_error *error)
+{
+    kf_autoresult kf_store_candidate candidate = {0};
+    kf_autoresult kf_store_run run = {0};
+    if (wanted->run && !kf_store_find_run(store, wanted->run, &run, error)) return false;
+    return kf_store_get_candidate(store, number, wanted->run ? run.id : NULL, &candidate, error) &&
+           show_candidate(view, store, wanted, &candidate, error);
+}
+
+static bool show_latest(const kf_view *view, kf_store *store, const settings *wanted, kf_error *error)
+{
+    kf_autoresult kf_store_run run = {0};
+    bool found;
+    if (!kf_store_latest_run(store, NULL, false, &run, &found, error)) return false;
+    if (!found) return kf_fail(error, KF_ERROR_INPUT, "%s: no runs in this store yet", kf_store_path(store));
+    return show_run(view, store, wanted, &run, error);
+}
+
+/* A run's id, a candidate's hash and a task's name or hash all are words of letters and digits: whichever the store knows; more than one kind is
+ * an error that says so. */
+static bool show_named(const kf_view *view, kf_store *store, const settings *wanted, const char *word, kf_error *error)
+{
+    kf_autoresult kf_store_run run = {0};
+    kf_autoresult kf_store_candidate candidate = {0};
+    kf_autoresult kf_store_task task = {0};
+    kf_error run_error = {0}, candidate_error = {0}, task_error = {0};
+    bool is_run = kf_store_find_run(store, word, &run, &run_error);
+    bool is_candidate = kf_store_find_candidate_prefix(store, NULL, word, &candidate, &candidate_error);
+    bool is_task = kf_store_find_task(store, word, &task, &task_error);
+    if (is_run + is_candidate + is_task > 1)
+        return kf_fail(error, KF_ERROR_INPUT, "%s names%s%s%s%s%s: give more of it, or cNUMBER for a candidate", word,
+                       is_run ? " a run" : "", is_run && (is_candidate || is_task) ? " and" : "",
+                       is_candidate ? " a candidate" : "", is_candidate && is_task ? " and" : "", is_task ? " a task" : "");
+    if (is_run) return show_run(view, store, wanted, &run, error);
+    if (is_candidate) return show_candidate(view, store, wanted, &candidate, error);
+    if (is_task) {
+        kf_auto(kf_task) stored = fits(wanted, false, "task", error) ? kf_stored_task(store, task.hash, error) : NULL;
+        return stored && kf_show_task(view, stored, error);
+    }
+    const kf_error *all[] = {&run_error, &candidate_error, &task_error};
+    for (int i = 0; i < 3; i++) /* a broken store, or a word that is too short */
+        if (all[i]->code != KF_ERROR_INPUT || strstr(all[i]->text, "several")) return kf_fail_copy(error, all[i]);
+    return kf_fail(error, KF_ERROR_INPUT,
+                   "%s: no run, candidate or task of that name; \"kforge list\" and \"kforge list --tasks\" show what there is",
+                   word);
+}
+
+static int run(const kf_invocation *invocation, const void *values, kf_error *error)
+{
+    const settings *wanted = values;
+    const char *word = invocation->argument_count ? invocation->arguments[0] : "latest";
+    kf_view view = kf_view_of(invocation, wanted->json);
+    int64_t number;
+    bool latest = strcmp(word, "latest") == 0, numbered = candidate_number(word, &number);
+    if (!latest && !numbered && is_path(word)) {
+        kf_auto(kf_task) task = fits(wanted, false, "task", error) ? kf_task_load(word, error) : NULL;
+        return task && kf_show_task(&view, task, error) ? KF_EXIT_DONE : -1;
+    }
+    kf_auto(kf_store) store = NULL;
+    if (!kf_open_to_read(wanted->store, &store, error)) return -1;
+    if (!store) {
+        kf_fail(error, KF_ERROR_INPUT, "%s: there are no runs yet", word);
+        return -1;
+    }
+    bool good = latest     ? show_latest(&view, store, wanted, error)
+                : numbered ? show_numbered(&view, store, wanted, number, error)
+                           : show_named(&view, store, wanted, word, error);
+    return good ? KF_EXIT_DONE : -1;
+}
+
+static const kf_option options[] = {
+    KF_ROW_STORE(settings),
+    {.name = "source",
+     .letter = 's',
+     .type = KF_OPTION_FLAG,
+     .offset = offsetof(settings, source),
+     .help = "Of a candidate: its source alone."},
+    {.name = "samples",
+     .type = KF_OPTION_FLAG,
+     .offset = offsetof(settings, samples),
+     .help = "Of a candidate: all raw timings as well."},
+    {.name = "run",
+     .letter = 'r',
+     .type = KF_OPTION_TEXT,
+     .argument = "RUN",
+     .offset = offsetof(settings, run),
+     .help = "Of a candidate with a number: as it stands in this run."},
+    {.name = "top",
+     .type = KF_OPTION_INTEGER,
+     .argument = "N",
+     .offset = offsetof(settings, top),
+     .fallback = "5",
+     .low = 0,
+     .high = 100000,
+     .help = "Of a run: so many of its best candidates."},
+    {.name = "attempts",
+     .type = KF_OPTION_INTEGER,
+     .argument = "N",
+     .offset = offsetof(settings, attempts),
+     .fallback = "10",
+     .low = 0,
+     .high = 1e9,
+     .help = "Of a run: so many of its latest attempts."},
+    KF_ROW_JSON(settings),
+    {0},
+};
+
+const kf_command kf_command_show = {
+    .name = "show",
+    .synopsis = "[RUN|CANDIDATE|TASK|latest]",
+    .summary = "Show a run, a candidate or a task",
+    .description =
+        "RUN is an id or the beginning of one, \"latest\" (also without any argument) the last that was started. CANDIDATE is c "
+        "and its "
+        "number, or the beginning of its hash, at least 4 digits. TASK is a task.json, the folder that holds one, or the name or "
+        "hash of "
+        "a task in the store.\n\n"
+        "A speedup is the baseline's time divided by the candidate's, with its 95 % interval behind it. FLOOR is the time that the "
+        "memory traffic and arithmetic of the workload take at the device's measured peak: nothing can be faster.",
+    .examples = "kforge show\tthe latest run\n"
+                "kforge show c12\tone candidate: verdict, timings, errors, family\n"
+                "kforge show c12 --source > best.cu\tits source",
+    .most_arguments = 1,
+    .options = options,
+    .settings_size = sizeof(settings),
+    .run = run,
+};

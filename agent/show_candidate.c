@@ -1,0 +1,340 @@
+/* One candidate: its standing verdict with every figure, where it came from, and what came of it. */
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "kforge/json.h"
+#include "show.h"
+#include "table.h"
+
+#define MOST_RELATIVES 20
+#define LOG_LINES 20
+
+static kf_verdict *read_verdict(kf_store *store, int64_t id, kf_error *error)
+{
+    size_t size;
+    kf_autofree char *text = kf_store_verdict_json(store, id, &size, error);
+    kf_auto(cJSON) json = text ? kf_json_parse(text, size, KF_STORE_BLOB_BYTES, "verdict in the store", error) : NULL;
+    return json ? kf_verdict_from_json(json, error) : NULL;
+}
+
+/* ---- text ---------------------------------------------------------------------------------------------------------------------- */
+
+static void print_head(const kf_view *view, const kf_store_candidate *candidate, const char *task_name)
+{
+    char figure[KF_FIGURE], other[KF_FIGURE];
+    int width = view->width ? view->width : 100;
+    fprintf(view->out, view->color ? "\033[1mCandidate c%lld\033[0m of %s, %.12s\n\n" : "Candidate c%lld of %s, %.12s\n\n",
+            (long long)candidate->id, task_name, candidate->hash);
+    if (!candidate->verdict)
+        fprintf(view->out, "status    never judged\n");
+    else {
+        bool timed = !isnan(candidate->speedup.value);
+        fprintf(view->out, "status    %s%s%s%s%s%s\n", kf_status_name(candidate->status), timed ? ", " : "",
+                timed ? kf_figure_speedup(candidate->speedup, figure) : "", timed ? " " : "",
+                timed ? kf_figure_interval(candidate->speedup, other) : "", candidate->reverified ? ", measured twice" : "");
+        if (candidate->blame != KF_BLAME_NOBODY && candidate->blame != KF_BLAME_CANDIDATE)
+            fprintf(view->out, "fault     the %s's, not the candidate's\n", kf_blame_name(candidate->blame));
+        if (candidate->message[0]) {
+            fprintf(view->out, "message   ");
+            kf_text_wrap(view->out, candidate->message, strlen(candidate->message), width, 10, true);
+        }
+        fprintf(view->out, "judged    %s (%s)", kf_figure_time(candidate->judged, figure),
+                kf_figure_age(candidate->judged, (double)time(NULL), other));
+        fprintf(view->out, ", built in %s", kf_figure_seconds(candidate->build_seconds, figure));
+        fprintf(view->out, ", judged in %s\n", kf_figure_seconds(candidate->judge_seconds, figure));
+        fprintf(view->out, "device    %s\n", candidate->device);
+    }
+    if (strcmp(candidate->flags, "[]") != 0) fprintf(view->out, "flags     %s\n", candidate->flags);
+    if (candidate->tunables[0]) fprintf(view->out, "tunables  %s\n", candidate->tunables);
+    if (candidate->run[0]) fprintf(view->out, "proposed  run %s, attempt %lld\n", candidate->run, (long long)candidate->attempt);
+}
+
+static void print_timings(const kf_view *view, const kf_verdict *verdict)
+{
+    kf_autotable table = {0};
+    kf_table_add_column(&table, "WORKLOAD", KF_LEFT, false);
+    kf_table_add_column(&table, "STATUS", KF_LEFT, false);
+    kf_table_add_column(&table, "SPEEDUP", KF_RIGHT, false);
+    kf_table_add_column(&table, "95 %", KF_LEFT, false);
+    kf_table_add_column(&table, "BASELINE", KF_RIGHT, false);
+    kf_table_add_column(&table, "CANDIDATE", KF_RIGHT, false);
+    kf_table_add_column(&table, "FLOOR", KF_RIGHT, false);
+    kf_table_add_column(&table, "PAIRS", KF_RIGHT, false);
+    for (size_t i = 0; i < verdict->workload_count; i++) {
+        const kf_workload_verdict *workload = &verdict->workloads[i];
+        char figure[KF_FIGURE];
+        bool timed = !isnan(workload->speedup.value);
+        kf_table_cell(&table, "%s", workload->workload);
+        kf_table_cell(&table, "%s", kf_status_name(workload->status));
+        kf_table_cell(&table, "%s", timed ? kf_figure_speedup(workload->speedup, figure) : workload->timed ? "-" : "untimed");
+        kf_table_cell(&table, "%s", kf_figure_interval(workload->speedup, figure));
+        kf_table_cell(&table, "%s", timed ? kf_figure_seconds(workload->baseline_seconds, figure) : "");
+        kf_table_cell(&table, "%s", timed ? kf_figure_seconds(workload->candidate_seconds, figure) : "");
+        kf_table_cell(&table, "%s", timed && workload->floor_seconds > 0 ? kf_figure_seconds(workload->floor_seconds, figure) : "");
+        kf_table_cell(&table, timed ? "%d" : "", workload->pairs);
+    }
+    if (table.cell_count) fputc('\n', view->out);
+    kf_table_print(&table, view->out, view->width, 0, view->color);
+}
+
+static void print_errors(const kf_view *view, const kf_verdict *verdict)
+{
+    kf_autotable table = {0};
+    kf_table_add_column(&table, "WORKLOAD", KF_LEFT, false);
+    kf_table_add_column(&table, "OUTPUT", KF_LEFT, false);
+    kf_table_add_column(&table, "RMS ERROR", KF_RIGHT, false);
+    kf_table_add_column(&table, "ALLOWED", KF_RIGHT, false);
+    kf_table_add_column(&table, "MAX ERROR", KF_RIGHT, false);
+    kf_table_add_column(&table, "ALLOWED", KF_RIGHT, false);
+    kf_table_add_column(&table, "WRONG", KF_RIGHT, false);
+    kf_table_add_column(&table, "COMPARED", KF_RIGHT, false);
+    kf_table_add_column(&table, "WHERE", KF_LEFT, true);
+    for (size_t i = 0; i < verdict->workload_count; i++) {
+        const kf_workload_verdict *workload = &verdict->workloads[i];
+        for (size_t o = 0; o < workload->output_count; o++) {
+            const kf_error_figures *figures = &workload->outputs[o].figures;
+            char figure[KF_FIGURE];
+            kf_table_cell(&table, "%s", workload->workload);
+            kf_table_cell(&table, "%s", workload->outputs[o].argument);
+            kf_table_cell(&table, "%.3g", figures->rms);
+            kf_table_cell(&table, "%.3g", figures->allowed_rms);
+            kf_table_cell(&table, "%.3g", figures->max);
+            kf_table_cell(&table, "%.3g", figures->allowed_max);
+            kf_table_cell(&table, "%s", kf_figure_count((double)figures->mismatched, figure));
+            kf_table_cell(&table, "%s", kf_figure_count((double)figures->compared, figure));
+            kf_table_cell(&table, "%s", figures->pattern);
+        }
+    }
+    if (table.cell_count) fputc('\n', view->out);
+    kf_table_print(&table, view->out, view->width, 0, view->color);
+}
+
+static void print_finding(const kf_view *view, const char *workload, const kf_finding *finding)
+{
+    kf_autobuffer text = {0};
+    kf_buffer_format(&text, "%s%s%s (%s): %s", workload ? workload : "", workload ? ": " : "", kf_status_name(finding->status),
+                     finding->rule, finding->text);
+    if (!isnan(finding->measured)) kf_buffer_format(&text, " [measured %.4g", finding->measured);
+    if (!isnan(finding->measured) && !isnan(finding->limit)) kf_buffer_format(&text, ", limit %.4g", finding->limit);
+    if (!isnan(finding->measured)) kf_buffer_string(&text, "]");
+    fprintf(view->out, "  ");
+    if (text.data) kf_text_wrap(view->out, text.data, text.size, view->width ? view->width : 100, 4, true);
+}
+
+static void print_findings(const kf_view *view, const kf_verdict *verdict)
+{
+    size_t count = verdict->finding_count + verdict->flag_count;
+    for (size_t i = 0; i < verdict->workload_count; i++) count += verdict->workloads[i].finding_count;
+    if (!count) return;
+    kf_heading(view, "Findings");
+    for (size_t i = 0; i < verdict->finding_count; i++) print_finding(view, NULL, &verdict->findings[i]);
+    for (size_t i = 0; i < verdict->workload_count; i++)
+        for (size_t f = 0; f < verdict->workloads[i].finding_count; f++)
+            print_finding(view, verdict->workloads[i].workload, &verdict->workloads[i].findings[f]);
+    for (size_t i = 0; i < verdict->flag_count; i++) fprintf(view->out, "  suspicious, no conviction: %s\n", verdict->flags[i]);
+}
+
+/* "name value, name value" of an object's numbers and strings. */
+static void print_object(const kf_view *view, const char *title, const cJSON *object)
+{
+    kf_autobuffer text = {0};
+    const cJSON *value;
+    cJSON_ArrayForEach(value, object)
+    {
+        if (strcmp(value->string, "log") == 0) continue;
+        char *rest = cJSON_IsString(value) ? NULL : cJSON_PrintUnformatted(value);
+        kf_buffer_format(&text, "%s%s %s", text.size ? ", " : "", value->string,
+                         rest                    ? rest
+                         : cJSON_IsString(value) ? value->valuestring
+                                                 : "");
+        cJSON_free(rest);
+    }
+    if (!text.size) return;
+    fprintf(view->out, "%-10s", title);
+    kf_text_wrap(view->out, text.data, text.size, view->width ? view->width : 100, 10, true);
+}
+
+static void print_log(const kf_view *view, const kf_verdict *verdict)
+{
+    const cJSON *log = cJSON_GetObjectItemCaseSensitive(verdict->build, "log");
+    if (!cJSON_IsString(log) || !log->valuestring[0]) return;
+    kf_heading(view, "The compiler said");
+    const char *line = log->valuestring;
+    for (int i = 0; *line && i < LOG_LINES; i++) {
+        size_t size = strcspn(line, "\n");
+        fprintf(view->out, "  %.*s\n", (int)size, line);
+        line += size + (line[size] != '\0');
+    }
+    if (*line) fprintf(view->out, "  … (--json has all of it)\n");
+}
+
+/* ---- relatives ----------------------------------------------------------------------------------------------------------------- */
+
+static bool print_ancestors(const kf_view *view, kf_store *store, const kf_store_candidate *candidate, cJSON *array,
+                            kf_error *error)
+{
+    const char *run = candidate->run[0] ? candidate->run : NULL;
+    kf_auto(kf_store_cursor) cursor = kf_store_ancestors(store, candidate->id, run, error);
+    if (!cursor) return false;
+    kf_autotable table = {0};
+    kf_table_add_column(&table, "CANDIDATE", KF_LEFT, false);
+    kf_table_add_column(&table, "FROM", KF_LEFT, false);
+    kf_table_add_column(&table, "AS", KF_LEFT, false);
+    kf_table_add_column(&table, "WHICH IS", KF_LEFT, false);
+    kf_table_add_column(&table, "SPEEDUP", KF_RIGHT, false);
+    kf_autoresult kf_store_edge edge = {0};
+    kf_autoresult kf_store_candidate parent = {0};
+    int more, shown = 0;
+    while ((more = kf_store_next_edge(cursor, &edge, error)) > 0 && (array || shown++ < MOST_RELATIVES)) {
+        if (!kf_store_get_candidate(store, edge.parent, run, &parent, error)) return false;
+        if (array) {
+            cJSON *row = cJSON_CreateObject();
+            cJSON_AddItemToArray(array, row);
+            kf_add_figure(row, "child", (double)edge.child);
+            kf_add_figure(row, "parent", (double)edge.parent);
+            cJSON_AddStringToObject(row, "role", edge.role);
+            kf_add_figure(row, "depth", edge.depth);
+            kf_add_interval(row, "parent_speedup", parent.verdict ? parent.speedup : (kf_interval){NAN, NAN, NAN});
+            continue;
+        }
+        char figure[KF_FIGURE];
+        kf_table_cell(&table, "%*sc%lld", edge.depth > 1 ? (edge.depth < 10 ? edge.depth : 10) - 1 : 0, "", (long long)edge.child);
+        kf_table_cell(&table, "c%lld", (long long)edge.parent);
+        kf_table_cell(&table, "%s", edge.role);
+        kf_table_cell(&table, "%s", parent.verdict ? kf_status_name(parent.status) : "never judged");
+        kf_table_cell(&table, "%s", parent.verdict ? kf_figure_speedup(parent.speedup, figure) : "-");
+    }
+    if (!array && table.cell_count) fputc('\n', view->out);
+    if (!array) kf_table_print(&table, view->out, view->width, 0, view->color);
+    if (shown > MOST_RELATIVES) fprintf(view->out, "… and older ones\n");
+    return more >= 0;
+}
+
+static bool print_children(const kf_view *view, kf_store *store, const kf_store_candidate *candidate, cJSON *array, kf_error *error)
+{
+    kf_auto(kf_store_cursor) cursor = kf_store_children(store, candidate->id, candidate->run[0] ? candidate->run : NULL, error);
+    if (!cursor) return false;
+    kf_autobuffer text = {0};
+    kf_autoresult kf_store_candidate child = {0};
+    int more, count = 0;
+    while ((more = kf_store_next_candidate(cursor, &child, error)) > 0) {
+        if (array)
+            cJSON_AddItemToArray(array, cJSON_CreateNumber((double)child.id));
+        else if (count++ < MOST_RELATIVES)
+            kf_buffer_format(&text, "%sc%lld", text.size ? ", " : "", (long long)child.id);
+    }
+    if (text.size) fprintf(view->out, "\nchildren  %s%s\n", text.data, count > MOST_RELATIVES ? ", …" : "");
+    return more == 0;
+}
+
+/* ---- samples ------------------------------------------------------------------------------------------------------------------- */
+
+static bool print_samples(const kf_view *view, kf_store *store, const kf_store_candidate *candidate, const kf_verdict *verdict,
+                          kf_error *error)
+{
+    kf_autotable table = {0};
+    static const char *const titles[] = {"WORKLOAD", "SIDE", "PAIR", "CALLS", "SECONDS", "CLAIMED", "MHZ", "THROTTLE"};
+    for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
+        kf_table_add_column(&table, titles[i], i < 2 ? KF_LEFT : KF_RIGHT, false);
+    for (size_t w = 0; w < verdict->workload_count; w++) {
+        kf_autofree kf_sample *samples = NULL;
+        size_t count;
+        if (!kf_store_samples(store, candidate->verdict, verdict->workloads[w].workload, &samples, &count, error)) return false;
+        for (size_t i = 0; i < count; i++) {
+            const kf_sample *sample = &samples[i];
+            const char *side = sample->side == 'b'   ? "baseline"
+                               : sample->side == 'c' ? "candidate"
+                               : sample->side == 'n' ? "null"
+                               : sample->side == 'a' ? "baseline alone"
+                                                     : "?";
+            kf_table_cell(&table, "%s", verdict->workloads[w].workload);
+            kf_table_cell(&table, "%s", side);
+            kf_table_cell(&table, sample->pair >= 0 ? "%d" : "", sample->pair);
+            kf_table_cell(&table, "%d", sample->calls);
+            kf_table_cell(&table, "%.9f", sample->seconds);
+            kf_table_cell(&table, isnan(sample->claimed) ? "" : "%.9f", sample->claimed);
+            kf_table_cell(&table, isnan(sample->clock_mhz) ? "" : "%.0f", sample->clock_mhz);
+            kf_table_cell(&table, sample->throttle ? "0x%llx" : "", (unsigned long long)sample->throttle);
+        }
+    }
+    fputc('\n', view->out);
+    if (!table.cell_count) fputs("no raw timings\n", view->out);
+    kf_table_print(&table, view->out, view->width, 0, view->color);
+    return true;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------------------------------------------- */
+
+static bool print_json(const kf_view *view, kf_store *store, const kf_store_candidate *candidate, const char *task_name,
+                       kf_error *error)
+{
+    kf_auto(cJSON) json = cJSON_CreateObject();
+    kf_add_figure(json, "id", (double)candidate->id);
+    cJSON_AddStringToObject(json, "hash", candidate->hash);
+    cJSON_AddStringToObject(json, "task", task_name);
+    cJSON_AddStringToObject(json, "task_hash", candidate->task);
+    kf_add_embedded(json, "flags", candidate->flags);
+    kf_add_embedded(json, "tunables", candidate->tunables);
+    kf_add_embedded(json, "features", candidate->features);
+    if (candidate->run[0])
+        cJSON_AddStringToObject(json, "run", candidate->run);
+    else
+        cJSON_AddNullToObject(json, "run");
+    kf_add_figure(json, "attempt", candidate->attempt ? (double)candidate->attempt : NAN);
+    cJSON_AddBoolToObject(json, "reverified", candidate->verdict && candidate->reverified);
+    size_t size;
+    kf_autofree char *source = kf_store_source(store, candidate->id, &size, error);
+    if (!source) return false;
+    kf_autofree char *clean = kf_text_clean(source, size, false);
+    if (!clean) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    cJSON_AddStringToObject(json, "source", clean);
+    if (candidate->verdict) {
+        kf_autofree char *text = kf_store_verdict_json(store, candidate->verdict, &size, error);
+        if (!text) return false;
+        kf_add_embedded(json, "verdict", text);
+    } else
+        cJSON_AddNullToObject(json, "verdict");
+    return print_ancestors(view, store, candidate, cJSON_AddArrayToObject(json, "ancestors"), error) &&
+           print_children(view, store, candidate, cJSON_AddArrayToObject(json, "children"), error) &&
+           kf_print_json(view->out, kf_steal(&json), error);
+}
+
+bool kf_show_candidate(const kf_view *view, kf_store *store, const kf_store_candidate *candidate, bool samples, kf_error *error)
+{
+    kf_autoresult kf_store_task task = {0};
+    if (!kf_store_find_task(store, candidate->task, &task, error)) return false;
+    if (view->json) return print_json(view, store, candidate, task.name, error);
+    print_head(view, candidate, task.name);
+    kf_auto(kf_verdict) verdict = candidate->verdict ? read_verdict(store, candidate->verdict, error) : NULL;
+    if (candidate->verdict && !verdict) return false;
+    if (verdict) {
+        print_object(view, "build", verdict->build);
+        print_object(view, "counters", verdict->counters);
+        const cJSON *sandbox = cJSON_GetObjectItemCaseSensitive(verdict->provenance, "sandbox"), *layer;
+        kf_autobuffer layers = {0};
+        cJSON_ArrayForEach(layer, sandbox)
+            kf_buffer_format(&layers, "%s%s", layers.size ? ", " : "", cJSON_IsString(layer) ? layer->valuestring : "?");
+        if (layers.size) {
+            fprintf(view->out, "sandbox   ");
+            kf_text_wrap(view->out, layers.data, layers.size, view->width ? view->width : 100, 10, true);
+        }
+        print_timings(view, verdict);
+        print_errors(view, verdict);
+        print_findings(view, verdict);
+        if (verdict->status == KF_COMPILE_ERROR || verdict->status == KF_UNSUPPORTED_DEVICE) print_log(view, verdict);
+    }
+    if (!print_ancestors(view, store, candidate, NULL, error) || !print_children(view, store, candidate, NULL, error)) return false;
+    return !samples || !verdict || print_samples(view, store, candidate, verdict, error);
+}
+
+bool kf_show_source(const kf_view *view, kf_store *store, const kf_store_candidate *candidate, kf_error *error)
+{
+    size_t size;
+    kf_autofree char *source = kf_store_source(store, candidate->id, &size, error);
+    if (!source) return false;
+    kf_autofree char *clean = view->width ? kf_text_clean(source, size, false) : NULL;
+    if (view->width && !clean) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    fwrite(clean ? clean : source, 1, clean ? strlen(clean) : size, view->out);
+    return true;
+}

@@ -1,0 +1,246 @@
+/* One run: how it stands, what came of its attempts, who proposed what, the best candidates and the latest attempts. */
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "kforge/json.h"
+#include "show.h"
+#include "table.h"
+
+/* One pass over all attempts: outcomes, and the numbers of the latest. */
+typedef struct history {
+    int64_t outcomes[KF_ATTEMPT_OUTCOME_COUNT];
+    int64_t last; /* highest number */
+} history;
+
+static bool read_history(kf_store *store, const char *run, history *h, kf_error *error)
+{
+    kf_auto(kf_store_cursor) cursor = kf_store_attempts(store, run, 1, error);
+    if (!cursor) return false;
+    kf_autoresult kf_store_attempt attempt = {0};
+    int more;
+    while ((more = kf_store_next_attempt(cursor, &attempt, error)) > 0) {
+        if (attempt.outcome < KF_ATTEMPT_OUTCOME_COUNT) h->outcomes[attempt.outcome]++;
+        h->last = attempt.number;
+    }
+    return more == 0;
+}
+
+/* "correct 28, wrong_result 4" */
+static void counts_text(kf_buffer *text, const char *name, int64_t count)
+{
+    if (count) kf_buffer_format(text, "%s%lld %s", text->size ? ", " : "", (long long)count, name);
+}
+
+static bool print_head(const kf_view *view, kf_store *store, const kf_store_run *run, const history *h, kf_error *error)
+{
+    char figure[KF_FIGURE], other[KF_FIGURE], third[KF_FIGURE];
+    fprintf(view->out, view->color ? "\033[1mRun %s\033[0m of %s: %s\n\n" : "Run %s of %s: %s\n\n", run->id, run->task_name,
+            kf_run_state(run));
+    fprintf(view->out, "device    %s on %s\n", run->device, run->host);
+    double end = isnan(run->ended) ? run->updated : run->ended;
+    fprintf(view->out, "started   %s (%s), took %s\n", kf_figure_time(run->started, figure),
+            kf_figure_age(run->started, (double)time(NULL), other), kf_figure_seconds(end - run->started, third));
+    if (run->best)
+        fprintf(view->out, "best      c%lld, %s %s against the baseline\n", (long long)run->best,
+                kf_figure_speedup(run->best_speedup, figure), kf_figure_interval(run->best_speedup, other));
+    else
+        fprintf(view->out, "best      nothing correct and timed\n");
+    int64_t statuses[KF_STATUS_COUNT];
+    if (!kf_store_count_statuses(store, run->id, statuses, error)) return false;
+    kf_autobuffer judged = {0}, outcomes = {0};
+    for (int s = KF_STATUS_COUNT - 1; s >= 0; s--) counts_text(&judged, kf_status_name((kf_status)s), statuses[s]);
+    for (int o = 0; o < KF_ATTEMPT_OUTCOME_COUNT; o++)
+        counts_text(&outcomes, kf_attempt_outcome_name((kf_attempt_outcome)o), h->outcomes[o]);
+    int width = view->width ? view->width : 100;
+    fprintf(view->out, "attempts  ");
+    kf_text_wrap(view->out, outcomes.size ? outcomes.data : "none", outcomes.size ? outcomes.size : 4, width, 10, true);
+    if (judged.size) {
+        fprintf(view->out, "verdicts  ");
+        kf_text_wrap(view->out, judged.data, judged.size, width, 10, true);
+    }
+    kf_store_spent spent;
+    if (!kf_store_run_spent(store, run->id, &spent, error)) return false;
+    if (spent.calls)
+        fprintf(view->out, "models    %lld calls, %s tokens in, %s out, $%.2f\n", (long long)spent.calls,
+                kf_figure_count((double)spent.prompt_tokens, figure), kf_figure_count((double)spent.completion_tokens, other),
+                spent.cost_usd);
+    return true;
+}
+
+static bool print_best(const kf_view *view, kf_store *store, const kf_store_run *run, int64_t top, cJSON *array, kf_error *error)
+{
+    kf_store_scope scope = {.run = run->id, .island = -1};
+    kf_auto(kf_store_cursor) cursor = top > 0 ? kf_store_best(store, &scope, (size_t)top, error) : NULL;
+    if (!cursor) return top <= 0;
+    kf_autotable table = {0};
+    kf_table_add_column(&table, "BEST", KF_LEFT, false);
+    kf_table_add_column(&table, "SPEEDUP", KF_RIGHT, false);
+    kf_table_add_column(&table, "95 %", KF_LEFT, false);
+    kf_table_add_column(&table, "ATTEMPT", KF_RIGHT, false);
+    kf_table_add_column(&table, "MEASURED", KF_LEFT, false);
+    kf_table_add_column(&table, "SETTINGS", KF_LEFT, true);
+    kf_autoresult kf_store_candidate candidate = {0};
+    int more;
+    while ((more = kf_store_next_candidate(cursor, &candidate, error)) > 0) {
+        char figure[KF_FIGURE];
+        if (array) {
+            cJSON *row = cJSON_CreateObject();
+            cJSON_AddItemToArray(array, row);
+            kf_add_figure(row, "id", (double)candidate.id);
+            cJSON_AddStringToObject(row, "hash", candidate.hash);
+            kf_add_interval(row, "speedup", candidate.speedup);
+            cJSON_AddBoolToObject(row, "reverified", candidate.reverified);
+            kf_add_figure(row, "attempt", (double)candidate.attempt);
+            kf_add_embedded(row, "flags", candidate.flags);
+            kf_add_embedded(row, "tunables", candidate.tunables);
+            continue;
+        }
+        kf_table_cell(&table, "c%lld", (long long)candidate.id);
+        kf_table_cell(&table, "%s", kf_figure_speedup(candidate.speedup, figure));
+        kf_table_cell(&table, "%s", kf_figure_interval(candidate.speedup, figure));
+        kf_table_cell(&table, "%lld", (long long)candidate.attempt);
+        kf_table_cell(&table, "%s", candidate.reverified ? "twice" : "once");
+        kf_table_cell(&table, "%s", strcmp(candidate.flags, "[]") == 0 ? "" : candidate.flags);
+    }
+    if (!array && table.cell_count) fputc('\n', view->out);
+    if (!array) kf_table_print(&table, view->out, view->width, 0, view->color);
+    return more == 0;
+}
+
+static bool print_proposers(const kf_view *view, kf_store *store, const kf_store_run *run, cJSON *array, kf_error *error)
+{
+    kf_auto(kf_store_cursor) cursor = kf_store_proposers(store, run->id, error);
+    if (!cursor) return false;
+    kf_autotable table = {0};
+    kf_table_add_column(&table, "PROPOSER", KF_LEFT, true);
+    kf_table_add_column(&table, "ATTEMPTS", KF_RIGHT, false);
+    kf_table_add_column(&table, "CORRECT", KF_RIGHT, false);
+    kf_table_add_column(&table, "FASTER", KF_RIGHT, false);
+    kf_table_add_column(&table, "BEST", KF_RIGHT, false);
+    kf_table_add_column(&table, "CALLS", KF_RIGHT, false);
+    kf_table_add_column(&table, "COST", KF_RIGHT, false);
+    kf_autoresult kf_store_proposer proposer = {0};
+    int more;
+    while ((more = kf_store_next_proposer(cursor, &proposer, error)) > 0) {
+        if (array) {
+            cJSON *row = cJSON_CreateObject();
+            cJSON_AddItemToArray(array, row);
+            cJSON_AddStringToObject(row, "proposer", proposer.proposer);
+            kf_add_figure(row, "attempts", (double)proposer.attempts);
+            kf_add_figure(row, "judged", (double)proposer.judged);
+            kf_add_figure(row, "correct", (double)proposer.correct);
+            kf_add_figure(row, "faster", (double)proposer.faster);
+            kf_add_figure(row, "best_speedup", proposer.best_speedup);
+            kf_add_figure(row, "calls", (double)proposer.calls);
+            kf_add_figure(row, "prompt_tokens", (double)proposer.prompt_tokens);
+            kf_add_figure(row, "completion_tokens", (double)proposer.completion_tokens);
+            kf_add_figure(row, "cost_usd", proposer.cost_usd);
+            kf_add_figure(row, "seconds", proposer.seconds);
+            continue;
+        }
+        char figure[KF_FIGURE];
+        kf_table_cell(&table, "%s", proposer.proposer);
+        kf_table_cell(&table, "%lld", (long long)proposer.attempts);
+        kf_table_cell(&table, "%lld", (long long)proposer.correct);
+        kf_table_cell(&table, "%lld", (long long)proposer.faster);
+        kf_table_cell(&table, "%s", kf_figure_speedup((kf_interval){proposer.best_speedup, NAN, NAN}, figure));
+        kf_table_cell(&table, proposer.calls ? "%lld" : "", (long long)proposer.calls);
+        kf_table_cell(&table, proposer.calls ? "$%.2f" : "", proposer.cost_usd);
+    }
+    if (!array && table.cell_count) fputc('\n', view->out);
+    if (!array) kf_table_print(&table, view->out, view->width, 0, view->color);
+    return more == 0;
+}
+
+static cJSON *attempt_json(const kf_store_attempt *attempt)
+{
+    cJSON *row = cJSON_CreateObject();
+    kf_add_figure(row, "number", (double)attempt->number);
+    cJSON_AddStringToObject(row, "outcome", kf_attempt_outcome_name(attempt->outcome));
+    cJSON_AddStringToObject(row, "message", attempt->message);
+    cJSON_AddStringToObject(row, "proposer", attempt->proposer);
+    cJSON_AddStringToObject(row, "strategy", attempt->strategy);
+    cJSON_AddStringToObject(row, "step", attempt->step);
+    kf_add_figure(row, "candidate", attempt->candidate ? (double)attempt->candidate : NAN);
+    kf_add_figure(row, "model_call", attempt->model_call ? (double)attempt->model_call : NAN);
+    if (attempt->verdict)
+        cJSON_AddStringToObject(row, "status", kf_status_name(attempt->status));
+    else
+        cJSON_AddNullToObject(row, "status");
+    kf_add_interval(row, "speedup", attempt->verdict ? attempt->speedup : (kf_interval){NAN, NAN, NAN});
+    kf_add_figure(row, "created", attempt->created);
+    return row;
+}
+
+static bool print_attempts(const kf_view *view, kf_store *store, const kf_store_run *run, int64_t from, cJSON *array,
+                           kf_error *error)
+{
+    kf_auto(kf_store_cursor) cursor = kf_store_attempts(store, run->id, from, error);
+    if (!cursor) return false;
+    kf_autotable table = {0};
+    kf_table_add_column(&table, "ATTEMPT", KF_RIGHT, false);
+    kf_table_add_column(&table, "CANDIDATE", KF_LEFT, false);
+    kf_table_add_column(&table, "PROPOSER", KF_LEFT, true);
+    kf_table_add_column(&table, "STEP", KF_LEFT, false);
+    kf_table_add_column(&table, "OUTCOME", KF_LEFT, false);
+    kf_table_add_column(&table, "SPEEDUP", KF_RIGHT, false);
+    kf_table_add_column(&table, "MESSAGE", KF_LEFT, true);
+    kf_autoresult kf_store_attempt attempt = {0};
+    int more;
+    while ((more = kf_store_next_attempt(cursor, &attempt, error)) > 0) {
+        if (array) {
+            cJSON_AddItemToArray(array, attempt_json(&attempt));
+            continue;
+        }
+        char figure[KF_FIGURE];
+        kf_table_cell(&table, "%lld", (long long)attempt.number);
+        kf_table_cell(&table, attempt.candidate ? "c%lld" : "", (long long)attempt.candidate);
+        kf_table_cell(&table, "%s", attempt.proposer);
+        kf_table_cell(&table, "%s", attempt.step);
+        kf_table_cell(&table, "%s", attempt.verdict ? kf_status_name(attempt.status) : kf_attempt_outcome_name(attempt.outcome));
+        kf_table_cell(&table, "%s",
+                      attempt.verdict && !isnan(attempt.speedup.value) ? kf_figure_speedup(attempt.speedup, figure) : "");
+        kf_table_cell(&table, "%s", attempt.message);
+    }
+    if (!array && table.cell_count) fputc('\n', view->out);
+    if (!array) kf_table_print(&table, view->out, view->width, 0, view->color);
+    return more == 0;
+}
+
+static bool print_json(const kf_view *view, kf_store *store, const kf_store_run *run, const kf_show_run_limits *limits,
+                       const history *h, int64_t from, kf_error *error)
+{
+    kf_auto(cJSON) json = kf_run_json(run);
+    int64_t statuses[KF_STATUS_COUNT];
+    kf_store_spent spent;
+    if (!kf_store_count_statuses(store, run->id, statuses, error) || !kf_store_run_spent(store, run->id, &spent, error))
+        return false;
+    cJSON *counts = cJSON_AddObjectToObject(json, "statuses");
+    for (int s = 0; s < KF_STATUS_COUNT; s++)
+        if (statuses[s]) kf_add_figure(counts, kf_status_name((kf_status)s), (double)statuses[s]);
+    counts = cJSON_AddObjectToObject(json, "outcomes");
+    for (int o = 0; o < KF_ATTEMPT_OUTCOME_COUNT; o++)
+        if (h->outcomes[o]) kf_add_figure(counts, kf_attempt_outcome_name((kf_attempt_outcome)o), (double)h->outcomes[o]);
+    cJSON *spent_json = cJSON_AddObjectToObject(json, "spent");
+    kf_add_figure(spent_json, "calls", (double)spent.calls);
+    kf_add_figure(spent_json, "prompt_tokens", (double)spent.prompt_tokens);
+    kf_add_figure(spent_json, "completion_tokens", (double)spent.completion_tokens);
+    kf_add_figure(spent_json, "cost_usd", spent.cost_usd);
+    kf_add_figure(spent_json, "seconds", spent.seconds);
+    return print_best(view, store, run, limits->top, cJSON_AddArrayToObject(json, "candidates"), error) &&
+           print_proposers(view, store, run, cJSON_AddArrayToObject(json, "proposers"), error) &&
+           print_attempts(view, store, run, from, cJSON_AddArrayToObject(json, "latest_attempts"), error) &&
+           kf_print_json(view->out, kf_steal(&json), error);
+}
+
+bool kf_show_run(const kf_view *view, kf_store *store, const kf_store_run *run, const kf_show_run_limits *limits, kf_error *error)
+{
+    history h = {0};
+    if (!read_history(store, run->id, &h, error)) return false;
+    int64_t from = h.last - limits->attempts + 1 > 1 ? h.last - limits->attempts + 1 : 1;
+    if (view->json) return print_json(view, store, run, limits, &h, from, error);
+    return print_head(view, store, run, &h, error) && print_best(view, store, run, limits->top, NULL, error) &&
+           print_proposers(view, store, run, NULL, error) &&
+           (limits->attempts == 0 || print_attempts(view, store, run, from, NULL, error));
+}
