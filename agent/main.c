@@ -17,6 +17,9 @@
 #define COMMANDS(ROW) \
     ROW(list) \
     ROW(show) \
+    ROW(task_new) \
+    ROW(task_lint) \
+    ROW(task_show) \
     ROW(help)
 // clang-format on
 

@@ -53,6 +53,14 @@ void kf_add_embedded(cJSON *object, const char *key, const char *json)
     cJSON_AddItemToObject(object, key, value ? value : cJSON_CreateNull());
 }
 
+void kf_flags_text(const char *json, kf_buffer *text)
+{
+    kf_auto(cJSON) flags = cJSON_Parse(json);
+    const cJSON *flag;
+    cJSON_ArrayForEach(flag, flags)
+        kf_buffer_format(text, "%s%s", text->size ? " " : "", cJSON_IsString(flag) ? flag->valuestring : "?");
+}
+
 cJSON *kf_run_json(const kf_store_run *run)
 {
     cJSON *json = cJSON_CreateObject();

@@ -6,6 +6,7 @@
 #include <cjson/cJSON.h>
 
 #include "command.h"
+#include "kforge/buffer.h"
 #include "kforge/json.h"
 #include "kforge/store.h"
 #include "kforge/task.h"
@@ -44,6 +45,7 @@ bool kf_print_json(FILE *out, cJSON *json, kf_error *error);
 void kf_add_figure(cJSON *object, const char *key, double value);           /* null for NaN */
 void kf_add_interval(cJSON *object, const char *key, kf_interval interval); /* {"value","low","high"}, null for NaN */
 void kf_add_embedded(cJSON *object, const char *key, const char *json);     /* JSON text from the store; null for "" */
+void kf_flags_text(const char *json, kf_buffer *text);                      /* ["-DA=1","-G"] as "-DA=1 -G" */
 cJSON *kf_run_json(const kf_store_run *run);
 
 /* Opens the store for reading. *store stays NULL, without an error, when `path` is NULL and there is no store yet at the default place. */

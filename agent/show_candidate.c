@@ -45,7 +45,9 @@ static void print_head(const kf_view *view, const kf_store_candidate *candidate,
         fprintf(view->out, ", judged in %s\n", kf_figure_seconds(candidate->judge_seconds, figure));
         fprintf(view->out, "device    %s\n", candidate->device);
     }
-    if (strcmp(candidate->flags, "[]") != 0) fprintf(view->out, "flags     %s\n", candidate->flags);
+    kf_autobuffer flags = {0};
+    kf_flags_text(candidate->flags, &flags);
+    if (flags.size) fprintf(view->out, "flags     %s\n", flags.data);
     if (candidate->tunables[0]) fprintf(view->out, "tunables  %s\n", candidate->tunables);
     if (candidate->run[0]) fprintf(view->out, "proposed  run %s, attempt %lld\n", candidate->run, (long long)candidate->attempt);
 }

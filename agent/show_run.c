@@ -101,7 +101,9 @@ static bool print_best(const kf_view *view, kf_store *store, const kf_store_run 
         kf_table_cell(&table, "%s", kf_figure_interval(candidate.speedup, figure));
         kf_table_cell(&table, "%lld", (long long)candidate.attempt);
         kf_table_cell(&table, "%s", candidate.reverified ? "twice" : "once");
-        kf_table_cell(&table, "%s", strcmp(candidate.flags, "[]") == 0 ? "" : candidate.flags);
+        kf_autobuffer flags = {0};
+        kf_flags_text(candidate.flags, &flags);
+        kf_table_cell(&table, "%s", flags.data ? flags.data : "");
     }
     if (!array && table.cell_count) fputc('\n', view->out);
     if (!array) kf_table_print(&table, view->out, view->width, 0, view->color);

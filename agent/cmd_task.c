@@ -1,0 +1,210 @@
+/* `kforge task new|lint|show`. */
+#include <string.h>
+
+#include "kforge/lint.h"
+#include "show.h"
+#include "starter.h"
+#include "table.h"
+#ifdef KFORGE_HAVE_JUDGE
+#include "kforge/judge.h"
+#endif
+
+/* ---- new ----------------------------------------------------------------------------------------------------------------------- */
+
+static int run_new(const kf_invocation *invocation, const void *values, kf_error *error)
+{
+    (void)values;
+    const char *folder = invocation->arguments[0];
+    if (!kf_starter_write(folder, error)) return -1;
+    fprintf(invocation->output,
+            "%s: a task that works: y = x / (1 + exp(-x)). Make it yours:\n"
+            "  task.json      what is computed, on which shapes, checked how\n"
+            "  oracle.cu      the truth, in float64\n"
+            "  baseline.cu    the implementation to beat\n"
+            "  seed_items.cu  a candidate to start from, with tunables\n"
+            "then \"kforge task lint %s\" tells what is wrong with it.\n",
+            folder, folder);
+    return KF_EXIT_DONE;
+}
+
+const kf_command kf_command_task_new = {
+    .name = "task new",
+    .synopsis = "DIRECTORY",
+    .summary = "Make a task folder to start from",
+    .description = "The task is called like the folder. It holds a small elementwise operation that loads, lints and is correct, "
+                   "with an oracle, a "
+                   "baseline and a seed; change them step by step into yours. docs/task-format.md has every key.",
+    .examples = "kforge task new tasks/my_kernel\tthen edit tasks/my_kernel/task.json",
+    .least_arguments = 1,
+    .most_arguments = 1,
+    .run = run_new,
+};
+
+/* ---- lint ---------------------------------------------------------------------------------------------------------------------- */
+
+typedef struct lint_settings {
+    const char *device;
+    bool only_read, json;
+} lint_settings;
+
+typedef struct lint {
+    const kf_view *view;
+    const char *task; /* as the user named it */
+    cJSON *findings;  /* NULL: text */
+    int errors, warnings;
+} lint;
+
+static void report(void *context, const kf_lint_finding *finding)
+{
+    lint *l = context;
+    bool severe = finding->severity == KF_LINT_ERROR;
+    *(severe ? &l->errors : &l->warnings) += 1;
+    if (l->findings) {
+        cJSON *row = cJSON_CreateObject();
+        cJSON_AddItemToArray(l->findings, row);
+        cJSON_AddStringToObject(row, "severity", severe ? "error" : "warning");
+        cJSON_AddStringToObject(row, "rule", finding->rule);
+        cJSON_AddStringToObject(row, "path", finding->path ? finding->path : "");
+        cJSON_AddStringToObject(row, "text", finding->text);
+        cJSON_AddStringToObject(row, "advice", finding->advice ? finding->advice : "");
+        return;
+    }
+    kf_autobuffer text = {0};
+    kf_buffer_format(&text, "%s: %s (%s): ", l->task, severe ? "error" : "warning", finding->rule);
+    if (finding->path && finding->path[0]) kf_buffer_format(&text, "%s: ", finding->path);
+    kf_buffer_string(&text, finding->text);
+    if (finding->advice && finding->advice[0]) kf_buffer_format(&text, "; %s", finding->advice);
+    if (text.data) kf_text_wrap(l->view->out, text.data, text.size, l->view->width ? l->view->width : 1 << 20, 4, true);
+}
+
+#ifdef KFORGE_HAVE_JUDGE
+/* Opened once for all tasks; NULL when only reading was asked for, or with an error. */
+static bool open_judge(const lint_settings *wanted, kf_judge **judge, kf_error *error)
+{
+    *judge = NULL;
+    if (wanted->only_read) return true;
+    *judge = kf_judge_new(&(kf_judge_settings){.device = wanted->device}, error);
+    return *judge != NULL;
+}
+
+static bool lint_outputs(kf_judge *judge, const kf_task *task, lint *l, kf_error *error)
+{
+    return !judge || kf_judge_lint(judge, task, report, l, error) >= 0;
+}
+#endif
+
+static int run_lint(const kf_invocation *invocation, const void *values, kf_error *error)
+{
+    const lint_settings *wanted = values;
+    kf_view view = kf_view_of(invocation, wanted->json);
+    kf_auto(cJSON) json = cJSON_CreateObject();
+    cJSON *tasks = cJSON_AddArrayToObject(json, "tasks");
+    int errors = 0;
+#ifdef KFORGE_HAVE_JUDGE
+    kf_auto(kf_judge) judge = NULL;
+    if (!open_judge(wanted, &judge, error)) return -1;
+    bool ran = judge != NULL;
+#else
+    bool ran = false;
+#endif
+    for (size_t i = 0; i < invocation->argument_count && !*invocation->interrupts; i++) {
+        lint l = {.view = &view, .task = invocation->arguments[i]};
+        cJSON *row = NULL;
+        if (wanted->json) {
+            cJSON_AddItemToArray(tasks, row = cJSON_CreateObject());
+            cJSON_AddStringToObject(row, "task", l.task);
+            l.findings = cJSON_AddArrayToObject(row, "findings");
+            cJSON_AddBoolToObject(row, "ran", ran);
+        }
+        kf_error reason = {0};
+        kf_auto(kf_task) task = kf_task_load(l.task, &reason);
+        bool good = task != NULL;
+        if (task) kf_task_lint_static(task, NULL, report, &l);
+#ifdef KFORGE_HAVE_JUDGE
+        good = good && lint_outputs(judge, task, &l, &reason);
+        if (task && !good && reason.code == KF_ERROR_MACHINE) { /* no task's fault */
+            kf_fail_copy(error, &reason);
+            return -1;
+        }
+#endif
+        if (!good) {
+            l.errors++;
+            if (row)
+                cJSON_AddStringToObject(row, "error", reason.text);
+            else
+                fprintf(view.out, "%s: error: %s\n", l.task, reason.text);
+        }
+        errors += l.errors;
+        if (!row && !l.errors)
+            fprintf(view.out, "%s: good%s\n", l.task, l.warnings ? ", with advice" : ran ? "" : " as far as reading tells");
+    }
+    if (*invocation->interrupts) return KF_EXIT_INTERRUPTED;
+    if (wanted->json && !kf_print_json(view.out, kf_steal(&json), error)) return -1;
+    return errors ? KF_EXIT_INPUT : KF_EXIT_DONE;
+}
+
+static const kf_option lint_options[] = {
+#ifdef KFORGE_HAVE_JUDGE
+    KF_ROW_DEVICE(lint_settings),
+    {.name = "read-only",
+     .type = KF_OPTION_FLAG,
+     .offset = offsetof(lint_settings, only_read),
+     .help = "Only read the task; run nothing."},
+#endif
+    KF_ROW_JSON(lint_settings),
+    {0},
+};
+
+const kf_command kf_command_task_lint = {
+    .name = "task lint",
+    .synopsis = "TASK…",
+    .summary = "Find what is wrong with tasks, and what would make them easy to cheat on",
+#ifdef KFORGE_HAVE_JUDGE
+    .description = "Loads the task, reads it for advice, then runs oracle and baseline on a few inputs and looks at the outputs: "
+                   "would zeros, a copy "
+                   "of an input, a mean or a table pass? Errors are findings that keep the task from telling a right candidate "
+                   "from a wrong one: then the "
+                   "exit status is 2. docs/task-format.md lists the rules.",
+#else
+    .description = "Loads the task and reads it for advice. Errors are findings that keep the task from telling a right candidate "
+                   "from a wrong one: then "
+                   "the exit status is 2. docs/task-format.md lists the rules.",
+#endif
+    .examples = "kforge task lint tasks/*\tall of them",
+    .least_arguments = 1,
+    .most_arguments = SIZE_MAX,
+    .options = lint_options,
+    .settings_size = sizeof(lint_settings),
+    .run = run_lint,
+};
+
+/* ---- show ---------------------------------------------------------------------------------------------------------------------- */
+
+typedef struct show_settings {
+    bool json;
+} show_settings;
+
+static int run_show(const kf_invocation *invocation, const void *values, kf_error *error)
+{
+    const show_settings *wanted = values;
+    kf_view view = kf_view_of(invocation, wanted->json);
+    kf_auto(kf_task) task = kf_task_load(invocation->arguments[0], error);
+    return task && kf_show_task(&view, task, error) ? KF_EXIT_DONE : -1;
+}
+
+static const kf_option show_options[] = {KF_ROW_JSON(show_settings), {0}};
+
+const kf_command kf_command_task_show = {
+    .name = "task show",
+    .synopsis = "TASK",
+    .summary = "Show a task's signature, and what its workloads come to",
+    .description = "BUFFERS is the memory of one set of arguments, WORK the memory traffic that no implementation can avoid, FLOP "
+                   "the arithmetic of one "
+                   "call. --json holds the task in canonical form and all shapes.",
+    .examples = "kforge task show tasks/row_softmax\tthe signature that a candidate has to have",
+    .least_arguments = 1,
+    .most_arguments = 1,
+    .options = show_options,
+    .settings_size = sizeof(show_settings),
+    .run = run_show,
+};
