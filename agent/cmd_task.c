@@ -5,7 +5,7 @@
 #include "show.h"
 #include "starter.h"
 #include "table.h"
-#ifdef KFORGE_HAVE_JUDGE
+#ifdef KFORGE_HAVE_JUDGE_LINT
 #include "kforge/judge.h"
 #endif
 
@@ -77,7 +77,7 @@ static void report(void *context, const kf_lint_finding *finding)
     if (text.data) kf_text_wrap(l->view->out, text.data, text.size, l->view->width ? l->view->width : 1 << 20, 4, true);
 }
 
-#ifdef KFORGE_HAVE_JUDGE
+#ifdef KFORGE_HAVE_JUDGE_LINT
 /* Opened once for all tasks; NULL when only reading was asked for, or with an error. */
 static bool open_judge(const lint_settings *wanted, kf_judge **judge, kf_error *error)
 {
@@ -100,7 +100,7 @@ static int run_lint(const kf_invocation *invocation, const void *values, kf_erro
     kf_auto(cJSON) json = cJSON_CreateObject();
     cJSON *tasks = cJSON_AddArrayToObject(json, "tasks");
     int errors = 0;
-#ifdef KFORGE_HAVE_JUDGE
+#ifdef KFORGE_HAVE_JUDGE_LINT
     kf_auto(kf_judge) judge = NULL;
     if (!open_judge(wanted, &judge, error)) return -1;
     bool ran = judge != NULL;
@@ -120,7 +120,7 @@ static int run_lint(const kf_invocation *invocation, const void *values, kf_erro
         kf_auto(kf_task) task = kf_task_load(l.task, &reason);
         bool good = task != NULL;
         if (task) kf_task_lint_static(task, NULL, report, &l);
-#ifdef KFORGE_HAVE_JUDGE
+#ifdef KFORGE_HAVE_JUDGE_LINT
         good = good && lint_outputs(judge, task, &l, &reason);
         if (task && !good && reason.code == KF_ERROR_MACHINE) { /* no task's fault */
             kf_fail_copy(error, &reason);
@@ -144,7 +144,7 @@ static int run_lint(const kf_invocation *invocation, const void *values, kf_erro
 }
 
 static const kf_option lint_options[] = {
-#ifdef KFORGE_HAVE_JUDGE
+#ifdef KFORGE_HAVE_JUDGE_LINT
     KF_ROW_DEVICE(lint_settings),
     {.name = "read-only",
      .type = KF_OPTION_FLAG,
@@ -159,7 +159,7 @@ const kf_command kf_command_task_lint = {
     .name = "task lint",
     .synopsis = "TASK…",
     .summary = "Find what is wrong with tasks, and what would make them easy to cheat on",
-#ifdef KFORGE_HAVE_JUDGE
+#ifdef KFORGE_HAVE_JUDGE_LINT
     .description = "Loads the task, reads it for advice, then runs oracle and baseline on a few inputs and looks at the outputs: "
                    "would zeros, a copy "
                    "of an input, a mean or a table pass? Errors are findings that keep the task from telling a right candidate "
