@@ -20,6 +20,7 @@
     ROW(task_new) \
     ROW(task_lint) \
     ROW(task_show) \
+    ROW(doctor) \
     ROW(help)
 // clang-format on
 

@@ -1,0 +1,269 @@
+/* `kforge doctor`: what this machine can do, and what to do about what it can't. */
+#include "doctor.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "kforge/file.h"
+#include "kforge/judge.h"
+#include "kforge/sandbox.h"
+#include "kforge/store.h"
+#include "options.h"
+#include "show.h"
+#include "table.h"
+
+typedef struct settings {
+    const char *store;
+    bool full, json;
+} settings;
+
+const char *kf_fact_state_name(kf_fact_state state)
+{
+    static const char *const names[] = {[KF_FACT_GOOD] = "ok", [KF_FACT_MISSING] = "missing", [KF_FACT_FAULT] = "fault"};
+    return names[state];
+}
+
+void kf_doctor_add(kf_doctor *doctor, const char *subject, kf_fact_state state, const char *hint, const char *format, ...)
+{
+    kf_autobuffer text = {0};
+    va_list arguments;
+    va_start(arguments, format);
+    kf_buffer_format_va(&text, format, arguments);
+    va_end(arguments);
+    cJSON *fact = cJSON_CreateObject();
+    cJSON_AddStringToObject(fact, "subject", subject);
+    cJSON_AddStringToObject(fact, "state", kf_fact_state_name(state));
+    cJSON_AddStringToObject(fact, "text", text.data ? text.data : "");
+    cJSON_AddStringToObject(fact, "hint", hint);
+    cJSON_AddItemToArray(doctor->facts, fact);
+}
+
+/* Does a judge start on `device`? Adds what it says of itself to `judges`. */
+static bool judge_starts(kf_doctor *doctor, const char *device, cJSON *judges)
+{
+    kf_error error = {0};
+    double start = kf_now();
+    kf_auto(kf_judge) judge = kf_judge_new(&(kf_judge_settings){.device = device, .cache = ""}, &error);
+    char figure[KF_FIGURE];
+    if (judge) {
+        kf_doctor_add(doctor, "judge", KF_FACT_GOOD, "", "judges on %s (%s), ready after %s", kf_judge_device(judge),
+                      kf_judge_hardware(judge), kf_figure_seconds(kf_now() - start, figure));
+        cJSON_AddItemToArray(judges, kf_judge_describe(judge));
+    } else
+        kf_doctor_add(doctor, "judge", KF_FACT_MISSING, "", "none on %s: %s", device, error.text);
+    return judge != NULL;
+}
+
+static void sandbox(kf_doctor *doctor)
+{
+    kf_autobuffer reasons = {0}, granted = {0};
+    int layers = kf_sandbox_available(&reasons), refused = 0;
+    for (int bit = 1; bit < KF_LAYER_ALL; bit <<= 1)
+        if (layers & bit)
+            kf_buffer_format(&granted, "%s%s", granted.size ? " " : "", kf_sandbox_layer_name((kf_sandbox_layer)bit));
+        else
+            refused++;
+    kf_doctor_add(doctor, "sandbox", granted.size ? KF_FACT_GOOD : KF_FACT_FAULT,
+                  refused ? "verdicts name the layers that were active; --sandbox=strict refuses to judge without all of them" : "",
+                  "%s", granted.size ? granted.data : "no layer at all: candidates run with your own rights");
+    for (char *rest = reasons.data, *line; rest && (line = strsep(&rest, "\n"));) {
+        char *remedy = strstr(line, "remedy: ");
+        if (!*line) continue;
+        if (remedy) {
+            char *end = remedy; /* "…; remedy: …": without what joins the two */
+            while (end > line && strchr("; ,(", end[-1])) end--;
+            *end = '\0';
+            remedy += 8;
+        }
+        kf_doctor_add(doctor, "sandbox", KF_FACT_MISSING, remedy ? remedy : "", "%s", line);
+    }
+}
+
+/* Bytes free on the file system that `path` is on or will be on; and whether the nearest folder that exists can be written. */
+static double free_bytes(const char *path, bool *writable)
+{
+    kf_autofree char *folder = strdup(path);
+    struct stat status;
+    while (folder && (stat(folder, &status) != 0 || !S_ISDIR(status.st_mode))) {
+        char *slash = strrchr(folder, '/');
+        if (!slash)
+            strcpy(folder, ".");
+        else if (slash == folder)
+            slash[1] = '\0';
+        else
+            *slash = '\0';
+    }
+    struct statvfs space;
+    *writable = folder && access(folder, W_OK) == 0;
+    return folder && statvfs(folder, &space) == 0 ? (double)space.f_bavail * (double)space.f_frsize : -1;
+}
+
+static void store_health(kf_doctor *doctor, const settings *wanted, const char *path)
+{
+    struct stat status;
+    char size[KF_FIGURE];
+    kf_error error = {0};
+    if (stat(path, &status) != 0 && errno == ENOENT) {
+        kf_doctor_add(doctor, "store", KF_FACT_GOOD, "", "%s: not there yet; the first run makes it", path);
+        return;
+    }
+    kf_auto(kf_store) store = kf_store_open(path, KF_STORE_READ, &error);
+    if (!store || (wanted->full && !kf_store_check(store, &error))) {
+        kf_doctor_add(doctor, "store", KF_FACT_FAULT, store ? "restore it from a copy" : "", "%s", error.text);
+        return;
+    }
+    kf_doctor_add(doctor, "store", KF_FACT_GOOD, "", "%s, %s, %s", path, kf_figure_bytes((double)status.st_size, size),
+                  wanted->full ? "checked completely" : "opens (--full checks all of it)");
+}
+
+#define LOW_SPACE (1u << 30)
+
+static void space(kf_doctor *doctor, const char *subject, const char *path)
+{
+    bool writable;
+    char figure[KF_FIGURE];
+    double bytes = free_bytes(path, &writable);
+    if (!writable)
+        kf_doctor_add(doctor, subject, KF_FACT_FAULT, "name another place, or make the folder writable", "%s: cannot be written",
+                      path);
+    else if (bytes >= 0)
+        kf_doctor_add(doctor, subject, bytes < LOW_SPACE ? KF_FACT_FAULT : KF_FACT_GOOD,
+                      bytes < LOW_SPACE ? "make room: verdicts with their samples need some" : "", "%s: %s free", path,
+                      kf_figure_bytes(bytes, figure));
+}
+
+static void places(kf_doctor *doctor, const settings *wanted)
+{
+    kf_error error = {0};
+    kf_autofree char *path = wanted->store ? strdup(wanted->store) : kf_store_default_path(&error);
+    if (!path)
+        kf_doctor_add(doctor, "store", KF_FACT_FAULT, "", "%s", error.text);
+    else {
+        store_health(doctor, wanted, path);
+        space(doctor, "disk", path);
+    }
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    kf_autofree char *folder = NULL;
+    if (cache && cache[0] == '/')
+        folder = kf_path_join(cache, "kforge");
+    else if (home && home[0] == '/')
+        folder = kf_path_join(home, ".cache/kforge");
+    if (folder)
+        space(doctor, "cache", folder);
+    else
+        kf_doctor_add(doctor, "cache", KF_FACT_MISSING, "set HOME or XDG_CACHE_HOME",
+                      "no place for built oracles and baselines: they are built anew for each run");
+}
+
+/* Whether, never what. */
+static void keys(kf_doctor *doctor)
+{
+    static const char *const names[] = {"OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL",
+                                        "GEMINI_API_KEY"};
+    kf_autobuffer set = {0}, unset = {0};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *value = getenv(names[i]);
+        kf_buffer *list = value && *value ? &set : &unset;
+        kf_buffer_format(list, "%s%s", list->size ? ", " : "", names[i]);
+    }
+    if (set.size)
+        kf_doctor_add(doctor, "models", KF_FACT_GOOD, "", "set: %s%s%s", set.data, unset.size ? "; not set: " : "",
+                      unset.size ? unset.data : "");
+    else
+        kf_doctor_add(doctor, "models", KF_FACT_MISSING,
+                      "set the key of a provider; the tuner, exec:COMMAND and replay:FILE need none", "not set: %s",
+                      unset.data ? unset.data : "");
+}
+
+static void configuration(kf_doctor *doctor, const kf_invocation *invocation)
+{
+    const kf_config *config = invocation->config;
+    if (invocation->config_error)
+        kf_doctor_add(doctor, "settings", KF_FACT_FAULT, "all other commands refuse to run until this is mended", "%s",
+                      invocation->config_error->text);
+    else if (config && config->count == 0)
+        kf_doctor_add(doctor, "settings", KF_FACT_GOOD, "", "no kforge.json in force");
+    for (size_t i = 0; config && i < config->count; i++)
+        kf_doctor_add(doctor, "settings", KF_FACT_GOOD, "", "%s", config->files[i].path);
+}
+
+static void print(const kf_view *view, const kf_doctor *doctor)
+{
+    int width = view->width ? view->width : 100;
+    const cJSON *fact;
+    cJSON_ArrayForEach(fact, doctor->facts)
+    {
+        const char *subject = cJSON_GetObjectItem(fact, "subject")->valuestring,
+                   *state = cJSON_GetObjectItem(fact, "state")->valuestring;
+        const char *text = cJSON_GetObjectItem(fact, "text")->valuestring, *hint = cJSON_GetObjectItem(fact, "hint")->valuestring;
+        int color = state[0] == 'o' ? 32 : state[0] == 'm' ? 33 : 31;
+        if (view->color)
+            fprintf(view->out, "\033[%dm%-9s\033[0m%-10s", color, state, subject);
+        else
+            fprintf(view->out, "%-9s%-10s", state, subject);
+        kf_text_wrap(view->out, text, strlen(text), width, 19, true);
+        if (!*hint) continue;
+        fprintf(view->out, "%19s", "-> ");
+        kf_text_wrap(view->out, hint, strlen(hint), width, 19, true);
+    }
+}
+
+static int run(const kf_invocation *invocation, const void *values, kf_error *error)
+{
+    const settings *wanted = values;
+    kf_view view = kf_view_of(invocation, wanted->json);
+    kf_auto(cJSON) json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "version", KFORGE_VERSION);
+    cJSON *judges = cJSON_CreateArray();
+    kf_doctor doctor = {.facts = cJSON_AddArrayToObject(json, "facts")};
+    cJSON_AddItemToObject(json, "judges", judges);
+    kf_doctor_machine(&doctor);
+    int gpus = kf_doctor_gpu(&doctor);
+    bool cpu = judge_starts(&doctor, "cpu", judges), gpu = gpus > 0 && judge_starts(&doctor, "cuda", judges);
+    sandbox(&doctor);
+    places(&doctor, wanted);
+    keys(&doctor);
+    configuration(&doctor, invocation);
+    cJSON_AddBoolToObject(json, "can_judge", cpu || gpu);
+    if (wanted->json) {
+        if (!kf_print_json(view.out, kf_steal(&json), error)) return -1;
+    } else {
+        print(&view, &doctor);
+        fprintf(view.out, "\nkforge %s %s.\n", KFORGE_VERSION,
+                gpu && cpu ? "can judge kernels on a GPU and on the CPU here"
+                : gpu      ? "can judge kernels on a GPU here"
+                : cpu      ? "can judge kernels on the CPU here"
+                           : "can't judge kernels here");
+    }
+    return cpu || gpu ? KF_EXIT_DONE : KF_EXIT_MACHINE;
+}
+
+static const kf_option options[] = {
+    KF_ROW_STORE(settings),
+    {.name = "full",
+     .type = KF_OPTION_FLAG,
+     .offset = offsetof(settings, full),
+     .help = "Check the whole store: every page, reference and hash."},
+    KF_ROW_JSON(settings),
+    {0},
+};
+
+const kf_command kf_command_doctor = {
+    .name = "doctor",
+    .synopsis = "",
+    .summary = "Tell what this machine can do, and what to do about what it can't",
+    .description = "Looks at the processor, GPUs, compilers, the layers of the sandbox, the store, the cache, keys of model "
+                   "providers (whether they are "
+                   "set, never what they are) and kforge.json. Each line is ok, missing (kforge works without it, with less) or "
+                   "fault (to be mended). The "
+                   "exit status is 3 when kernels can be judged neither on a GPU nor on the CPU.",
+    .examples = "kforge doctor --json | jq '.facts[] | select(.state != \"ok\")'\twhat is amiss",
+    .options = options,
+    .settings_size = sizeof(settings),
+    .tolerant = true,
+    .run = run,
+};

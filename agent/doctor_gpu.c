@@ -1,0 +1,110 @@
+/* GPUs as the driver tells of them, without linking anything of CUDA. The names and numbers are those of cuda.h and nvml.h:
+ * https://docs.nvidia.com/cuda/cuda-driver-api/ and https://docs.nvidia.com/deploy/nvml-api/. */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "doctor.h"
+
+typedef struct driver {
+    void *library;
+    int (*init)(unsigned flags);
+    int (*driver_version)(int *version);
+    int (*count)(int *devices);
+    int (*name)(char *text, int size, int device);
+    int (*memory)(size_t *bytes, int device);
+    int (*attribute)(int *value, int attribute, int device);
+    int (*error_string)(int error, const char **text);
+} driver;
+
+#define CAPABILITY_MAJOR 75
+#define CAPABILITY_MINOR 76
+
+static bool load(driver *d)
+{
+    const struct {
+        void *place;
+        const char *name;
+    } functions[] = {
+        {&d->init, "cuInit"},
+        {&d->driver_version, "cuDriverGetVersion"},
+        {&d->count, "cuDeviceGetCount"},
+        {&d->name, "cuDeviceGetName"},
+        {&d->memory, "cuDeviceTotalMem_v2"},
+        {&d->attribute, "cuDeviceGetAttribute"},
+        {&d->error_string, "cuGetErrorString"},
+    };
+    d->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!d->library) return false;
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+        void *symbol = dlsym(d->library, functions[i].name);
+        if (!symbol) return false;
+        memcpy(functions[i].place, &symbol, sizeof symbol);
+    }
+    return true;
+}
+
+/* The version of the kernel driver, which is not that of CUDA: "580.65.06". */
+static void driver_release(char text[96])
+{
+    text[0] = '\0';
+    void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+    int (*start)(void) = NULL, (*stop)(void) = NULL, (*version)(char *, unsigned) = NULL;
+    void *symbols[3] = {0};
+    if (library) {
+        symbols[0] = dlsym(library, "nvmlInit_v2");
+        symbols[1] = dlsym(library, "nvmlShutdown");
+        symbols[2] = dlsym(library, "nvmlSystemGetDriverVersion");
+    }
+    memcpy(&start, &symbols[0], sizeof start);
+    memcpy(&stop, &symbols[1], sizeof stop);
+    memcpy(&version, &symbols[2], sizeof version);
+    if (!start || !stop || !version || start() != 0) return;
+    if (version(text, 96) != 0) text[0] = '\0';
+    stop();
+}
+
+static void describe(kf_doctor *doctor, const driver *d, int count)
+{
+    int version = 0;
+    char release[96];
+    driver_release(release);
+    d->driver_version(&version);
+    for (int i = 0; i < count; i++) {
+        char name[128] = "?";
+        size_t bytes = 0;
+        int major = 0, minor = 0;
+        d->name(name, sizeof name, i);
+        d->memory(&bytes, i);
+        d->attribute(&major, CAPABILITY_MAJOR, i);
+        d->attribute(&minor, CAPABILITY_MINOR, i);
+        kf_doctor_add(doctor, "gpu", KF_FACT_GOOD, "", "cuda:%d %s, %.0f GiB, compute capability %d.%d, CUDA %d.%d%s%s", i, name,
+                      (double)bytes / (1 << 30), major, minor, version / 1000, version % 1000 / 10, release[0] ? ", driver " : "",
+                      release);
+    }
+}
+
+int kf_doctor_gpu(kf_doctor *doctor)
+{
+    driver d = {0};
+    if (!load(&d)) {
+        kf_doctor_add(
+            doctor, "gpu", KF_FACT_MISSING, "install NVIDIA's driver; without one, kernels run on the CPU device (--device cpu)",
+            d.library ? "libcuda.so.1 is too old: it lacks functions of CUDA 11" : "no NVIDIA driver: libcuda.so.1 is not there");
+        return 0;
+    }
+    int count = 0, error = d.init(0);
+    if (error == 0) error = d.count(&count);
+    if (error != 0) {
+        const char *text = NULL;
+        if (d.error_string(error, &text) != 0 || !text) text = "unknown error";
+        kf_doctor_add(doctor, "gpu", KF_FACT_MISSING,
+                      "is the kernel module loaded (nvidia-smi), and are the device files /dev/nvidia* given to this container?",
+                      "the CUDA driver does not start: %s (error %d)", text, error);
+        return 0;
+    }
+    if (count == 0)
+        kf_doctor_add(doctor, "gpu", KF_FACT_MISSING, "CUDA_VISIBLE_DEVICES may hide them", "the driver works and shows no GPU");
+    describe(doctor, &d, count);
+    return count;
+}

@@ -1,0 +1,138 @@
+#include <fcntl.h>
+#include <sched.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "doctor.h"
+#include "kforge/cleanup.h"
+#include "kforge/file.h"
+#include "table.h"
+
+/* The value behind "NAME : " in /proc/cpuinfo, "NAME: " in /proc/meminfo. */
+static bool proc_value(const char *path, const char *name, char *value, size_t size)
+{
+    kf_autofclose FILE *file = fopen(path, "re");
+    char line[512];
+    while (file && fgets(line, sizeof line, file)) {
+        char *colon = strchr(line, ':');
+        if (!colon || strncmp(line, name, strlen(name)) != 0) continue;
+        colon += 1 + strspn(colon + 1, " \t");
+        colon[strcspn(colon, "\n")] = '\0';
+        snprintf(value, size, "%s", colon);
+        return true;
+    }
+    return false;
+}
+
+static void cache_sizes(kf_buffer *text)
+{
+    for (int index = 0; index < 8; index++) {
+        char values[3][64] = {"", "", ""};
+        static const char *const names[] = {"level", "type", "size"};
+        for (int i = 0; i < 3; i++) {
+            char path[128];
+            snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/%s", index, names[i]);
+            kf_autofclose FILE *file = fopen(path, "re");
+            if (file && fgets(values[i], sizeof values[i], file)) values[i][strcspn(values[i], "\n")] = '\0';
+        }
+        if (!values[2][0] || strcmp(values[1], "Instruction") == 0) continue;
+        char *end, figure[KF_FIGURE];
+        double bytes = strtod(values[2], &end) * (*end == 'K' ? 1024 : *end == 'M' ? 1 << 20 : 1);
+        kf_buffer_format(text, ", L%s %s", values[0], kf_figure_bytes(bytes, figure));
+    }
+}
+
+static void processor(kf_doctor *doctor)
+{
+    char model[256] = "unknown processor", memory[64], figure[KF_FIGURE];
+    proc_value("/proc/cpuinfo", "model name", model, sizeof model);
+    cpu_set_t allowed;
+    int own = sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
+    long all = sysconf(_SC_NPROCESSORS_ONLN);
+    kf_autobuffer caches = {0};
+    cache_sizes(&caches);
+    if (proc_value("/proc/meminfo", "MemTotal", memory, sizeof memory))
+        kf_buffer_format(&caches, ", memory %s", kf_figure_bytes(atof(memory) * 1024, figure));
+    kf_doctor_add(doctor, "cpu", own > 1 ? KF_FACT_GOOD : KF_FACT_MISSING,
+                  own > 1 ? "" : "timing is unsteady when judge and candidate share the one core: expect `interference`",
+                  "%s, %d of %ld cores%s", model, own, all, caches.data ? caches.data : "");
+}
+
+/* The first line of `PROGRAM --version` that holds `word`; false when it does not run. */
+static bool version_line(const char *program, const char *word, char *line, size_t size)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) return false;
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
+    posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
+    pid_t pid;
+    char *const arguments[] = {(char *)program, (char *)"--version", NULL};
+    int failed = posix_spawn(&pid, program, &actions, NULL, arguments, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[1]);
+    kf_autofclose FILE *output = fdopen(ends[0], "re");
+    bool found = false;
+    char text[512];
+    while (!failed && output && fgets(text, sizeof text, output)) {
+        if (found || !strstr(text, word)) continue;
+        text[strcspn(text, "\n")] = '\0';
+        snprintf(line, size, "%s", text);
+        found = true;
+    }
+    int status = 0;
+    return !failed && waitpid(pid, &status, 0) == pid && status == 0 && found;
+}
+
+/* `name` in one of `folders` (colons between), malloc'd. */
+static char *find_program(const char *name, const char *folders)
+{
+    kf_autofree char *copy = folders ? strdup(folders) : NULL;
+    for (char *rest = copy, *folder; rest && (folder = strsep(&rest, ":"));) {
+        kf_autofree char *path = *folder ? kf_path_join(folder, name) : NULL;
+        if (path && access(path, X_OK) == 0) return kf_steal(&path);
+    }
+    return NULL;
+}
+
+static void host_compiler(kf_doctor *doctor)
+{
+    char line[512];
+    kf_autofree char *path = find_program("g++", getenv("PATH"));
+    if (path && version_line(path, "", line, sizeof line))
+        kf_doctor_add(doctor, "g++", KF_FACT_GOOD, "", "%s: %s", path, line);
+    else
+        kf_doctor_add(doctor, "g++", KF_FACT_MISSING,
+                      "install g++ (Debian, Ubuntu: apt install g++): the CPU device builds candidates with it",
+                      path ? "%s does not run" : "not in PATH", path);
+}
+
+static void cuda_compiler(kf_doctor *doctor)
+{
+    static const char *const homes[] = {"CUDA_HOME", "CUDA_PATH"};
+    char line[512];
+    kf_autofree char *path = find_program("nvcc", getenv("PATH"));
+    for (size_t i = 0; i < 2 && !path; i++) {
+        kf_autofree char *folder = getenv(homes[i]) ? kf_path_join(getenv(homes[i]), "bin") : NULL;
+        path = find_program("nvcc", folder);
+    }
+    if (!path) path = find_program("nvcc", "/usr/local/cuda/bin");
+    if (path && version_line(path, "release", line, sizeof line))
+        kf_doctor_add(doctor, "nvcc", KF_FACT_GOOD, "", "%s: %s", path, line);
+    else
+        kf_doctor_add(doctor, "nvcc", KF_FACT_MISSING,
+                      "install the CUDA toolkit, or name its folder in CUDA_HOME; the CPU device does without",
+                      path ? "%s does not run" : "neither in PATH nor in CUDA_HOME, CUDA_PATH or /usr/local/cuda", path);
+}
+
+void kf_doctor_machine(kf_doctor *doctor)
+{
+    processor(doctor);
+    host_compiler(doctor);
+    cuda_compiler(doctor);
+}
