@@ -25,11 +25,17 @@ void kf_build_free(kf_build *build)
     *build = (kf_build){0};
 }
 
-/* The first line that says "error", or the first line, for the one-line reason. */
-static char *first_complaint(const char *log)
+/* The one-line reason: a missing entry in the task's words, else the first line that says "error". */
+static char *first_complaint(const kf_build_request *request, const char *log)
 {
+    char symbol[256], *text = NULL;
+    snprintf(symbol, sizeof symbol, "undefined reference to `%s%s'", kf_task_entry(request->task),
+             request->oracle ? "_oracle" : "");
+    kf_autofree char *prototype = strstr(log, symbol) ? kf_task_prototype(request->task, request->oracle) : NULL;
+    if (prototype) return asprintf(&text, "%s does not define %s", request->name, prototype) < 0 ? NULL : text;
     const char *line = strstr(log, "error:");
-    if (!line) line = strstr(log, "undefined reference");
+    if (line && strncmp(line, "error: ld returned", 18) == 0 && strstr(log, "undefined reference"))
+        line = strstr(log, "undefined reference");
     if (line)
         while (line > log && line[-1] != '\n') line--;
     else
@@ -102,12 +108,12 @@ static bool conclude(const kf_build_request *request, kf_sandbox *jail, kf_build
     char words[256];
     if (result->end == KF_END_EXITED && result->status == KFORGE_CPUCC_UNSUPPORTED) {
         build->status = KF_UNSUPPORTED_DEVICE;
-        build->reason = first_complaint(build->log);
+        build->reason = first_complaint(request, build->log);
     } else if (result->end == KF_END_EXITED && result->status == 1) {
-        build->reason = first_complaint(build->log);
+        build->reason = first_complaint(request, build->log);
     } else if (result->end == KF_END_EXITED) {
         build->status = KF_JUDGE_ERROR;
-        build->reason = first_complaint(build->log);
+        build->reason = first_complaint(request, build->log);
     } else {
         kf_sandbox_describe(result, words, sizeof words);
         if (asprintf(&build->reason, "the build went over a limit: %s", words) < 0) build->reason = NULL;

@@ -15,7 +15,7 @@
 
 #define PROBE_BYTES (64u << 20)
 #define PROBE_PASSES 3
-#define RUNNER_MEMORY (8ull << 30) /* of a candidate's own, beside the shared buffers */
+#define RUNNER_MEMORY (2ull << 30) /* of a candidate's own, beside the shared buffers */
 
 /* ---- what this machine is -------------------------------------------------------------------------------------------------------------------- */
 

@@ -31,7 +31,7 @@
 #define SLOW 3.0 /* a candidate this much slower is judged on few calls */
 #define TIMEOUT_FACTOR 100.0
 #define LEAST_TIMEOUT 1.0 /* seconds; a first call may have to build tables */
-#define LOAD_SECONDS 20.0
+#define LOAD_SECONDS 5.0
 #define INTERFERENCE 0.03
 
 enum side { BASELINE, CANDIDATE };
@@ -84,7 +84,7 @@ static double time_left(const run *r)
 
 static void last_words(const kf_peer *peer, char *text, size_t size)
 {
-    kf_autofree char *output = kf_peer_output(peer);
+    kf_autofree char *output = kf_peer_output(peer, 2000);
     text[0] = '\0';
     if (!output) return;
     size_t length = strlen(output);
@@ -99,7 +99,7 @@ static void last_words(const kf_peer *peer, char *text, size_t size)
 /* "ERROR: AddressSanitizer: KIND on address …" and the first frame in the candidate's own file. */
 static bool asan_report(run *r, const kf_peer *peer)
 {
-    kf_autofree char *output = kf_peer_output(peer);
+    kf_autofree char *output = kf_peer_output(peer, 64000);
     const char *report = output ? strstr(output, "AddressSanitizer: ") : NULL;
     if (!report) return true;
     char kind[64] = "", place[200] = "", access[32] = "";
@@ -240,7 +240,7 @@ static bool batch_of(run *r, enum side side, uint32_t first, uint32_t count, cha
     kf_peer_event event = kf_peer_batch(peer, batch);
     if (event != KF_PEER_OK)
         return report_event(r, peer, side == CANDIDATE ? KF_ROLE_CANDIDATE : KF_ROLE_BASELINE, event, batch->code,
-                            count == 1 ? "in a call" : "in a batch of calls", error);
+                            count == 1 ? "running a call" : "running a batch of calls", error);
     if (letter && !add_sample(r, letter, pair, batch)) return no_memory(error);
     if (side == CANDIDATE) {
         int extra = kf_peer_extra_threads(peer);
@@ -249,7 +249,7 @@ static bool batch_of(run *r, enum side side, uint32_t first, uint32_t count, cha
             if (!kf_verdict_add_finding(
                     r->bench->verdict, r->bench->result, KF_CONTRACT_VIOLATION, KF_BLAME_CANDIDATE, "threads.left", extra, 0,
                     "%d thread%s or process%s left after the calls returned; host threads have to be joined in the call", extra,
-                    extra == 1 ? " is" : "s are", extra == 1 ? "" : "es"))
+                    extra == 1 ? "" : "s", extra == 1 ? " is" : "es are"))
                 return no_memory(error);
         }
     }
@@ -277,7 +277,7 @@ static bool find_truth(run *r, const uint32_t *list, uint32_t count, kf_error *e
     if (!r->device->prepare_truth(r->sets, missing, used, error)) return false;
     kf_batch batch = {.order = missing, .count = used, .timeout = 60 + r->bench->options->timeout_seconds};
     kf_peer_event event = kf_peer_batch(r->oracle, &batch);
-    if (event != KF_PEER_OK) return report_event(r, r->oracle, KF_ROLE_ORACLE, event, batch.code, "in a call", error);
+    if (event != KF_PEER_OK) return report_event(r, r->oracle, KF_ROLE_ORACLE, event, batch.code, "running a call", error);
     for (uint32_t i = 0; i < used; i++) r->true_known[missing[i]] = true;
     return true;
 }
@@ -306,7 +306,7 @@ static bool null_batch(run *r, uint32_t count, kf_error *error)
     kf_batch batch = {.order = r->order, .count = count, .null = true, .timeout = 20};
     kf_peer_event event = kf_peer_batch(r->peers[BASELINE], &batch);
     if (event != KF_PEER_OK)
-        return report_event(r, r->peers[BASELINE], KF_ROLE_BASELINE, event, batch.code, "in an empty batch", error);
+        return report_event(r, r->peers[BASELINE], KF_ROLE_BASELINE, event, batch.code, "running an empty batch", error);
     r->null[r->null_count++] = batch.seconds;
     return add_sample(r, 'n', -1, &batch) || no_memory(error);
 }
@@ -386,7 +386,7 @@ static bool size_batches(run *r, kf_error *error)
         if (!refresh(r, turn, BASELINE, error)) return false;
         kf_peer_event event = kf_peer_batch(r->peers[BASELINE], &empty);
         if (event != KF_PEER_OK)
-            return report_event(r, r->peers[BASELINE], KF_ROLE_BASELINE, event, empty.code, "in an empty batch", error);
+            return report_event(r, r->peers[BASELINE], KF_ROLE_BASELINE, event, empty.code, "running an empty batch", error);
         if (!batch_of(r, BASELINE, 0, 1, 0, -1, &batch, error)) return false;
         if (turn > 0) best = fmin(best, fmax(batch.seconds - empty.seconds, 1e-6)); /* the first call warms up */
     }

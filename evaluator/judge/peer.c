@@ -17,6 +17,7 @@
 
 struct kf_peer {
     kf_sandbox *sandbox;
+    uint64_t memory_limit;
     int socket;
     const volatile int *stop;
     bool frozen, dead;
@@ -175,6 +176,7 @@ kf_peer *kf_peer_start(const kf_peer_spec *spec, kf_error *error)
     }
     peer->socket = -1;
     peer->stop = spec->stop;
+    peer->memory_limit = spec->limits.memory_bytes;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
         kf_fail(error, KF_ERROR_MACHINE, "socketpair: %s", strerror(errno));
         return NULL;
@@ -212,7 +214,7 @@ kf_peer *kf_peer_start(const kf_peer_spec *spec, kf_error *error)
             kf_fail_copy(error, &peer->error);
         } else {
             kf_peer_explanation why;
-            kf_autofree char *said = kf_peer_output(peer);
+            kf_autofree char *said = kf_peer_output(peer, 2000);
             kf_peer_explain(peer, event, "starting", &why);
             kf_fail(error, KF_ERROR_MACHINE, "the runner does not start: %s%s%s", why.text, said ? ": " : "", said ? said : "");
         }
@@ -317,11 +319,11 @@ int kf_peer_layers(const kf_peer *peer)
 
 /* ---- words ---------------------------------------------------------------------------------------------------------------------------------- */
 
-char *kf_peer_output(const kf_peer *peer)
+char *kf_peer_output(const kf_peer *peer, size_t most)
 {
     const kf_buffer *output = kf_sandbox_output(peer->sandbox);
     if (!output || !output->size) return NULL;
-    size_t first = output->size > 2000 ? output->size - 2000 : 0;
+    size_t first = output->size > most ? output->size - most : 0;
     return kf_text_clean(output->data + first, output->size - first, false);
 }
 
@@ -340,6 +342,9 @@ static void explain_end(const kf_peer *peer, const char *doing, kf_peer_explanat
     if (result->end == KF_END_MEMORY) e->status = KF_OUT_OF_MEMORY, e->rule = "memory.limit";
     if (result->end == KF_END_CPU || result->end == KF_END_WALL) e->status = KF_TIMEOUT, e->rule = "time.limit";
     if (result->end == KF_END_EXITED) e->rule = "runner.exited";
+    /* Where no cgroup counts, an allocation fails at the limit, and the program falls over that. */
+    if (result->end == KF_END_SIGNAL && peer->memory_limit && result->peak_memory_bytes > peer->memory_limit / 10 * 9)
+        e->status = KF_OUT_OF_MEMORY, e->rule = "memory.limit";
     snprintf(e->text, sizeof e->text, "the process ended while %s: %s", doing, words);
 }
 

@@ -76,8 +76,8 @@ kf_peer_event kf_peer_batch(kf_peer *peer, kf_batch *batch);
 /* Threads now beyond those it had before the candidate was loaded. Negative when it can't be read. */
 int kf_peer_extra_threads(kf_peer *peer);
 int kf_peer_layers(const kf_peer *peer);
-/* What the peer printed so far, cleaned, at most some lines from its end; malloc'd, NULL when nothing or no memory. */
-char *kf_peer_output(const kf_peer *peer);
+/* The last `most` bytes of what the peer printed so far, cleaned; malloc'd, NULL when nothing or no memory. */
+char *kf_peer_output(const kf_peer *peer, size_t most);
 /* The status, the rule ("runner.crashed") and one line of words for an event. */
 typedef struct kf_peer_explanation {
     kf_status status;

@@ -403,7 +403,7 @@ static void get_samples(kf_json_reader *parent, kf_workload_verdict *workload)
     kf_json_reader reader = child_reader(parent, "samples");
     const char *sides = kf_json_string(&reader, "side");
     size_t count = strlen(sides), capacity = 1;
-    if (strspn(sides, "bcna") != count) kf_json_complain(&reader, "side", "expected a string of b, c, n and a");
+    if (strspn(sides, "bcBCna") != count) kf_json_complain(&reader, "side", "expected a string of b, c, B, C, n and a");
     while (capacity < count) capacity *= 2;
     workload->samples = count && !reader.failed ? calloc(capacity, sizeof *workload->samples) : NULL;
     if (count && !reader.failed && !workload->samples) {

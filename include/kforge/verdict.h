@@ -52,19 +52,19 @@ char *kf_text_clean(const char *bytes, size_t size, bool one_line);
 typedef struct kf_finding {
     kf_status status;
     kf_blame blame;
-    char *rule;   /* stable identifier: "output.mismatch", "input.mutated", "guard.broken", "unchosen.written", … */
-    char *text;   /* one line for people and models */
+    char *rule; /* stable identifier: "output.mismatch", "input.mutated", "guard.broken", "unchosen.written", … */
+    char *text; /* one line for people and models */
     double measured, limit;
 } kf_finding;
 
 /* One batch: the judge's raw material, in the order measured. */
 typedef struct kf_sample {
-    char side;      /* 'b' baseline, 'c' candidate, 'n' null, 'a' baseline alone */
-    int pair;       /* ABBA pair number, -1 outside pairs */
-    int calls;      /* calls in the batch */
-    double seconds; /* judge's clock for the whole batch, fixed cost not yet subtracted */
-    double claimed; /* what the runner claimed, NaN when nothing; never used for a decision but a cross-check */
-    double clock_mhz; /* SM clock, NaN unknown */
+    char side;         /* 'b' baseline, 'c' candidate; 'B', 'C' single calls of them, for latency; 'n' null, 'a' baseline alone */
+    int pair;          /* ABBA pair number, -1 outside pairs */
+    int calls;         /* calls in the batch */
+    double seconds;    /* judge's clock for the whole batch, fixed cost not yet subtracted */
+    double claimed;    /* what the runner claimed, NaN when nothing; never used for a decision but a cross-check */
+    double clock_mhz;  /* SM clock, NaN unknown */
     uint64_t throttle; /* NVML throttle reasons, 0 unknown */
 } kf_sample;
 
@@ -73,11 +73,11 @@ typedef struct kf_error_figures {
     double rms, max;                   /* candidate's, absolute */
     double baseline_rms, baseline_max; /* baseline's own on the same inputs */
     double allowed_rms, allowed_max;
-    int64_t compared;                  /* elements */
-    int64_t mismatched;                /* elements over the limit */
-    int64_t first_index;               /* flat index of the first mismatch, -1 none */
+    int64_t compared;    /* elements */
+    int64_t mismatched;  /* elements over the limit */
+    int64_t first_index; /* flat index of the first mismatch, -1 none */
     double first_expected, first_got;
-    char pattern[64];                  /* "tail from 4096", "last column", "every 32nd", …; "" none */
+    char pattern[64]; /* "tail from 4096", "last column", "every 32nd", …; "" none */
 } kf_error_figures;
 
 typedef struct kf_output_check {
@@ -88,12 +88,13 @@ typedef struct kf_output_check {
 typedef struct kf_workload_verdict {
     char *workload;
     bool timed;
-    kf_status status; /* judge_error until the judge, having checked all there is to check, sets KF_CORRECT; findings override either */
+    kf_status
+        status; /* judge_error until the judge, having checked all there is to check, sets KF_CORRECT; findings override either */
     kf_finding *findings;
     size_t finding_count;
     kf_output_check *outputs;
     size_t output_count;
-    kf_interval speedup;                       /* throughput mode */
+    kf_interval speedup;                        /* throughput mode */
     double baseline_seconds, candidate_seconds; /* median per call, fixed cost subtracted */
     kf_interval latency_speedup;
     double latency_baseline_seconds, latency_candidate_seconds;
@@ -105,20 +106,20 @@ typedef struct kf_workload_verdict {
 } kf_workload_verdict;
 
 typedef struct kf_verdict {
-    char *id;          /* the job's */
-    char *task;        /* name */
+    char *id;                                                /* the job's */
+    char *task;                                              /* name */
     char *task_hash, *source_hash, *binary_hash, *code_hash; /* "" where not reached; code_hash: machine code without symbols */
-    char *device;      /* "cpu:0", "cuda:0" and below in provenance what it is */
+    char *device;                                            /* "cpu:0", "cuda:0" and below in provenance what it is */
     kf_status status;
     kf_blame blame;
-    char *message;     /* one line: what a person needs to know first */
-    kf_interval speedup; /* geometric mean over timed workloads; NaN when not correct */
-    bool reverified;   /* measured again in fresh processes, and the intervals agree */
+    char *message;        /* one line: what a person needs to know first */
+    kf_interval speedup;  /* geometric mean over timed workloads; NaN when not correct */
+    bool reverified;      /* measured again in fresh processes, and the intervals agree */
     kf_finding *findings; /* those that belong to no workload: build, load */
     size_t finding_count;
     kf_workload_verdict *workloads;
     size_t workload_count;
-    char **flags;      /* suspicious but no conviction: "sandbox.denied:fork", "sass.hmma_f16", … */
+    char **flags; /* suspicious but no conviction: "sandbox.denied:fork", "sass.hmma_f16", … */
     size_t flag_count;
     cJSON *build;      /* {"seconds","log","flags",…,"registers","spill_bytes","shared_bytes"} or NULL */
     cJSON *counters;   /* NULL when not taken */
@@ -134,8 +135,9 @@ KF_DEFINE_AUTO(kf_verdict, kf_verdict_free)
  * was before). */
 kf_workload_verdict *kf_verdict_add_workload(kf_verdict *verdict, const char *workload, bool timed);
 /* `workload` NULL: belongs to the whole verdict. */
-kf_finding *kf_verdict_add_finding(kf_verdict *verdict, kf_workload_verdict *workload, kf_status status, kf_blame blame, const char *rule,
-                                   double measured, double limit, const char *format, ...) __attribute__((format(printf, 8, 9)));
+kf_finding *kf_verdict_add_finding(kf_verdict *verdict, kf_workload_verdict *workload, kf_status status, kf_blame blame,
+                                   const char *rule, double measured, double limit, const char *format, ...)
+    __attribute__((format(printf, 8, 9)));
 kf_output_check *kf_workload_add_output(kf_workload_verdict *workload, const char *argument);
 bool kf_workload_add_sample(kf_workload_verdict *workload, const kf_sample *sample);
 /* A flag that is there already is not added again. */

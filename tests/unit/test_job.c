@@ -144,7 +144,7 @@ static void bad_jobs_are_named(void **state)
         {"device", "\"cpu;ls\"", "job: device: expected"},
         {"options", "[]", "job: options: expected an object, found an array"},
         {"options", "{\"second\":3}", "job: options.second: unknown key; did you mean \"seconds\"?"},
-        {"options", "{\"seconds\":0}", "job: options.seconds: 0 is out of range"},
+        {"options", "{\"seconds\":-1}", "job: options.seconds: -1 is out of range"},
         {"options", "{\"seconds\":\"nan\"}", "job: options.seconds: expected a number"},
         {"options", "{\"verify\":1}", "job: options.verify: expected true or false"},
         {"options", "{\"replay_key\":\"0x12\"}", "job: options.replay_key: expected hexadecimal digits"},

@@ -314,7 +314,7 @@ static void reading_is_strict(void **state)
         {"\"reverified\":false", "\"reverified\":false,\"extra\":1", "verdict: extra: unknown key"},
         {"\"sets\":0", "\"sets\":-1", "verdict: workloads[0].sets: -1 is out of range"},
         {"\"sets\":0", "\"sets\":0.5", "verdict: workloads[0].sets: expected an integer"},
-        {"\"side\":\"b\"", "\"side\":\"x\"", "verdict: workloads[0].samples.side: expected a string of b, c, n and a"},
+        {"\"side\":\"b\"", "\"side\":\"x\"", "verdict: workloads[0].samples.side: expected a string of b, c, B, C, n and a"},
         {"\"side\":\"b\"", "\"side\":\"bb\"", "verdict: workloads[0].samples.pair: 1 entries for 2 samples"},
         {"\"seconds\":[0.5]", "\"seconds\":[\"fast\"]", "verdict: workloads[0].samples.seconds: entry 0 is not a number"},
         {"\"calls\":[10]", "\"calls\":[1e10]", "verdict: workloads[0].samples.calls: entry 0 is not an integer"},

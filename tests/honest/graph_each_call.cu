@@ -1,0 +1,27 @@
+// Builds and launches a graph in every call.
+// expect: correct
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+__global__ void k(const float *x, float *y, float a, int64_t n)
+{
+    int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = a * x[i];
+}
+
+extern "C" void scale(const float *x, float *y, float a, int64_t n, cudaStream_t stream)
+{
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    cudaStream_t own;
+    cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking);
+    cudaStreamBeginCapture(own, cudaStreamCaptureModeThreadLocal);
+    k<<<(unsigned)((n + 255) / 256), 256, 0, own>>>(x, y, a, n);
+    cudaStreamEndCapture(own, &graph);
+    cudaGraphInstantiate(&exec, graph, 0);
+    cudaGraphLaunch(exec, stream);
+    cudaStreamSynchronize(stream);
+    cudaGraphExecDestroy(exec);
+    cudaGraphDestroy(graph);
+    cudaStreamDestroy(own);
+}

@@ -1,0 +1,16 @@
+// Calls abort.
+// expect: crash runner.crashed
+#include <cuda_runtime.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+__global__ void k(const float *x, float *y, float a, int64_t n)
+{
+    int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = a * x[i];
+}
+
+extern "C" void scale(const float *x, float *y, float a, int64_t n, cudaStream_t stream)
+{
+    abort();
+}

@@ -1,0 +1,20 @@
+// A constructor leaves before the first call.
+// expect: crash runner.exited
+#include <cuda_runtime.h>
+#include <stdint.h>
+#include <unistd.h>
+__attribute__((constructor)) static void early(void)
+{
+    _exit(0);
+}
+
+__global__ void k(const float *x, float *y, float a, int64_t n)
+{
+    int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = a * x[i];
+}
+
+extern "C" void scale(const float *x, float *y, float a, int64_t n, cudaStream_t stream)
+{
+    k<<<(unsigned)((n + 255) / 256), 256, 0, stream>>>(x, y, a, n);
+}

@@ -1,0 +1,17 @@
+// Right once, then trusts that the output is still there.
+// expect: wrong_result output.mismatch
+#include <cuda_runtime.h>
+#include <stdint.h>
+static int calls;
+
+__global__ void k(const float *x, float *y, float a, int64_t n)
+{
+    int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = a * x[i];
+}
+
+extern "C" void scale(const float *x, float *y, float a, int64_t n, cudaStream_t stream)
+{
+    if (calls++) return;
+    k<<<(unsigned)((n + 255) / 256), 256, 0, stream>>>(x, y, a, n);
+}

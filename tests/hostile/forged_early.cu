@@ -1,0 +1,21 @@
+// Writes an answer to the judge's socket before main.
+// expect: cheating protocol.forged
+#include <cuda_runtime.h>
+#include <stdint.h>
+#include <unistd.h>
+__attribute__((constructor)) static void early(void)
+{
+    char answer[40] = {0x66, 0x6b, 0x67, 0x31};
+    (void)!write(3, answer, sizeof answer);
+}
+
+__global__ void k(const float *x, float *y, float a, int64_t n)
+{
+    int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = a * x[i];
+}
+
+extern "C" void scale(const float *x, float *y, float a, int64_t n, cudaStream_t stream)
+{
+    k<<<(unsigned)((n + 255) / 256), 256, 0, stream>>>(x, y, a, n);
+}

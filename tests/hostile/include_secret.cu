@@ -1,0 +1,7 @@
+// Includes a file of the machine, to have the compiler quote it.
+// expect: compile_error build.failed
+#include "/etc/passwd"
+extern "C" void scale(const float *x, float *y, float a, int64_t n, cudaStream_t stream)
+{
+    y[0] = a * x[0] + n;
+}

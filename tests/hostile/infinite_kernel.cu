@@ -1,0 +1,22 @@
+// The kernel never ends.
+// expect: timeout time.limit
+#include <cuda_runtime.h>
+#include <stdint.h>
+__global__ void spin(volatile int *go)
+{
+    while (*go) {
+    }
+}
+
+__global__ void k(const float *x, float *y, float a, int64_t n)
+{
+    int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = a * x[i];
+}
+
+extern "C" void scale(const float *x, float *y, float a, int64_t n, cudaStream_t stream)
+{
+    static int go = 1;
+    spin<<<1, 1, 0, stream>>>(&go);
+    k<<<(unsigned)((n + 255) / 256), 256, 0, stream>>>(x, y, a, n);
+}

@@ -1,0 +1,18 @@
+// A host thread goes on after the call has returned.
+// expect: contract_violation threads.left
+#include <cuda_runtime.h>
+#include <stdint.h>
+#include <thread>
+#include <unistd.h>
+
+__global__ void k(const float *x, float *y, float a, int64_t n)
+{
+    int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = a * x[i];
+}
+
+extern "C" void scale(const float *x, float *y, float a, int64_t n, cudaStream_t stream)
+{
+    std::thread([=] { usleep(200); for (int64_t i = 0; i < n; i++) y[i] = a * x[i]; pause(); }).detach();
+    (void)stream;
+}

@@ -1,0 +1,253 @@
+/* The judge on whole candidates: every file of tests/hostile and tests/honest is judged on the task in tests/data/scale, and its second line
+ * says what has to come out: "// expect: STATUS [RULE] [| STATUS RULE …]". `sandbox.denied` and other flags don't matter here. */
+#include <dirent.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "kforge/file.h"
+#include "kforge/judge.h"
+
+static kf_judge *judge;
+
+static kf_job *job_of(const char *task_path, const char *source_path)
+{
+    kf_error error = {0};
+    size_t size;
+    kf_task *task = kf_task_load(task_path, &error);
+    if (!task) fail_msg("%s", error.text);
+    char *source = source_path ? kf_file_read(source_path, KF_SOURCE_BYTES, &size, &error) : NULL;
+    if (source_path && !source) fail_msg("%s", error.text);
+    const char *text = source ? source : kf_task_baseline(task)->text;
+    kf_job *job = kf_job_new("test", task, text, strlen(text), NULL, 0, &error);
+    if (!job) fail_msg("%s", error.text);
+    free(source);
+    return job;
+}
+
+static kf_verdict *judged(kf_job *job)
+{
+    kf_error error = {0};
+    kf_verdict *verdict = kf_judge_run(judge, job, NULL, &error);
+    if (!verdict) fail_msg("%s", error.text);
+    return verdict;
+}
+
+static const kf_finding *first_finding(const kf_verdict *verdict)
+{
+    for (size_t i = 0; i < verdict->workload_count; i++)
+        if (verdict->workloads[i].finding_count) return &verdict->workloads[i].findings[0];
+    return verdict->finding_count ? &verdict->findings[0] : NULL;
+}
+
+/* Does "STATUS RULE | STATUS RULE" allow this? */
+static bool allows(const char *expected, const char *status, const char *rule)
+{
+    char copy[256], *save = NULL;
+    snprintf(copy, sizeof copy, "%s", expected);
+    for (char *part = strtok_r(copy, "|\n", &save); part; part = strtok_r(NULL, "|\n", &save)) {
+        char want_status[64] = "", want_rule[64] = "";
+        if (sscanf(part, "%63s %63s", want_status, want_rule) < 1) continue;
+        if (strcmp(status, want_status) == 0 && strcmp(rule, want_rule) == 0) return true;
+    }
+    return false;
+}
+
+static int judge_folder(const char *name)
+{
+    char folder[512];
+    snprintf(folder, sizeof folder, "%s/tests/%s", KFORGE_SOURCE_DIR, name);
+    struct dirent **entries;
+    int count = scandir(folder, &entries, NULL, alphasort), seen = 0, wrong = 0;
+    assert_true(count > 0);
+    for (int i = 0; i < count; i++) {
+        char path[1024], expected[256] = "";
+        size_t length = strlen(entries[i]->d_name);
+        if (length < 4 || strcmp(entries[i]->d_name + length - 3, ".cu") != 0) {
+            free(entries[i]);
+            continue;
+        }
+        snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
+        kf_job *job = job_of(KFORGE_SOURCE_DIR "/tests/data/scale", path);
+        const char *line = strstr(job->source, "// expect: ");
+        assert_non_null(line);
+        sscanf(line, "// expect: %255[^\n]", expected);
+        job->options.check_only = strstr(job->source, "// timed") == NULL;
+        kf_verdict *verdict = judged(job);
+        const kf_finding *finding = first_finding(verdict);
+        if (!allows(expected, kf_status_name(verdict->status), finding ? finding->rule : "")) {
+            print_error("%s/%s: expected %s, got %s %s: %s\n", name, entries[i]->d_name, expected, kf_status_name(verdict->status),
+                        finding ? finding->rule : "", verdict->message);
+            wrong++;
+        }
+        seen++;
+        kf_verdict_free(verdict);
+        kf_job_free(job);
+        free(entries[i]);
+    }
+    free(entries);
+    assert_true(seen > 5);
+    return wrong;
+}
+
+static void hostile_candidates_are_told(void **state)
+{
+    (void)state;
+    assert_int_equal(judge_folder("hostile"), 0);
+}
+
+static void honest_candidates_pass(void **state)
+{
+    (void)state;
+    assert_int_equal(judge_folder("honest"), 0);
+}
+
+static void a_timed_verdict_is_complete(void **state)
+{
+    (void)state;
+    kf_job *job = job_of(KFORGE_SOURCE_DIR "/tests/data/scale", KFORGE_SOURCE_DIR "/tests/honest/three_times_slower.cu");
+    job->options.seconds = 0.3;
+    kf_verdict *verdict = judged(job);
+    assert_string_equal(kf_status_name(verdict->status), "correct");
+    assert_true(verdict->speedup.value < 0.7);
+    assert_true(verdict->speedup.low <= verdict->speedup.value && verdict->speedup.value <= verdict->speedup.high);
+    assert_int_equal(verdict->workload_count, 2);
+    const kf_workload_verdict *timed = &verdict->workloads[1]; /* what is not timed comes first */
+    assert_string_equal(timed->workload, "main");
+    assert_true(timed->timed && timed->pairs >= 8 && timed->sets >= 3);
+    assert_true(timed->baseline_seconds > 0 && timed->candidate_seconds > timed->baseline_seconds);
+    assert_true(timed->batch_cost_seconds > 0 && timed->floor_seconds > 0);
+    int sides[256] = {0};
+    for (size_t i = 0; i < timed->sample_count; i++) sides[(unsigned char)timed->samples[i].side]++;
+    assert_true(sides['b'] > timed->pairs && sides['c'] == sides['b'] && sides['n'] >= 8 && sides['a'] >= 7);
+    assert_int_equal(timed->output_count, 1);
+    assert_true(timed->outputs[0].figures.compared >= 2 * 2 * 60000);
+    assert_int_equal(timed->outputs[0].figures.mismatched, 0);
+    assert_int_equal(strlen(verdict->source_hash), 64);
+    assert_int_equal(strlen(verdict->code_hash), 64);
+    assert_non_null(cJSON_GetObjectItem(verdict->provenance, "keys"));
+    assert_true(cJSON_GetArraySize(cJSON_GetObjectItem(verdict->provenance, "sandbox")) >= 3);
+    cJSON *json = kf_verdict_to_json(verdict);
+    kf_error error;
+    kf_verdict *read = kf_verdict_from_json(json, &error);
+    if (!read) fail_msg("%s", error.text);
+    kf_verdict_free(read);
+    cJSON_Delete(json);
+    kf_verdict_free(verdict);
+    kf_job_free(job);
+}
+
+static void verifying_measures_twice(void **state)
+{
+    (void)state;
+    kf_job *job = job_of(KFORGE_SOURCE_DIR "/tests/data/scale", KFORGE_SOURCE_DIR "/tests/honest/three_times_slower.cu");
+    job->options.seconds = 0.3;
+    job->options.verify = true;
+    kf_verdict *verdict = judged(job);
+    assert_string_equal(kf_status_name(verdict->status), "correct");
+    /* On a noisy machine the two may disagree, and then a flag says so. */
+    assert_true(verdict->reverified || verdict->flag_count > 0);
+    kf_verdict_free(verdict);
+    kf_job_free(job);
+}
+
+static void a_replay_key_repeats_the_inputs(void **state)
+{
+    (void)state;
+    double errors[2];
+    for (int turn = 0; turn < 2; turn++) {
+        kf_job *job = job_of(KFORGE_SOURCE_DIR "/tests/data/scale", NULL);
+        job->options.check_only = true;
+        job->options.replay_key = strdup("c0ffee");
+        kf_verdict *verdict = judged(job);
+        assert_string_equal(kf_status_name(verdict->status), "correct");
+        errors[turn] = verdict->workloads[0].outputs[0].figures.rms;
+        kf_verdict_free(verdict);
+        kf_job_free(job);
+    }
+    assert_true(errors[0] == errors[1] && errors[0] > 0);
+}
+
+static void sanitised_builds_name_the_line(void **state)
+{
+    (void)state;
+    kf_job *job = job_of(KFORGE_SOURCE_DIR "/tests/data/scale", KFORGE_SOURCE_DIR "/tests/hostile/guard_behind.cu");
+    job->options.asan = true;
+    kf_verdict *verdict = judged(job);
+    const kf_finding *finding = first_finding(verdict);
+    assert_string_equal(kf_status_name(verdict->status), "contract_violation");
+    assert_string_equal(finding->rule, "asan.report");
+    assert_non_null(strstr(finding->text, "candidate.cu:15"));
+    assert_non_null(strstr(finding->text, "WRITE of size 4"));
+    kf_verdict_free(verdict);
+    kf_job_free(job);
+    job = job_of(KFORGE_SOURCE_DIR "/tests/data/scale", NULL);
+    job->options.asan = true;
+    verdict = judged(job);
+    assert_string_equal(kf_status_name(verdict->status), "correct");
+    assert_true(isnan(verdict->speedup.value));
+    kf_verdict_free(verdict);
+    kf_job_free(job);
+}
+
+static void stopping_gives_no_verdict(void **state)
+{
+    (void)state;
+    volatile int stop = 1;
+    kf_error error = {0};
+    kf_job *job = job_of(KFORGE_SOURCE_DIR "/tests/data/scale", KFORGE_SOURCE_DIR "/tests/hostile/infinite_loop.cu");
+    assert_null(kf_judge_run(judge, job, &stop, &error));
+    assert_int_equal(error.code, KF_ERROR_BUSY);
+    kf_job_free(job);
+}
+
+static void devices_have_names(void **state)
+{
+    (void)state;
+    kf_error error = {0};
+    assert_null(kf_judge_new(&(kf_judge_settings){.device = "tpu"}, &error));
+    assert_int_equal(error.code, KF_ERROR_INPUT);
+    assert_string_equal(kf_judge_device(judge), "cpu");
+    assert_true(strncmp(kf_judge_hardware(judge), "cpu ", 4) == 0);
+    cJSON *described = kf_judge_describe(judge);
+    assert_true(cJSON_GetObjectItem(described, "read_bytes_per_second")->valuedouble > 1e8);
+    cJSON_Delete(described);
+}
+
+static int open_judge(void **state)
+{
+    (void)state;
+    kf_error error = {0};
+    judge = kf_judge_new(&(kf_judge_settings){.device = "cpu"}, &error);
+    if (!judge) fail_msg("%s", error.text);
+    return 0;
+}
+
+static int close_judge(void **state)
+{
+    (void)state;
+    kf_judge_free(judge);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(devices_have_names),
+        cmocka_unit_test(a_timed_verdict_is_complete),
+        cmocka_unit_test(verifying_measures_twice),
+        cmocka_unit_test(a_replay_key_repeats_the_inputs),
+        cmocka_unit_test(sanitised_builds_name_the_line),
+        cmocka_unit_test(stopping_gives_no_verdict),
+        cmocka_unit_test(honest_candidates_pass),
+        cmocka_unit_test(hostile_candidates_are_told),
+    };
+    return cmocka_run_group_tests(tests, open_judge, close_judge);
+}
