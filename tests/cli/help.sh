@@ -1,0 +1,88 @@
+#!/bin/bash
+# Overview, help of every command, version, and what they do with wrong words and broken outputs.
+source "$(dirname "$0")/lib.sh"
+
+expect 0
+says "Usage: kforge COMMAND"
+overview=$out
+expect 0 --help
+[ "$out" = "$overview" ] || fail "--help differs from the overview"
+expect 0 help
+[ "$out" = "$overview" ] || fail "help differs from the overview"
+expect 0 --version
+[[ $out =~ ^kforge\ [0-9]+\.[0-9]+\.[0-9]+$ ]] || fail "version: $out"
+
+# Every command explains itself, in both ways, within 80 columns.
+commands=$(sed -n '/^  [a-z]/s/^  \([a-z]*\( [a-z]*\)\?\)  .*/\1/p' <<<"$overview")
+[ "$(wc -l <<<"$commands")" -ge 6 ] || fail "commands: $commands"
+while read -r command; do
+    # shellcheck disable=SC2086
+    expect 0 $command --help
+    explained=$out
+    says "Usage: kforge $command"
+    # shellcheck disable=SC2086
+    expect 0 help $command
+    [ "$out" = "$explained" ] || fail "help $command differs from $command --help"
+    LC_ALL=C.UTF-8 awk 'length > 80 && !/^  kforge|^  source|^Usage/ { exit 1 }' <<<"$out" || fail "help $command is wider than 80 columns"
+done <<<"$commands"
+expect 0 help settings
+says "KFORGE_STORE"
+says "KFORGE_ROOT"
+
+# Wrong words
+expect 2 hepl
+complains 'unknown command "hepl"; did you mean "help"?'
+expect 2 help hepl
+complains 'did you mean "help"?'
+expect 2 zzzzzzzzz
+complains '"kforge help" lists all'
+expect 2 --json list
+complains "a command comes first"
+expect 2 task
+complains '"task" takes one of: new, lint, show'
+expect 2 task nwe
+complains 'did you mean "task new"?'
+expect 2 list --jsno
+complains "did you mean --json?"
+expect 2 list --limit=many
+complains "expected an integer"
+expect 2 list --limit
+complains "a value is missing"
+expect 2 list extra
+complains 'unexpected argument "extra"'
+expect 2 help --completion=fish
+complains "bash or zsh"
+
+# Results that nobody gets are no success.
+"$program" help >/dev/full 2>err
+[ $? = 3 ] || fail "/dev/full"
+grep -q '^kforge: cannot write the results: No space left on device$' err || fail "/dev/full: $(cat err)"
+"$program" help >&- 2>err
+[ $? = 3 ] || fail "closed stdout"
+"$program" help settings 2>err | true
+[ "${PIPESTATUS[0]}" = 3 ] || [ "${PIPESTATUS[0]}" = 0 ] || fail "broken pipe"
+"$program" hepl 2>&-
+[ $? = 2 ] || fail "closed stderr"
+
+# Settings from outside: every command but help and doctor refuses what is unknown.
+KFORGE_STROE=x expect 2 list
+complains "unknown variable KFORGE_STROE; did you mean KFORGE_STORE?"
+KFORGE_STROE=x expect 0 help
+echo '{"stroe": "x"}' >kforge.json
+KFORGE_CONFIG=kforge.json expect 2 list
+complains 'kforge.json: stroe: unknown key; did you mean "store"?'
+KFORGE_CONFIG=kforge.json expect 0 list --help
+KFORGE_CONFIG=kforge.json expect 0 doctor --json
+json '[f for f in o["facts"] if f["subject"] == "settings" and f["state"] == "fault"]'
+echo '{"store": "missing.db"}' >kforge.json
+unset KFORGE_STORE
+KFORGE_CONFIG=kforge.json expect 2 list
+complains "$work/missing.db: no store there yet"
+(unset KFORGE_CONFIG; "$program" list >out 2>err); [ $? = 2 ] || fail "kforge.json of the working directory"
+
+# No variable that the sources read is unknown to the table of settings.
+for name in $(grep -rhoE 'getenv\("KFORGE_[A-Z_]+"\)' "$root/agent" "$root/evaluator" "$root/store" "$root/sandbox" | grep -oE 'KFORGE_[A-Z_]+' | sort -u); do
+    expect 0 help settings
+    says "$name"
+done
+finish

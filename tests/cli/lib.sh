@@ -1,0 +1,49 @@
+# Sourced by the tests of the command line. $1 of each test: the folder of the built programs (bin/). Gives:
+#   kforge             runs the program in surroundings of its own: no kforge.json, no variables, HOME and store in the test's folder
+#   expect STATUS ARGUMENT…         runs kforge; output in $out, messages in $err; fails unless it ends with STATUS
+#   says TEXT, complains TEXT       $out or $err holds TEXT; complains also wants exactly one line that begins with "kforge: "
+set -u
+bin=$1
+program=$bin/kforge
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+work=$(mktemp -d "${TMPDIR:-/tmp}/kforge-cli.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/home"
+for name in $(env | sed -n 's/^\(KFORGE_[A-Z_]*\)=.*/\1/p'); do unset "$name"; done
+unset XDG_DATA_HOME XDG_CONFIG_HOME XDG_CACHE_HOME NO_COLOR
+export HOME=$work/home KFORGE_STORE=$work/kforge.db KFORGE_CONFIG=none
+cd "$work" || exit 1
+failures=0
+
+fail() {
+    echo "line ${BASH_LINENO[1]}: $*" >&2
+    failures=$((failures + 1))
+}
+
+expect() {
+    local status=$1
+    shift
+    "$program" "$@" >"$work/out" 2>"$work/err" </dev/null
+    local got=$?
+    out=$(cat "$work/out") err=$(cat "$work/err")
+    [ $got = "$status" ] || fail "kforge $*: exit status $got, expected $status; $err"
+}
+
+says() {
+    case $out in *"$1"*) ;; *) fail "the output does not say \"$1\": $out" ;; esac
+}
+
+complains() {
+    case $err in *"$1"*) ;; *) fail "the message does not say \"$1\": $err" ;; esac
+    case $err in "kforge: "*) ;; *) fail "the message does not begin with \"kforge: \": $err" ;; esac
+    [ "$(wc -l <"$work/err")" = 1 ] || fail "not one line: $err"
+}
+
+# json EXPRESSION: python on the output as `o`; fails unless it is true.
+json() {
+    python3 -c 'import json, sys; o = json.load(open(sys.argv[1])); sys.exit(0 if eval(sys.argv[2]) else 1)' "$work/out" "$1" || fail "not so: $1 of $out"
+}
+
+finish() {
+    [ $failures = 0 ] || exit 1
+}

@@ -1,0 +1,131 @@
+#!/bin/bash
+# list and show over a store that make_store wrote, and over stores that are none.
+source "$(dirname "$0")/lib.sh"
+
+# Without a store at the usual place there are no runs yet; a store that was named has to be there.
+expect 2 list
+complains "no store there yet"
+store=$KFORGE_STORE
+unset KFORGE_STORE
+expect 0 list
+complains "no runs yet"
+expect 0 list --json
+json 'o == {"runs": []}'
+expect 2 show
+complains "no runs yet"
+export KFORGE_STORE=$store
+
+run=$("$bin/../tests/make_store" "$KFORGE_STORE" "$root/tasks/axpy") || fail make_store
+expect 0 list
+says "$run"
+says "1.84x"
+expect 0 list --ids
+[ "$out" = "$run" ] || fail "ids: $out"
+expect 0 list --json
+json 'o["runs"][0]["id"] == "'"$run"'" and abs(o["runs"][0]["best_speedup"]["value"] - 1.84) < 0.01 and o["runs"][0]["status"] == "finished"'
+expect 0 list --task axpy --ids
+[ "$out" = "$run" ] || fail "--task"
+expect 2 list --task nothing
+complains "no task named nothing"
+expect 0 list --tasks --json
+json 'o["tasks"][0]["name"] == "axpy" and o["tasks"][0]["folder"] is None and o["tasks"][0]["runs"] == 1'
+(cd "$root" && "$program" list --tasks --json) >out
+json 'len(o["tasks"]) >= 14 and [t for t in o["tasks"] if t["name"] == "axpy" and t["folder"] == "tasks/axpy" and t["candidates"] == 6]'
+mkdir -p tasks/broken && echo '{' >tasks/broken/task.json
+expect 0 list --tasks
+complains "left out: tasks/broken/task.json"
+
+# A run, by any name
+expect 0 show
+says "Run $run of axpy: finished"
+whole=$out
+for word in latest "$run" "${run:0:8}"; do
+    expect 0 show "$word"
+    [ "$out" = "$whole" ] || fail "show $word"
+done
+says "best      c3, 1.84x [1.83, 1.85] against the baseline"
+says "6 judged, 1 no_source"
+says "3 correct, 1 interference, 1 wrong_result, 1 compile_error"
+says "5 calls, 6,000 tokens in, 1,700 out, \$0.05"
+says "-DITEMS=8"
+says "the reply holds no code block"
+expect 0 show --top 1 --attempts 2 --json
+json 'o["best"] == 3 and len(o["candidates"]) == 1 and [a["number"] for a in o["latest_attempts"]] == [6, 7]'
+json 'o["statuses"]["correct"] == 3 and o["spent"]["calls"] == 5 and o["options"]["model"] == ["exec:./ask"] and o["seed"] == "7"'
+json '[p["faster"] for p in o["proposers"] if p["proposer"] == "tuner"] == [1]'
+
+# Candidates
+expect 0 show c3
+says "Candidate c3 of axpy"
+says "correct, 1.84x [1.83, 1.85], measured twice"
+says "674 us"
+says "user_ns, seccomp"
+expect 0 show c3 --json
+json 'o["id"] == 3 and o["source"] == "// vectors\n" and o["verdict"]["status"] == "correct" and [a["parent"] for a in o["ancestors"]] == [2, 1] and o["children"] == [4, 5]'
+hash=$(python3 -c 'import json; print(json.load(open("out"))["hash"])')
+expect 0 show "${hash:0:12}"
+says "Candidate c3 of axpy"
+expect 0 show c3 --source
+[ "$out" = "// vectors" ] || fail "source: $out"
+expect 0 show c3 --samples
+[ "$(grep -c '^main *baseline' <<<"$out")" = 4 ] || fail "samples"
+expect 0 show c3 --run "$run"
+says "proposed  run $run, attempt 3"
+expect 0 show c4
+says "4,096  1,048,576  tail from 1044480"
+says "wrong_result (output.mismatch)"
+expect 0 show c5
+says "'idx' was not declared in this scope"
+expect 0 show c6
+says "fault     the machine's, not the candidate's"
+
+# Tasks
+expect 0 show axpy
+says 'extern "C" void axpy(const float *x, float *y, float a, int64_t n, cudaStream_t stream)'
+stored=$out
+expect 0 show "$root/tasks/axpy"
+[ "$(tail -n +2 <<<"$out")" = "$(tail -n +2 <<<"$stored")" ] || fail "the stored task differs from the folder"
+
+# What is not there
+expect 2 show c99
+complains "no candidate 99"
+expect 2 show zzzz
+complains "zzzz: no run, candidate or task of that name"
+expect 2 show --source
+complains "--source is for a candidate, and this is a run"
+expect 2 show axpy --samples
+complains "this is a task"
+expect 2 show ./missing
+complains "missing"
+expect 2 show c3 --run zzz
+complains "no run zzz"
+
+# Stores that are none, or are in the way
+expect 2 list --store missing.db
+complains "no store there yet"
+echo hello >text.db
+expect 2 list --store text.db
+complains "not a kforge store"
+: >empty.db
+expect 2 list --store empty.db
+complains "the file is empty"
+expect 2 list --store .
+complains "is a folder"
+cp "$KFORGE_STORE" newer.db
+python3 -c 'import sqlite3; c = sqlite3.connect("newer.db"); c.execute("pragma user_version = 999"); c.commit()'
+expect 2 show --store newer.db
+complains "newer"
+head -c 20000 "$KFORGE_STORE" >cut.db
+expect 3 show --store cut.db
+complains "cut.db"
+cp "$KFORGE_STORE" readonly.db
+chmod 400 readonly.db
+expect 0 show --store readonly.db
+says "Run $run"
+# A writer does not stop readers.
+python3 - "$KFORGE_STORE" "$program" <<'END' || fail "a locked store stops readers"
+import sqlite3, subprocess, sys
+c = sqlite3.connect(sys.argv[1]); c.execute("begin immediate")
+sys.exit(subprocess.run([sys.argv[2], "list", "--ids"], stdout=subprocess.DEVNULL).returncode)
+END
+finish

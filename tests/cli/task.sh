@@ -1,0 +1,62 @@
+#!/bin/bash
+# task new, lint and show.
+source "$(dirname "$0")/lib.sh"
+
+expect 0 task new tasks/my-kernel
+says "kforge task lint tasks/my-kernel"
+[ "$(ls tasks/my-kernel | tr '\n' ' ')" = "baseline.cu oracle.cu seed_items.cu task.json " ] || fail "files: $(ls tasks/my-kernel)"
+grep -rq '@' tasks/my-kernel && fail "a placeholder is left"
+expect 0 task show tasks/my-kernel --json
+json 'o["task"]["name"] == "my-kernel" and o["task"]["entry"] == "my_kernel" and o["prototype"].startswith("extern \"C\" void my_kernel(const float *x")'
+json '[w["arguments"][0]["shape"] for w in o["workloads"] if w["name"] == "main" and w["device"] == "cpu"] == [[262144]]'
+expect 0 task lint tasks/my-kernel "$root"/tasks/*
+says "tasks/my-kernel: good"
+[[ $out == *warning* ]] && fail "the starter has advice against it: $out"
+
+# It is correct: the CPU device compiles its three sources.
+for source in tasks/my-kernel/*.cu; do
+    "$bin/kforge-cpucc" "$source" -o "$work/x.so" || fail "$source does not compile"
+done
+
+expect 2 task new tasks/my-kernel
+complains "exists already"
+expect 2 task new "two words"
+complains '"two words" cannot be a task'"'"'s name'
+expect 2 task new for
+complains "keyword"
+expect 2 task new /
+complains "names no new folder"
+expect 2 task new
+complains "usage: kforge task new DIRECTORY"
+expect 0 task new 3d_blur/
+[ -f 3d_blur/oracle.cu ] || fail "a slash at the end"
+ls -A | grep -q '^\.[a-z0-9]' && fail "something temporary is left: $(ls -A)"
+if [ "$(id -u)" != 0 ]; then
+    mkdir closed && chmod 500 closed
+    expect 3 task new closed/x
+    complains "cannot"
+fi
+
+# Lint
+expect 2 task lint tasks/none
+[[ $out == *"tasks/none"*"error"* ]] || fail "missing: $out"
+cp -r tasks/my-kernel broken
+sed -i 's/"tolerance": {"error_ratio": 8}/"tolerance": {"allclose": {"rtol": 2, "atol": 0}}/' broken/task.json
+expect 2 task lint broken tasks/my-kernel
+says "broken: error (tolerance.zeros)"
+says "tasks/my-kernel: good"
+expect 2 task lint broken --json
+json 'o["tasks"][0]["findings"][0]["rule"] == "tolerance.zeros" and o["tasks"][0]["findings"][0]["severity"] == "error"'
+sed -i 's/"seeds"/"sedes"/' broken/task.json
+expect 2 task lint broken
+says 'did you mean "seeds"?'
+expect 2 task show broken
+complains 'did you mean "seeds"?'
+echo '{' >broken/task.json
+expect 2 task show broken
+complains "broken/task.json"
+expect 2 task show broken/oracle.cu
+complains "broken/oracle.cu"
+expect 2 task lint
+complains "arguments are missing"
+finish
