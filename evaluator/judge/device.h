@@ -79,7 +79,12 @@ typedef struct kf_device_operations {
     const void *(*output)(kf_sets *sets, uint32_t set, int argument, kf_error *error);
     const void *(*truth)(kf_sets *sets, uint32_t set, int argument, kf_error *error);
     const void *(*input)(kf_sets *sets, uint32_t set, int argument, kf_error *error);
+    /* Makes an input or inout of one set the same as that of another, until the next fill; also for what poison and truth restore. */
+    bool (*copy_input)(kf_sets *sets, uint32_t from, uint32_t to, int argument, kf_error *error);
 } kf_device_operations;
+
+/* The storage of every scalar by argument number, as the wire carries it; KF_MAX_ARGUMENTS entries. */
+void kf_problem_scalars(const kf_problem *problem, uint64_t *values);
 
 /* The head of every device struct. */
 struct kf_device {

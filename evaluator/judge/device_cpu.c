@@ -221,6 +221,7 @@ static const kf_device_operations cpu_operations = {
     .output = kf_cpu_output,
     .truth = kf_cpu_truth,
     .input = kf_cpu_input,
+    .copy_input = kf_cpu_copy_input,
 };
 
 kf_device *kf_device_cpu_open(kf_parallel *parallel, kf_error *error)

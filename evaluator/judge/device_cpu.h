@@ -24,5 +24,6 @@ bool kf_cpu_prepare_truth(kf_sets *sets, const uint32_t *list, uint32_t count, k
 const void *kf_cpu_output(kf_sets *sets, uint32_t set, int argument, kf_error *error);
 const void *kf_cpu_truth(kf_sets *sets, uint32_t set, int argument, kf_error *error);
 const void *kf_cpu_input(kf_sets *sets, uint32_t set, int argument, kf_error *error);
+bool kf_cpu_copy_input(kf_sets *sets, uint32_t from, uint32_t to, int argument, kf_error *error);
 
 #endif

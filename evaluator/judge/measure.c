@@ -169,15 +169,8 @@ static bool start_peer(run *r, kf_role role, kf_peer **peer, kf_error *error)
     double patience = role == KF_ROLE_CANDIDATE && time_left(r) < LOAD_SECONDS ? fmax(time_left(r), 1) : LOAD_SECONDS;
     kf_peer_event event = kf_peer_load(*peer, patience);
     if (event != KF_PEER_OK) return report_event(r, *peer, role, event, 0, "loading it", error);
-    uint64_t scalars[KF_MAX_ARGUMENTS] = {0};
-    for (int i = 0; i < bench->problem->argument_count; i++) {
-        const kf_problem_argument *argument = &bench->problem->arguments[i];
-        if (argument->kind != KF_SCALAR) continue;
-        if (argument->dtype == KF_I64)
-            memcpy(&scalars[i], &argument->value.integer, sizeof scalars[i]);
-        else
-            kf_dtype_store(argument->dtype, &scalars[i], argument->value.number);
-    }
+    uint64_t scalars[KF_MAX_ARGUMENTS];
+    kf_problem_scalars(bench->problem, scalars);
     event = kf_peer_scalars(*peer, scalars, (uint32_t)bench->problem->argument_count);
     if (event != KF_PEER_OK) return report_event(r, *peer, role, event, 0, "taking its scalars", error);
     return true;

@@ -35,7 +35,8 @@ struct kf_sets {
     uint64_t digest_key, secret, poison_secret;
     buffer *buffers, *truths; /* [set * argument_count + argument] */
     kf_set_variation *variations;
-    bool failed; /* of a parallel part: out of memory */
+    uint32_t *sources; /* [set * argument_count + argument]: the set whose numbers it holds, its own but for copies */
+    bool failed;       /* of a parallel part: out of memory */
 };
 
 static bool is_truth(const kf_problem_argument *argument)
@@ -94,7 +95,9 @@ kf_sets *kf_cpu_sets_new(kf_device *device, const kf_problem *problem, uint32_t 
     sets->buffers = calloc(entries, sizeof *sets->buffers);
     sets->truths = calloc(entries, sizeof *sets->truths);
     sets->variations = calloc(count, sizeof *sets->variations);
-    if (!sets->buffers || !sets->truths || !sets->variations || !kf_random(&sets->digest_key, sizeof sets->digest_key)) {
+    sets->sources = calloc(entries, sizeof *sets->sources);
+    if (!sets->buffers || !sets->truths || !sets->sources || !sets->variations ||
+        !kf_random(&sets->digest_key, sizeof sets->digest_key)) {
         kf_fail(error, KF_ERROR_MEMORY, "out of memory for %u sets of buffers", count);
         kf_cpu_sets_free(sets);
         return NULL;
@@ -137,6 +140,7 @@ void kf_cpu_sets_free(kf_sets *sets)
     free(sets->buffers);
     free(sets->truths);
     free(sets->variations);
+    free(sets->sources);
     free(sets);
 }
 
@@ -185,6 +189,14 @@ static kf_variation variation_of(const kf_sets *sets, uint32_t set, int argument
     return sets->variations[set].argument == argument ? sets->variations[set].variation : KF_VARY_NONE;
 }
 
+/* The numbers that an input or inout begins with. */
+static void generate(const kf_sets *sets, uint32_t set, int i, void *data)
+{
+    const kf_problem_argument *argument = &sets->problem->arguments[i];
+    uint32_t source = sets->sources[(size_t)set * (size_t)sets->problem->argument_count + (size_t)i];
+    kf_input_fill(argument, key_of(sets->secret, source, i), variation_of(sets, source, i), data, 0, argument->elements);
+}
+
 static void poison_guards(const kf_sets *sets, const buffer *b, kf_key key)
 {
     unsigned char *start = sets->base + b->offset;
@@ -201,7 +213,8 @@ static void fill_one(void *context, size_t entry)
     const kf_problem_argument *argument = &sets->problem->arguments[i];
     buffer *b = &sets->buffers[entry];
     if (!is_filled(argument)) return;
-    kf_input_fill(argument, key_of(sets->secret, set, i), variation_of(sets, set, i), data_of(sets, b), 0, argument->elements);
+    sets->sources[entry] = set;
+    generate(sets, set, i, data_of(sets, b));
     if (argument->kind != KF_INPUT) return;
     b->digest = kf_digest(sets->digest_key, data_of(sets, b), b->bytes);
     poison_guards(sets, b, key_of(sets->secret, set, i));
@@ -227,7 +240,7 @@ static void poison_one(void *context, size_t entry)
     kf_key key = key_of(sets->poison_secret, set, i);
     if (argument->kind == KF_INOUT) {
         poison_guards(sets, b, key);
-        kf_input_fill(argument, key_of(sets->secret, set, i), variation_of(sets, set, i), data_of(sets, b), 0, argument->elements);
+        generate(sets, set, i, data_of(sets, b));
         sets->buffers[entry].digest = kf_digest(sets->digest_key, data_of(sets, b), b->bytes);
     } else {
         kf_poison_fill(key, sets->base + b->offset, 0, b->length);
@@ -334,7 +347,7 @@ static void prepare_one(void *context, size_t item)
     if (argument->kind != KF_INOUT) { /* not zeros: an oracle that forgets an element must not look right by luck */
         kf_poison_fill(key_of(sets->poison_secret ^ 1, set, i), data, 0, b->bytes);
     } else if (!is_widened(argument)) {
-        kf_input_fill(argument, key_of(sets->secret, set, i), variation_of(sets, set, i), data, 0, argument->elements);
+        generate(sets, set, i, data);
     } else {
         size_t size = kf_dtype_size(argument->dtype);
         unsigned char *narrow = malloc(argument->bytes);
@@ -342,7 +355,7 @@ static void prepare_one(void *context, size_t item)
             sets->failed = true;
             return;
         }
-        kf_input_fill(argument, key_of(sets->secret, set, i), variation_of(sets, set, i), narrow, 0, argument->elements);
+        generate(sets, set, i, narrow);
         for (int64_t e = 0; e < argument->elements; e++)
             ((double *)data)[e] = kf_dtype_load(argument->dtype, narrow + (size_t)e * size);
         free(narrow);
@@ -373,4 +386,15 @@ const void *kf_cpu_truth(kf_sets *sets, uint32_t set, int argument, kf_error *er
     (void)error;
     const buffer *b = &sets->truths[(size_t)set * (size_t)sets->problem->argument_count + (size_t)argument];
     return sets->truth_base + b->offset + b->data_offset;
+}
+
+bool kf_cpu_copy_input(kf_sets *sets, uint32_t from, uint32_t to, int argument, kf_error *error)
+{
+    (void)error;
+    size_t arguments = (size_t)sets->problem->argument_count, entry = (size_t)to * arguments + (size_t)argument;
+    buffer *b = &sets->buffers[entry];
+    sets->sources[entry] = sets->sources[(size_t)from * arguments + (size_t)argument];
+    generate(sets, to, argument, data_of(sets, b));
+    b->digest = kf_digest(sets->digest_key, data_of(sets, b), b->bytes);
+    return true;
 }

@@ -221,6 +221,45 @@ static void devices_have_names(void **state)
     cJSON_Delete(described);
 }
 
+typedef struct reports {
+    int count;
+    char rules[512];
+} reports;
+
+static void take_report(void *context, const kf_lint_finding *finding)
+{
+    reports *all = context;
+    all->count++;
+    snprintf(all->rules + strlen(all->rules), sizeof all->rules - strlen(all->rules), "%s ", finding->rule);
+}
+
+/* The task as it is, and with an oracle that ignores its input. */
+static void lint_runs_the_oracle(void **state)
+{
+    (void)state;
+    kf_error error = {0};
+    reports all = {0};
+    kf_task *task = kf_task_load(KFORGE_SOURCE_DIR "/tests/data/scale", &error);
+    assert_non_null(task);
+    int errors = kf_judge_lint(judge, task, take_report, &all, &error);
+    if (errors != 0) fail_msg("%d errors: %s%s", errors, all.rules, errors < 0 ? error.text : "");
+    cJSON *bundle = kf_task_bundle(task);
+    cJSON *files = cJSON_GetObjectItem(bundle, "files");
+    cJSON_ReplaceItemInObject(
+        files, "oracle.cu",
+        cJSON_CreateString("#include <stdint.h>\n#include <cuda_runtime.h>\n"
+                           "extern \"C\" void scale_oracle(const float *x, double *y, float a, int64_t n, cudaStream_t s)\n"
+                           "{ for (int64_t i = 0; i < n; i++) y[i] = 0; }\n"));
+    kf_task *degenerate = kf_task_from_bundle(bundle, &error);
+    if (!degenerate) fail_msg("%s", error.text);
+    errors = kf_judge_lint(judge, degenerate, take_report, &all, &error);
+    if (errors < 1) fail_msg("%d errors: %s", errors, error.text);
+    assert_non_null(strstr(all.rules, "output.zeros"));
+    cJSON_Delete(bundle);
+    kf_task_free(degenerate);
+    kf_task_free(task);
+}
+
 static int open_judge(void **state)
 {
     (void)state;
@@ -246,6 +285,7 @@ int main(void)
         cmocka_unit_test(a_replay_key_repeats_the_inputs),
         cmocka_unit_test(sanitised_builds_name_the_line),
         cmocka_unit_test(stopping_gives_no_verdict),
+        cmocka_unit_test(lint_runs_the_oracle),
         cmocka_unit_test(honest_candidates_pass),
         cmocka_unit_test(hostile_candidates_are_told),
     };

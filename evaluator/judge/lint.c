@@ -1,0 +1,227 @@
+/* The part of `task lint` that runs something: oracle and baseline of every workload on three independent sets of inputs, and on one more for each
+ * input, in which only that input differs. What the outputs mean for the task is decided by kf_lint_outputs. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "judge_internal.h"
+#include "kforge/file.h"
+#include "peer.h"
+#include "secret.h"
+#include "trusted.h"
+
+#define INDEPENDENT 3
+#define CALL_SECONDS 120
+
+typedef struct lint_run {
+    kf_judge *judge;
+    const kf_problem *problem;
+    kf_sets *sets;
+    kf_peer *oracle, *baseline;
+    kf_lint_case cases[INDEPENDENT + KF_MAX_ARGUMENTS];
+    double **arrays; /* every array that a case points to */
+    size_t array_count;
+    uint32_t count; /* cases, one a set */
+} lint_run;
+
+static bool is_given(const kf_problem_argument *argument)
+{
+    return argument->kind == KF_INPUT || argument->kind == KF_INOUT;
+}
+
+static bool is_output(const kf_problem_argument *argument)
+{
+    return argument->kind == KF_OUTPUT || argument->kind == KF_INOUT;
+}
+
+static bool start(kf_judge *judge, const char *binary, const kf_problem *problem, const char *what, kf_peer **peer, kf_error *error)
+{
+    kf_runner_place place;
+    if (!judge->device->operations->place(judge->device, false, &place, error)) return false;
+    place.paths[place.path_count++] = (kf_sandbox_path){binary, KF_PATH_READ | KF_PATH_EXEC, false};
+    kf_peer_spec spec = {.program = place.program,
+                         .directory = place.directory,
+                         .binary = binary,
+                         .paths = place.paths,
+                         .path_count = place.path_count,
+                         .environment = place.environment,
+                         .limits = place.limits};
+    if (!(*peer = kf_peer_start(&spec, error))) return false;
+    uint64_t scalars[KF_MAX_ARGUMENTS];
+    kf_problem_scalars(problem, scalars);
+    kf_peer_event event = kf_peer_load(*peer, CALL_SECONDS);
+    if (event == KF_PEER_OK) event = kf_peer_scalars(*peer, scalars, (uint32_t)problem->argument_count);
+    if (event == KF_PEER_OK) return true;
+    kf_peer_explanation why;
+    kf_peer_explain(*peer, event, "loading it", &why);
+    return kf_fail(error, KF_ERROR_INPUT, "the task's %s does not load: %s", what, why.text);
+}
+
+/* An argument's data as doubles, remembered in run->arrays. */
+static const double *as_doubles(lint_run *run, kf_dtype dtype, const void *data, int64_t count, kf_error *error)
+{
+    double *values = malloc((size_t)count * sizeof *values);
+    double **arrays = values ? realloc(run->arrays, (run->array_count + 1) * sizeof *arrays) : NULL;
+    if (!arrays) {
+        free(values);
+        kf_fail(error, KF_ERROR_MEMORY, "out of memory for %lld values", (long long)count);
+        return NULL;
+    }
+    run->arrays = arrays;
+    arrays[run->array_count++] = values;
+    size_t size = kf_dtype_size(dtype);
+    for (int64_t i = 0; i < count; i++) values[i] = kf_dtype_load(dtype, (const char *)data + (size_t)i * size);
+    return values;
+}
+
+static const double **argument_table(lint_run *run, kf_error *error)
+{
+    const double **table = calloc(KF_MAX_ARGUMENTS, sizeof *table);
+    double **arrays = table ? realloc(run->arrays, (run->array_count + 1) * sizeof *arrays) : NULL;
+    if (!arrays) {
+        free(table);
+        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return NULL;
+    }
+    run->arrays = arrays;
+    arrays[run->array_count++] = (double *)table;
+    return table;
+}
+
+static bool call(lint_run *run, kf_peer *peer, const uint32_t *order, const char *what, kf_error *error)
+{
+    kf_batch batch = {.order = order, .count = run->count, .timeout = CALL_SECONDS};
+    kf_peer_event event = kf_peer_batch(peer, &batch);
+    if (event == KF_PEER_OK) return true;
+    kf_peer_explanation why;
+    kf_autofree char *said = kf_peer_output(peer, 300);
+    kf_peer_explain(peer, event, "running it", &why);
+    return kf_fail(error, KF_ERROR_INPUT, "workload %s: the task's %s fails: %s%s%s", run->problem->workload, what, why.text,
+                   said ? ": " : "", said ? said : "");
+}
+
+/* Case c differs from case 0 in the one input `changed`; the independent ones differ in all. */
+static void plan_cases(lint_run *run)
+{
+    for (int c = 0; c < INDEPENDENT; c++)
+        run->cases[run->count++] = (kf_lint_case){.problem = run->problem, .base = -1, .changed = -1};
+    for (int i = 0; i < run->problem->argument_count; i++)
+        if (is_given(&run->problem->arguments[i]))
+            run->cases[run->count++] = (kf_lint_case){.problem = run->problem, .base = 0, .changed = i};
+}
+
+static bool run_cases(lint_run *run, kf_error *error)
+{
+    const kf_device_operations *device = run->judge->device->operations;
+    const kf_problem *problem = run->problem;
+    kf_secret secret;
+    uint32_t order[INDEPENDENT + KF_MAX_ARGUMENTS];
+    kf_set_variation none[INDEPENDENT + KF_MAX_ARGUMENTS];
+    for (uint32_t c = 0; c < run->count; c++) {
+        order[c] = c;
+        none[c] = (kf_set_variation){-1, KF_VARY_NONE};
+    }
+    if (!kf_secret_new(&secret, NULL, error)) return false;
+    if (!device->fill(run->sets, kf_secret_draw(&secret, "inputs", 0, 0), none, error)) return false;
+    for (uint32_t c = 0; c < run->count; c++) /* all inputs but the changed one are those of the base */
+        for (int i = 0; i < problem->argument_count && run->cases[c].base >= 0; i++)
+            if (is_given(&problem->arguments[i]) && i != run->cases[c].changed &&
+                !device->copy_input(run->sets, (uint32_t)run->cases[c].base, c, i, error))
+                return false;
+    if (!device->poison(run->sets, kf_secret_draw(&secret, "poison", 0, 0), error) ||
+        !device->prepare_truth(run->sets, order, run->count, error))
+        return false;
+    for (uint32_t c = 0; c < run->count; c++) {
+        const double **given = argument_table(run, error), **expected = given ? argument_table(run, error) : NULL;
+        if (!expected) return false;
+        run->cases[c].given = given;
+        run->cases[c].expected = expected;
+        for (int i = 0; i < problem->argument_count; i++) {
+            const kf_problem_argument *argument = &problem->arguments[i];
+            if (is_given(argument) &&
+                !(given[i] = as_doubles(run, argument->dtype, device->input(run->sets, c, i, error), argument->elements, error)))
+                return false;
+        }
+    }
+    if (!call(run, run->oracle, order, "oracle", error)) return false;
+    for (uint32_t c = 0; c < run->count; c++)
+        for (int i = 0; i < problem->argument_count; i++) {
+            const kf_problem_argument *argument = &problem->arguments[i];
+            kf_dtype dtype = kf_dtype_is_float(argument->dtype) ? KF_F64 : argument->dtype;
+            if (is_output(argument) && !(((const double **)run->cases[c].expected)[i] = as_doubles(
+                                             run, dtype, device->truth(run->sets, c, i, error), argument->elements, error)))
+                return false;
+        }
+    if (!call(run, run->baseline, order, "baseline", error)) return false;
+    for (uint32_t c = 0; c < run->count; c++) {
+        const double **table = argument_table(run, error);
+        if (!table) return false;
+        run->cases[c].baseline = table;
+        for (int i = 0; i < problem->argument_count; i++) {
+            const kf_problem_argument *argument = &problem->arguments[i];
+            if (is_output(argument) &&
+                !(table[i] = as_doubles(run, argument->dtype, device->output(run->sets, c, i, error), argument->elements, error)))
+                return false;
+        }
+    }
+    return true;
+}
+
+static void release(lint_run *run)
+{
+    if (run->sets) run->judge->device->operations->sets_free(run->sets);
+    kf_peer_free(run->oracle);
+    kf_peer_free(run->baseline);
+    for (size_t i = 0; i < run->array_count; i++) free(run->arrays[i]);
+    free(run->arrays);
+}
+
+static int lint_workload(kf_judge *judge, const kf_problem *problem, const kf_trusted *oracle, const kf_trusted *baseline,
+                         kf_lint_report *report, void *context, kf_error *error)
+{
+    lint_run run = {.judge = judge, .problem = problem};
+    const kf_device_operations *device = judge->device->operations;
+    int errors = -1;
+    plan_cases(&run);
+    bool ready = (run.sets = device->sets_new(judge->device, problem, run.count, true, error)) &&
+                 start(judge, oracle->path, problem, "oracle", &run.oracle, error) &&
+                 start(judge, baseline->path, problem, "baseline", &run.baseline, error);
+    if (ready && (device->hand_over(run.sets, run.oracle, KF_ROLE_ORACLE) != KF_PEER_OK ||
+                  device->hand_over(run.sets, run.baseline, KF_ROLE_BASELINE) != KF_PEER_OK))
+        ready = kf_fail(error, KF_ERROR_MACHINE, "workload %s: a runner can't map its buffers", problem->workload);
+    if (ready && run_cases(&run, error)) errors = kf_lint_outputs(run.cases, run.count, report, context, error);
+    release(&run);
+    return errors;
+}
+
+int kf_judge_lint(kf_judge *judge, const kf_task *task, kf_lint_report *report, void *context, kf_error *error)
+{
+    kf_trusted oracle = {0}, baseline = {0};
+    kf_autofree kf_problem *problem = calloc(1, sizeof *problem);
+    int errors = -1;
+    if (!problem) {
+        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return -1;
+    }
+    if (kf_trusted_get(judge->device, judge->cache, task, kf_task_oracle(task), true, 60, &oracle, error) &&
+        kf_trusted_get(judge->device, judge->cache, task, kf_task_baseline(task), false, 60, &baseline, error)) {
+        const char *reason = oracle.reason ? oracle.reason : baseline.reason;
+        if (reason)
+            kf_fail(error, KF_ERROR_INPUT, "%s", reason);
+        else
+            errors = 0;
+    }
+    for (int workload = 0; workload < kf_task_workload_count(task) && errors >= 0; workload++) {
+        bool applies;
+        if (!kf_task_resolve(task, workload, judge->device->operations->kind, problem, &applies, error)) {
+            errors = -1;
+        } else if (applies) {
+            int found = lint_workload(judge, problem, &oracle, &baseline, report, context, error);
+            errors = found < 0 ? -1 : errors + found;
+        }
+    }
+    kf_trusted_free(&oracle);
+    kf_trusted_free(&baseline);
+    return errors;
+}
