@@ -22,7 +22,8 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
         kf_help_overview(out, invocation->commands, invocation->width);
     else if (strcmp(invocation->arguments[0], "settings") == 0)
         kf_help_settings(out, invocation->commands, invocation->width);
-    else {
+    else if (invocation->argument_count > 1 ||
+             !kf_help_group(out, invocation->commands, invocation->arguments[0], invocation->width)) {
         size_t used = 0;
         const kf_command *command =
             kf_command_find(invocation->commands, invocation->arguments, invocation->argument_count, &used, error);

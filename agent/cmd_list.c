@@ -101,7 +101,7 @@ static void add_task(task_list *list, const char *place, const kf_task *task, co
         return;
     }
     kf_table_cell(&list->table, "%s", name);
-    kf_table_cell(&list->table, "%.12s", hash);
+    kf_table_cell(&list->table, "%.8s", hash);
     kf_table_cell(&list->table, "%s", family_name);
     kf_table_cell(&list->table, task ? "%d" : "", task ? kf_task_workload_count(task) : 0);
     kf_table_cell(&list->table, "%lld", (long long)runs);
@@ -150,9 +150,9 @@ static bool list_tasks(const kf_view *view, kf_store *store, FILE *log, kf_error
     kf_table_add_column(&list.table, "TASK", KF_LEFT, true);
     kf_table_add_column(&list.table, "HASH", KF_LEFT, false);
     kf_table_add_column(&list.table, "FAMILY", KF_LEFT, false);
-    kf_table_add_column(&list.table, "WORKLOADS", KF_RIGHT, false);
+    kf_table_add_column(&list.table, "SHAPES", KF_RIGHT, false);
     kf_table_add_column(&list.table, "RUNS", KF_RIGHT, false);
-    kf_table_add_column(&list.table, "CANDIDATES", KF_RIGHT, false);
+    kf_table_add_column(&list.table, "TRIED", KF_RIGHT, false);
     kf_table_add_column(&list.table, "FOLDER", KF_LEFT, false);
     kf_autofree char(*hashes)[KF_HASH_HEX] = malloc(MOST_FOLDERS * sizeof *hashes);
     size_t count = 0;

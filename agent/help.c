@@ -122,16 +122,41 @@ static void print_examples(const page *p, const char *examples)
     }
 }
 
+/* Those whose name begins with `group` and a blank, or all when it is NULL; returns how many. */
+static int list_commands(const page *p, const kf_command *const *commands, const char *group)
+{
+    size_t length = group ? strlen(group) : 0;
+    int count = 0, column = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (const kf_command *const *row = commands; *row; row++) {
+            const char *name = (*row)->name;
+            if ((*row)->hidden || (group && (strncmp(name, group, length) != 0 || name[length] != ' '))) continue;
+            if (pass)
+                print_entry(p, name, (*row)->summary, column);
+            else if ((int)strlen(name) + 5 > column)
+                column = (int)strlen(name) + 5;
+            count += pass;
+        }
+    return count;
+}
+
+bool kf_help_group(FILE *out, const kf_command *const *commands, const char *group, int width)
+{
+    page p = start_page(out, width);
+    if (list_commands(&p, commands, group) == 0) return false;
+    fprintf(out, "\n\"kforge help %s COMMAND\" tells more of one.\n", group);
+    return true;
+}
+
 void kf_help_overview(FILE *out, const kf_command *const *commands, int width)
 {
     page p = start_page(out, width);
     fprintf(out, "kforge %s %s.\n\nUsage: kforge COMMAND [OPTION…] [ARGUMENT…]\n\n", KFORGE_VERSION, kf_tagline);
-    int column = 0;
-    for (const kf_command *const *row = commands; *row; row++)
-        if (!(*row)->hidden && (int)strlen((*row)->name) + 5 > column) column = (int)strlen((*row)->name) + 5;
-    for (const kf_command *const *row = commands; *row; row++)
-        if (!(*row)->hidden) print_entry(&p, (*row)->name, (*row)->summary, column);
-    fputs("\n\"kforge help COMMAND\" tells more of one, \"kforge help settings\" of kforge.json and the environment.\n", out);
+    list_commands(&p, commands, NULL);
+    static const char more[] =
+        "\"kforge help COMMAND\" tells more of one, \"kforge help settings\" of kforge.json and the environment.";
+    fputc('\n', out);
+    kf_text_wrap(out, more, sizeof more - 1, p.width, 0, false);
 }
 
 void kf_help_command(FILE *out, const kf_command *command, int width)

@@ -7,6 +7,8 @@
 
 /* `width` 0: 80 columns. */
 void kf_help_overview(FILE *out, const kf_command *const *commands, int width);
+/* The commands of a group: "task". False, and nothing written, when there is no such group. */
+bool kf_help_group(FILE *out, const kf_command *const *commands, const char *group, int width);
 void kf_help_command(FILE *out, const kf_command *command, int width);
 /* kforge.json, environment and all settings that they may hold. */
 void kf_help_settings(FILE *out, const kf_command *const *commands, int width);

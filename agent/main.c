@@ -155,6 +155,8 @@ int main(int argc, char **argv)
         kf_help_overview(stdout, commands, terminal_width());
         return finish(KF_EXIT_DONE);
     }
+    if (argc == 3 && is_one_of(argv[2], "--help", "-h", "-?") && kf_help_group(stdout, commands, argv[1], terminal_width()))
+        return finish(KF_EXIT_DONE);
     kf_error error = {0};
     if (argv[1][0] == '-') {
         kf_fail(&error, KF_ERROR_INPUT, "%s: a command comes first, then its options; \"kforge help\" lists the commands", argv[1]);

@@ -90,7 +90,6 @@ static void print_errors(const kf_view *view, const kf_verdict *verdict)
     kf_table_add_column(&table, "MAX ERROR", KF_RIGHT, false);
     kf_table_add_column(&table, "ALLOWED", KF_RIGHT, false);
     kf_table_add_column(&table, "WRONG", KF_RIGHT, false);
-    kf_table_add_column(&table, "COMPARED", KF_RIGHT, false);
     kf_table_add_column(&table, "WHERE", KF_LEFT, true);
     for (size_t i = 0; i < verdict->workload_count; i++) {
         const kf_workload_verdict *workload = &verdict->workloads[i];
@@ -104,7 +103,6 @@ static void print_errors(const kf_view *view, const kf_verdict *verdict)
             kf_table_cell(&table, "%.3g", figures->max);
             kf_table_cell(&table, "%.3g", figures->allowed_max);
             kf_table_cell(&table, "%s", kf_figure_count((double)figures->mismatched, figure));
-            kf_table_cell(&table, "%s", kf_figure_count((double)figures->compared, figure));
             kf_table_cell(&table, "%s", figures->pattern);
         }
     }

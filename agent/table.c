@@ -106,10 +106,17 @@ void kf_table_cell(kf_table *table, const char *format, ...)
     char *text = NULL;
     if (vasprintf(&text, format, arguments) < 0) text = NULL;
     va_end(arguments);
-    if (!text)
+    if (!text) {
         table->failed = true;
-    else
-        table->cells[table->cell_count++] = text;
+        return;
+    }
+    /* Names and messages come from files and models: none may move the cursor or end a row. */
+    for (unsigned char *c = (unsigned char *)text; *c; c++)
+        if (*c < 0x20 || *c == 0x7f)
+            *c = ' ';
+        else if (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0)
+            c[0] = c[1] = ' '; /* C1 control characters in UTF-8 */
+    table->cells[table->cell_count++] = text;
 }
 
 static void print_cell(FILE *out, const char *text, size_t width, kf_align align, bool last)

@@ -1,5 +1,6 @@
 # The command line: parsing and tables as units; whole commands as shell scripts against the built program (cli.NAME).
 kf_test(options kf_agent)
+kf_test(table kf_agent)
 
 add_executable(make_store cli/make_store.c)
 target_link_libraries(make_store PRIVATE kf_store kf_model)

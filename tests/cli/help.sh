@@ -25,6 +25,12 @@ while read -r command; do
     [ "$out" = "$explained" ] || fail "help $command differs from $command --help"
     LC_ALL=C.UTF-8 awk 'length > 80 && !/^  kforge|^  source|^Usage/ { exit 1 }' <<<"$out" || fail "help $command is wider than 80 columns"
 done <<<"$commands"
+for words in "help task" "task --help"; do
+    # shellcheck disable=SC2086
+    expect 0 $words
+    says "task new"
+    [[ $out == *doctor* ]] && fail "$words lists other commands"
+done
 expect 0 help settings
 says "KFORGE_STORE"
 says "KFORGE_ROOT"
