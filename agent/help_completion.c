@@ -9,12 +9,13 @@
 /* What a word of a synopsis, or the name of an option's value, is completed as. */
 static const char *value_kind(const char *words)
 {
-    if (!words) return "none";
+    if (!words) return "any";
     if (strstr(words, "RUN")) return "run";
+    if (strstr(words, "TASK") && strstr(words, "FILE")) return "taskfile";
     if (strstr(words, "TASK")) return "task";
     if (strstr(words, "FILE")) return "file";
     if (strstr(words, "DIR")) return "directory";
-    return "none";
+    return "any";
 }
 
 static void list_options(FILE *out, const kf_command *command)
@@ -88,54 +89,39 @@ static void list_groups(FILE *out, const kf_command *const *commands)
     fputs("    esac\n", out);
 }
 
-/* Finds the command (one word or two), the kind of what is to be completed, and its candidate words. Plain enough for both shells: arrays `words`
- * (from 0: the program) and `cword` are the line and the word being completed. */
-static void shared_function(FILE *out, const kf_command *const *commands)
+/* Finds the command (one word or two), the kind of what is to be completed, and its candidate words. Plain enough for both shells: _kforge_word N
+ * prints word number N (0: the program), and cword is the number of the word being completed. */
+static void shared_functions(FILE *out, const kf_command *const *commands)
 {
-    fputs("# Sets kind and values for the word number $cword of the array words.\n"
+    fputs("# Sets kind and values for word number $cword.\n"
           "_kforge_analyse() {\n"
-          "    local option='' options='' group='' first=1 i\n"
-          "    kind=none values=''\n"
+          "    local option='' options='' group='' command=''\n"
+          "    kind='' values=''\n"
           "    if [ \"$cword\" -le 1 ]; then\n"
           "        kind=words values='",
           out);
     list_first_words(out, commands);
-    fputs("--version --help'\n        return\n    fi\n"
-          "    local command=\"$(_kforge_word 1)\"\n",
+    fputs("--version --help'\n"
+          "        return\n"
+          "    fi\n"
+          "    command=\"$(_kforge_word 1)\"\n",
           out);
     list_groups(out, commands);
     fputs("    if [ -n \"$group\" ]; then\n"
-          "        if [ \"$cword\" -eq 2 ]; then kind=words values=\"$group --help\"; return; fi\n"
-          "        command=\"$command $(_kforge_word 2)\" first=2\n"
+          "        if [ \"$cword\" -eq 2 ]; then kind=words values=\"$group--help\"; return; fi\n"
+          "        command=\"$command $(_kforge_word 2)\"\n"
           "    fi\n"
           "    option=\"$(_kforge_word $((cword - 1)))\"\n",
           out);
     list_values(out, commands);
-    fputs("    [ \"$kind\" != none ] && return\n"
-          "    case \"$option\" in -*)\n"
-          "        # The value of an option that takes anything.\n"
-          "        case \" $(_kforge_free \"$command\") \" in *\" $option \"*) return ;; esac ;;\n"
-          "    esac\n",
-          out);
+    fputs("    if [ -n \"$kind\" ]; then return; fi\n", out);
     list_commands(out, commands);
-    fputs("    case \"$(_kforge_word \"$cword\")\" in -*) kind=words values=\"$options\" ;; esac\n}\n", out);
-    fputs("# Options whose value can't be guessed.\n_kforge_free() {\n    case \"$1\" in\n", out);
-    for (; *commands; commands++) {
-        fprintf(out, "    '%s') echo '", (*commands)->name);
-        for (const kf_option *option = (*commands)->options; option && option->name; option++) {
-            if (option->type == KF_OPTION_FLAG) continue;
-            fprintf(out, "--%s ", option->name);
-            if (option->letter) fprintf(out, "-%c ", option->letter);
-        }
-        fputs("' ;;\n", out);
-    }
-    fputs("    esac\n}\n", out);
-    fputs("# Folders that hold a task.json, under the word typed so far and under tasks/.\n"
+    fputs("    case \"$(_kforge_word \"$cword\")\" in -*) kind=words values=\"$options\" ;; esac\n"
+          "}\n"
+          "# Folders that hold a task.json: where the word typed so far leads, and under tasks/.\n"
           "_kforge_tasks() {\n"
-          "    local file\n"
-          "    for file in \"$1\"*/task.json tasks/\"$1\"*/task.json; do\n"
-          "        [ -f \"$file\" ] && echo \"${file%/task.json}\"\n"
-          "    done 2>/dev/null\n"
+          "    find \"${1%/*}/\" tasks . -maxdepth 2 -name task.json -path \"*${1#./}*\" 2>/dev/null | sed 's,/task.json$,,; "
+          "s,//,/,g; s,^\\./,,' | sort -u\n"
           "}\n"
           "_kforge_runs() { kforge list --ids 2>/dev/null; }\n",
           out);
@@ -146,52 +132,66 @@ void kf_help_bash(FILE *out, const kf_command *const *commands)
     fputs("# bash completion for kforge, made by `kforge help --completion bash`\n"
           "_kforge_word() { printf '%s' \"${words[$1]}\"; }\n",
           out);
-    shared_function(out, commands);
+    shared_functions(out, commands);
     fputs("_kforge() {\n"
-          "    local words=(\"${COMP_WORDS[@]}\") cword=$COMP_CWORD kind values current\n"
-          "    # bash splits at '='; \"--device = c\" is put back into \"--device c\".\n"
-          "    if [ \"$cword\" -ge 2 ] && [ \"${words[cword]}\" = '=' ]; then words[cword]=''; words=(\"${words[@]}\")\n"
-          "        words[cword]=''; current=''; local i; for ((i = cword; i > 1; i--)); do :; done\n"
-          "    elif [ \"$cword\" -ge 3 ] && [ \"${words[cword - 1]}\" = '=' ]; then\n"
-          "        words=(\"${words[@]:0:cword-1}\" \"${words[cword]}\"); cword=$((cword - 1))\n"
-          "    fi\n"
+          "    local words=() cword=0 kind='' values='' current i\n"
+          "    # bash splits --option=value at '='; here the value is a word of its own.\n"
+          "    for ((i = 0; i < ${#COMP_WORDS[@]}; i++)); do\n"
+          "        if [ \"${COMP_WORDS[i]}\" != '=' ]; then words+=(\"${COMP_WORDS[i]}\")\n"
+          "        elif [ \"$i\" -eq \"$COMP_CWORD\" ]; then words+=('')\n"
+          "        fi\n"
+          "        if [ \"$i\" -eq \"$COMP_CWORD\" ]; then cword=$((${#words[@]} - 1)); fi\n"
+          "    done\n"
           "    current=\"${words[cword]}\"\n"
           "    _kforge_analyse\n"
           "    COMPREPLY=()\n"
           "    case \"$kind\" in\n"
           "    words) COMPREPLY=($(compgen -W \"$values\" -- \"$current\")) ;;\n"
-          "    command) words=(kforge \"$current\"); cword=1; _kforge_analyse\n"
-          "        COMPREPLY=($(compgen -W \"settings ${values% --version --help}\" -- \"$current\")) ;;\n"
+          "    command)\n"
+          "        words=(kforge \"${words[@]:2}\") cword=$((cword - 1))\n"
+          "        _kforge_analyse\n"
+          "        [ \"$kind\" = words ] && COMPREPLY=($(compgen -W \"settings ${values%--version --help}\" -- \"$current\")) ;;\n"
           "    run) COMPREPLY=($(compgen -W \"latest $(_kforge_runs)\" -- \"$current\")) ;;\n"
-          "    task) COMPREPLY=($(compgen -W \"$(_kforge_tasks \"$current\")\")); [ ${#COMPREPLY[@]} -gt 0 ] || "
-          "COMPREPLY=($(compgen -f -- \"$current\")) ;;\n"
+          "    task*)\n"
+          "        COMPREPLY=($(compgen -W \"$(_kforge_tasks \"$current\")\" -- \"$current\"))\n"
+          "        if [ \"$kind\" = taskfile ] || [ ${#COMPREPLY[@]} -eq 0 ]; then COMPREPLY+=($(compgen -f -- \"$current\")); fi "
+          ";;\n"
           "    file) COMPREPLY=($(compgen -f -- \"$current\")) ;;\n"
           "    directory) COMPREPLY=($(compgen -d -- \"$current\")) ;;\n"
           "    esac\n"
           "}\n"
-          "complete -F _kforge kforge\n",
+          "complete -o filenames -F _kforge kforge\n",
           out);
 }
 
 void kf_help_zsh(FILE *out, const kf_command *const *commands)
 {
-    fputs("#compdef kforge\n# zsh completion for kforge, made by `kforge help --completion zsh`\n"
+    fputs("#compdef kforge\n"
+          "# zsh completion for kforge, made by `kforge help --completion zsh`\n"
           "_kforge_word() { printf '%s' \"${line[$(($1 + 1))]}\"; }\n",
           out);
-    shared_function(out, commands);
+    shared_functions(out, commands);
     fputs("_kforge() {\n"
           "    local -a line=(\"${words[@]}\")\n"
-          "    local cword=$((CURRENT - 1)) kind values\n"
+          "    local cword=$((CURRENT - 1)) kind='' values=''\n"
+          "    if [[ ${words[CURRENT]} == --*=* ]]; then\n"
+          "        line=(\"${(@)words[1,CURRENT-1]}\" \"${words[CURRENT]%%=*}\" \"${words[CURRENT]#*=}\") cword=$CURRENT\n"
+          "        compset -P '*='\n"
+          "    fi\n"
           "    _kforge_analyse\n"
           "    case \"$kind\" in\n"
           "    words) compadd -- ${=values} ;;\n"
-          "    command) line=(kforge ''); cword=1; _kforge_analyse; compadd -- settings ${=${values% --version --help}} ;;\n"
+          "    command)\n"
+          "        line=(kforge \"${(@)line[3,-1]}\") cword=$((cword - 1))\n"
+          "        _kforge_analyse\n"
+          "        [[ $kind == words ]] && compadd -- settings ${=values%--version --help} ;;\n"
           "    run) compadd -- latest $(_kforge_runs) ;;\n"
-          "    task) compadd -U -- $(_kforge_tasks \"${words[CURRENT]}\") || _files ;;\n"
+          "    task) compadd -- $(_kforge_tasks \"${line[cword + 1]}\") || _files ;;\n"
+          "    taskfile) compadd -- $(_kforge_tasks \"${line[cword + 1]}\"); _files ;;\n"
           "    file) _files ;;\n"
           "    directory) _files -/ ;;\n"
           "    esac\n"
           "}\n"
-          "if [ \"$funcstack[1]\" = _kforge ]; then _kforge \"$@\"; else compdef _kforge kforge; fi\n",
+          "if [[ ${funcstack[1]} == _kforge ]]; then _kforge \"$@\"; else compdef _kforge kforge; fi\n",
           out);
 }
