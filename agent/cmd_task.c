@@ -1,13 +1,11 @@
 /* `kforge task new|lint|show`. */
 #include <string.h>
 
+#include "kforge/judge.h"
 #include "kforge/lint.h"
 #include "show.h"
 #include "starter.h"
 #include "table.h"
-#ifdef KFORGE_HAVE_JUDGE_LINT
-#include "kforge/judge.h"
-#endif
 
 /* ---- new ----------------------------------------------------------------------------------------------------------------------- */
 
@@ -77,7 +75,6 @@ static void report(void *context, const kf_lint_finding *finding)
     if (text.data) kf_text_wrap(l->view->out, text.data, text.size, l->view->width ? l->view->width : 1 << 20, 4, true);
 }
 
-#ifdef KFORGE_HAVE_JUDGE_LINT
 /* Opened once for all tasks; NULL when only reading was asked for, or with an error. */
 static bool open_judge(const lint_settings *wanted, kf_judge **judge, kf_error *error)
 {
@@ -91,7 +88,6 @@ static bool lint_outputs(kf_judge *judge, const kf_task *task, lint *l, kf_error
 {
     return !judge || kf_judge_lint(judge, task, report, l, error) >= 0;
 }
-#endif
 
 static int run_lint(const kf_invocation *invocation, const void *values, kf_error *error)
 {
@@ -100,13 +96,9 @@ static int run_lint(const kf_invocation *invocation, const void *values, kf_erro
     kf_auto(cJSON) json = cJSON_CreateObject();
     cJSON *tasks = cJSON_AddArrayToObject(json, "tasks");
     int errors = 0;
-#ifdef KFORGE_HAVE_JUDGE_LINT
     kf_auto(kf_judge) judge = NULL;
     if (!open_judge(wanted, &judge, error)) return -1;
     bool ran = judge != NULL;
-#else
-    bool ran = false;
-#endif
     for (size_t i = 0; i < invocation->argument_count && !*invocation->interrupts; i++) {
         lint l = {.view = &view, .task = invocation->arguments[i]};
         cJSON *row = NULL;
@@ -120,13 +112,11 @@ static int run_lint(const kf_invocation *invocation, const void *values, kf_erro
         kf_auto(kf_task) task = kf_task_load(l.task, &reason);
         bool good = task != NULL;
         if (task) kf_task_lint_static(task, NULL, report, &l);
-#ifdef KFORGE_HAVE_JUDGE_LINT
         good = good && lint_outputs(judge, task, &l, &reason);
         if (task && !good && reason.code == KF_ERROR_MACHINE) { /* no task's fault */
             kf_fail_copy(error, &reason);
             return -1;
         }
-#endif
         if (!good) {
             l.errors++;
             if (row)
@@ -144,13 +134,11 @@ static int run_lint(const kf_invocation *invocation, const void *values, kf_erro
 }
 
 static const kf_option lint_options[] = {
-#ifdef KFORGE_HAVE_JUDGE_LINT
     KF_ROW_DEVICE(lint_settings),
     {.name = "read-only",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(lint_settings, only_read),
      .help = "Only read the task; run nothing."},
-#endif
     KF_ROW_JSON(lint_settings),
     {0},
 };
@@ -159,17 +147,11 @@ const kf_command kf_command_task_lint = {
     .name = "task lint",
     .synopsis = "TASK…",
     .summary = "Find what is wrong with tasks, and what would make them easy to cheat on",
-#ifdef KFORGE_HAVE_JUDGE_LINT
     .description = "Loads the task, reads it for advice, then runs oracle and baseline on a few inputs and looks at the outputs: "
                    "would zeros, a copy "
                    "of an input, a mean or a table pass? Errors are findings that keep the task from telling a right candidate "
-                   "from a wrong one: then the "
-                   "exit status is 2. docs/task-format.md lists the rules.",
-#else
-    .description = "Loads the task and reads it for advice. Errors are findings that keep the task from telling a right candidate "
                    "from a wrong one: then "
                    "the exit status is 2. docs/task-format.md lists the rules.",
-#endif
     .examples = "kforge task lint tasks/*\tall of them",
     .least_arguments = 1,
     .most_arguments = SIZE_MAX,

@@ -9,11 +9,14 @@ grep -rq '@' tasks/my-kernel && fail "a placeholder is left"
 expect 0 task show tasks/my-kernel --json
 json 'o["task"]["name"] == "my-kernel" and o["task"]["entry"] == "my_kernel" and o["prototype"].startswith("extern \"C\" void my_kernel(const float *x")'
 json '[w["arguments"][0]["shape"] for w in o["workloads"] if w["name"] == "main" and w["device"] == "cpu"] == [[262144]]'
-expect 0 task lint tasks/my-kernel "$root"/tasks/*
-says "tasks/my-kernel: good"
-[[ $out == *warning* ]] && fail "the starter has advice against it: $out"
+expect 0 task lint --device cpu tasks/my-kernel
+[ "$out" = "tasks/my-kernel: good" ] || fail "the starter: $out"
+expect 0 task lint --read-only tasks/my-kernel "$root"/tasks/*
+says "tasks/row_softmax: good"
+expect 2 task lint --device tpu tasks/my-kernel
+complains "tpu"
 
-# It is correct: the CPU device compiles its three sources.
+# Its seed compiles, too.
 for source in tasks/my-kernel/*.cu; do
     "$bin/kforge-cpucc" "$source" -o "$work/x.so" || fail "$source does not compile"
 done
@@ -42,11 +45,18 @@ expect 2 task lint tasks/none
 [[ $out == *"tasks/none"*"error"* ]] || fail "missing: $out"
 cp -r tasks/my-kernel broken
 sed -i 's/"tolerance": {"error_ratio": 8}/"tolerance": {"allclose": {"rtol": 2, "atol": 0}}/' broken/task.json
-expect 2 task lint broken tasks/my-kernel
+expect 2 task lint --read-only broken tasks/my-kernel
 says "broken: error (tolerance.zeros)"
 says "tasks/my-kernel: good"
-expect 2 task lint broken --json
+expect 2 task lint --read-only broken --json
 json 'o["tasks"][0]["findings"][0]["rule"] == "tolerance.zeros" and o["tasks"][0]["findings"][0]["severity"] == "error"'
+cp tasks/my-kernel/task.json broken/task.json
+sed -i 's/y\[i\] = (double).*;/y[i] = 0.0;/' broken/oracle.cu
+expect 2 task lint --device cpu broken
+says "output.zeros"
+echo 'int x = ;' >broken/oracle.cu
+expect 2 task lint --device cpu broken
+says "broken: error:"
 sed -i 's/"seeds"/"sedes"/' broken/task.json
 expect 2 task lint broken
 says 'did you mean "seeds"?'
