@@ -1,0 +1,427 @@
+/* The loop: fill the workers, start model calls, wait, record, until a budget is spent, nothing is left to try, or somebody interrupts.
+ *
+ * What is tried next, in this order: candidates whose verdict the machine spoilt, once more; the baseline and the seeds at their defaults; a
+ * new best that has to be measured again; what models replied; points of the tuner. With models a few points of the tuner come between two of
+ * their candidates, and as many as there is time for while all calls are in flight and a worker would be idle.
+ */
+#include "search.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kforge/file.h"
+#include "kforge/json.h"
+#include "search_internal.h"
+
+#define WAIT_SECONDS 0.1 /* how long an interrupt or a reply may go unnoticed */
+#define FINAL_SECONDS 15 /* after this no further candidate is measured again */
+#define FINAL_TRIES 4
+
+static const char *const step_names[KF_STEP_COUNT] = {
+    [KF_STEP_BASELINE] = "baseline",
+    [KF_STEP_SEED] = "seed",
+    [KF_STEP_TUNE] = "tune",
+    [KF_STEP_DRAFT] = "draft",
+    [KF_STEP_IMPROVE] = "improve",
+    [KF_STEP_REPAIR_BUILD] = "repair_build",
+    [KF_STEP_REPAIR_WRONG] = "repair_wrong",
+    [KF_STEP_VERIFY] = "verify",
+};
+
+const char *kf_step_name(kf_step step)
+{
+    return (unsigned)step < KF_STEP_COUNT ? step_names[step] : "unknown";
+}
+
+bool kf_step_parse(const char *name, kf_step *step)
+{
+    for (int i = 0; i < KF_STEP_COUNT; i++) {
+        if (strcmp(step_names[i], name) != 0) continue;
+        *step = (kf_step)i;
+        return true;
+    }
+    return false;
+}
+
+char *kf_search_conditions(const char *hardware, const char *baseline)
+{
+    char *text;
+    if (!baseline) return strdup(hardware);
+    return asprintf(&text, "%s, against baseline %s", hardware, baseline) < 0 ? NULL : text;
+}
+
+/* ---- telling ------------------------------------------------------------------------------------------------------------------------------ */
+
+double kf_search_elapsed(const kf_search *s)
+{
+    return s->elapsed_before + (s->started > 0 ? kf_now() - s->started : 0);
+}
+
+void kf_search_tell(kf_search *s, kf_search_event event, const char *format, ...)
+{
+    char text[1200];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    s->progress.elapsed = kf_search_elapsed(s);
+    s->progress.hardware = kf_workers_hardware(s->workers);
+    s->progress.in_flight = kf_workers_in_flight(s->workers);
+    s->progress.calls_in_flight = 0;
+    for (const kf_call *call = s->calls; call; call = call->next) s->progress.calls_in_flight++;
+    if (s->observer && s->observer->notify) s->observer->notify(s->observer->context, event, &s->progress, text);
+}
+
+static int interrupts(const kf_search *s)
+{
+    return s->interrupts ? *s->interrupts : 0;
+}
+
+/* Which budget is spent, in words; NULL: none. */
+static const char *spent(const kf_search *s)
+{
+    const kf_search_budget *budget = &s->settings->budget;
+    int64_t flying = 0;
+    for (const kf_proposal *p = s->in_flight; p; p = p->next) flying += p->step != KF_STEP_VERIFY;
+    if (budget->seconds > 0 && kf_search_elapsed(s) >= budget->seconds) return "the time is up";
+    if (budget->candidates > 0 && s->progress.judged + flying >= budget->candidates)
+        return "all candidates of the budget are judged";
+    if (budget->cost_usd > 0 && s->progress.cost_usd >= budget->cost_usd) return "the money is spent";
+    if (budget->tokens > 0 && s->progress.tokens >= budget->tokens) return "the tokens are spent";
+    return NULL;
+}
+
+/* ---- jobs ----------------------------------------------------------------------------------------------------------------------------------- */
+
+static bool make_job(kf_search *s, kf_error *error)
+{
+    kf_auto(cJSON) bundle = kf_task_bundle(s->task);
+    kf_task *task = bundle ? kf_task_from_bundle(bundle, error) : NULL;
+    if (!task) return bundle ? false : kf_fail(error, KF_ERROR_MEMORY, "out of memory for the task");
+    s->job = kf_job_new("template", task, "x", 1, NULL, 0, error);
+    if (!s->job) return false;
+    const kf_search_settings *settings = s->settings;
+    kf_job_options *o = &s->job->options;
+    o->half_width = settings->half_width > 0 ? settings->half_width : 0.03;
+    o->timeout_seconds = settings->timeout_seconds > 0 ? settings->timeout_seconds : 30;
+    o->strict_sandbox = settings->strict_sandbox;
+    if (settings->baseline && !(o->baseline = strdup(settings->baseline))) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    uint32_t chance;
+    if (!kf_random(&chance, sizeof chance)) return kf_fail(error, KF_ERROR_MACHINE, "the kernel gives no random numbers");
+    snprintf(s->session, sizeof s->session, "%08x", chance);
+    return true;
+}
+
+/* The job of a proposal: the template with the proposal's own text lent to it. */
+static bool submit_job(kf_search *s, const kf_proposal *p, kf_error *error)
+{
+    char id[64];
+    snprintf(id, sizeof id, "%s-%s-%lld", s->progress.run, s->session, (long long)p->ticket);
+    kf_job job = *s->job;
+    const kf_search_settings *settings = s->settings;
+    job.id = id;
+    job.source = p->source;
+    job.source_size = p->size;
+    job.flags = (char **)(uintptr_t)p->flags;
+    job.flag_count = (size_t)p->flag_count;
+    job.options.verify = p->step == KF_STEP_VERIFY;
+    job.options.seconds = settings->timing_seconds > 0 ? settings->timing_seconds : 0.6;
+    if (job.options.verify) {
+        job.options.half_width = 0.01;
+        job.options.seconds = settings->verify_seconds > 0 ? settings->verify_seconds : 3;
+    }
+    return kf_workers_submit(s->workers, &job, p->ticket, error);
+}
+
+/* Refused here rather than by a worker: what is no source, or flags that no candidate may have. */
+static bool acceptable(const kf_proposal *p, kf_error *why)
+{
+    if (!kf_source_check(p->source, p->size, "candidate", why)) return false;
+    for (int i = 0; i < p->flag_count; i++)
+        if (!kf_flag_check(p->flags[i], why)) return false;
+    return true;
+}
+
+/* Takes the proposal over: to a worker, or recorded at once. */
+static bool dispatch(kf_search *s, kf_proposal *p, kf_error *error)
+{
+    bool known = false;
+    kf_error why = {0};
+    if (!acceptable(p, &why)) {
+        bool recorded = kf_record_rejected(s, p, why.text, error);
+        kf_proposal_free(p);
+        return recorded;
+    }
+    bool fresh = p->retries == 0 && p->step != KF_STEP_VERIFY;
+    if (fresh && !kf_record_known(s, p, &known, error)) {
+        kf_proposal_free(p);
+        return false;
+    }
+    p->ticket = ++s->next_ticket;
+    if (known || !submit_job(s, p, error)) {
+        kf_proposal_free(p);
+        return known;
+    }
+    if (p->arm) p->arm->in_flight++;
+    p->next = s->in_flight;
+    s->in_flight = p;
+    return true;
+}
+
+static kf_proposal *unlink_ticket(kf_search *s, int64_t ticket)
+{
+    for (kf_proposal **at = &s->in_flight; *at; at = &(*at)->next) {
+        kf_proposal *p = *at;
+        if (p->ticket != ticket) continue;
+        *at = p->next;
+        p->next = NULL;
+        if (p->arm) p->arm->in_flight--;
+        return p;
+    }
+    return NULL;
+}
+
+/* ---- what is tried next --------------------------------------------------------------------------------------------------------------------- */
+
+static bool defaults_settled(const kf_search *s)
+{
+    for (size_t i = 0; i < s->defaults; i++)
+        if (!s->arms[i]->settled) return false;
+    return true;
+}
+
+/* The next default; NULL when all were proposed. */
+static bool propose_default(kf_search *s, kf_proposal **proposal, kf_error *error)
+{
+    while (s->next_default < s->defaults) {
+        size_t index = s->next_default++;
+        kf_arm *arm = s->arms[index];
+        if (arm->settled) continue;
+        *proposal = kf_proposal_new(index == 0 ? KF_STEP_BASELINE : KF_STEP_SEED, arm, &arm->initial, error);
+        return *proposal;
+    }
+    return true;
+}
+
+static bool propose(kf_search *s, kf_proposal **proposal, kf_error *error)
+{
+    *proposal = s->retries;
+    if (*proposal) {
+        s->retries = (*proposal)->next;
+        (*proposal)->next = NULL;
+        return true;
+    }
+    if (!propose_default(s, proposal, error)) return false;
+    if (*proposal || !defaults_settled(s)) return true;
+    if (!kf_verify_propose(s, false, proposal, error)) return false;
+    if (*proposal) return true;
+    if (s->quota > 0 || !s->model_count) {
+        if (!kf_arms_propose(s, proposal, error)) return false;
+        if (*proposal && s->quota > 0) s->quota--;
+        if (!*proposal) s->quota = 0;
+        if (*proposal || !s->model_count) return true;
+    }
+    if (!kf_models_propose(s, proposal, error)) return false;
+    if (*proposal || s->replies || !s->calls) return true;
+    return kf_arms_propose(s, proposal, error); /* all that could be asked was, and a worker is idle */
+}
+
+/* Gives every free worker something to do. *stuck: there was nothing. */
+static bool fill(kf_search *s, bool *stuck, kf_error *error)
+{
+    *stuck = false;
+    while (kf_workers_room(s->workers) > 0 && !spent(s) && !interrupts(s) && !s->models_gone) {
+        kf_proposal *proposal = NULL;
+        /* A call is due before the tuner may fill the time until its reply. */
+        if (defaults_settled(s) && !kf_models_step(s, true, 0, error)) return false;
+        if (!propose(s, &proposal, error)) return false;
+        if (!proposal) {
+            *stuck = !s->calls && !s->replies;
+            return true;
+        }
+        if (!dispatch(s, proposal, error)) return false;
+    }
+    return true;
+}
+
+/* ---- what comes back ------------------------------------------------------------------------------------------------------------------------ */
+
+static bool handle(kf_search *s, kf_workers_result *result, kf_error *error)
+{
+    kf_proposal *p = unlink_ticket(s, result->ticket);
+    bool again = false, recorded = !p || kf_record_result(s, p, result, &again, error);
+    kf_workers_result_free(result);
+    if (recorded && again) {
+        p->retries++;
+        p->next = s->retries;
+        s->retries = p;
+    } else {
+        kf_proposal_free(p);
+    }
+    return recorded;
+}
+
+/* Waits for one thing to happen, a little. */
+static bool wait_some(kf_search *s, kf_error *error)
+{
+    kf_workers_result result;
+    bool asking = s->calls && !kf_workers_in_flight(s->workers);
+    if (asking && !kf_models_step(s, false, WAIT_SECONDS, error)) return false;
+    int got = kf_workers_wait(s->workers, asking ? 0 : WAIT_SECONDS, &result, error);
+    const char *news = kf_workers_news(s->workers);
+    if (news) kf_search_tell(s, KF_SEARCH_NEWS, "%s", news);
+    if (got < 0) return kf_fail_prefix(error, "no worker is left");
+    kf_search_tell(s, KF_SEARCH_TICK, "%s", "");
+    return got == 0 || handle(s, &result, error);
+}
+
+/* Jobs that nobody has begun are taken back; they are proposed again should the run go on. */
+static void withdraw(kf_search *s)
+{
+    int64_t tickets[KF_WORKERS_MOST];
+    size_t count = kf_workers_withdraw(s->workers, tickets, KF_WORKERS_MOST);
+    for (size_t i = 0; i < count; i++) kf_proposal_free(unlink_ticket(s, tickets[i]));
+}
+
+/* ---- the phases ------------------------------------------------------------------------------------------------------------------------------- */
+
+static bool await_hello(kf_search *s, kf_error *error)
+{
+    while (!kf_workers_hardware(s->workers)) {
+        kf_workers_result result;
+        if (interrupts(s)) return kf_fail(error, KF_ERROR_BUSY, "interrupted before a worker was there");
+        if (kf_workers_wait(s->workers, WAIT_SECONDS, &result, error) < 0) return false;
+        const char *news = kf_workers_news(s->workers);
+        if (news) kf_search_tell(s, KF_SEARCH_NEWS, "%s", news);
+        kf_search_tell(s, KF_SEARCH_TICK, "%s", "");
+    }
+    return true;
+}
+
+static bool search(kf_search *s, kf_search_result *result, kf_error *error)
+{
+    for (;;) {
+        bool stuck;
+        if (!fill(s, &stuck, error)) return false;
+        const char *over = spent(s);
+        s->progress.ending = over || interrupts(s) || s->models_gone;
+        if (s->progress.ending) withdraw(s);
+        if (interrupts(s) >= 2) break;
+        if (!s->in_flight) {
+            if (s->progress.ending || (stuck && !s->retries && !kf_models_alive(s))) break;
+        }
+        if (!wait_some(s, error)) return false;
+    }
+    const char *over = spent(s);
+    result->end = interrupts(s)    ? KF_SEARCH_INTERRUPTED
+                  : s->models_gone ? KF_SEARCH_STOPPED
+                  : over           ? KF_SEARCH_SPENT
+                                   : KF_SEARCH_CONVERGED;
+    if (result->end == KF_SEARCH_INTERRUPTED)
+        kf_fail(&result->why, KF_ERROR_BUSY, "interrupted");
+    else if (result->end == KF_SEARCH_STOPPED)
+        result->why = s->models_why;
+    else
+        kf_fail(&result->why, KF_ERROR_NONE, "%s",
+                over                    ? over
+                : s->models_why.text[0] ? s->models_why.text
+                                        : "nothing is left to try: the tuner has converged");
+    return true;
+}
+
+static bool verify_best(kf_search *s, kf_error *error)
+{
+    double until = kf_now() + FINAL_SECONDS;
+    s->progress.ending = true;
+    for (int i = 0; i < FINAL_TRIES && kf_now() < until && !interrupts(s); i++) {
+        kf_proposal *proposal;
+        if (!kf_verify_propose(s, true, &proposal, error)) return false;
+        if (!proposal) return true;
+        if (!dispatch(s, proposal, error)) return false;
+        while (s->in_flight && interrupts(s) < 2)
+            if (!wait_some(s, error)) return false;
+    }
+    return true;
+}
+
+/* ---- beginning and ending ----------------------------------------------------------------------------------------------------------------------- */
+
+static bool begin_run(kf_search *s, const char *run, kf_error *error)
+{
+    s->conditions = kf_search_conditions(kf_workers_hardware(s->workers), s->settings->baseline);
+    if (!s->conditions) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (run) {
+        snprintf(s->progress.run, sizeof s->progress.run, "%s", run);
+        return kf_store_resume_run(s->store, run, error) && kf_state_restore(s, error) && kf_best_refresh(s, error);
+    }
+    kf_auto(cJSON) bundle = kf_task_bundle(s->task);
+    kf_autofree char *text = bundle ? cJSON_PrintUnformatted(bundle) : NULL, *options = kf_search_options_json(s->settings);
+    kf_autofree char *state = kf_state_json(s);
+    if (!text || !options || !state) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    const char *hash = kf_task_hash(s->task);
+    return kf_store_put_task(s->store, hash, kf_task_name(s->task), text, strlen(text), error) &&
+           kf_store_begin_run(s->store,
+                              &(kf_store_run_new){.task = hash,
+                                                  .device = s->conditions,
+                                                  .options = options,
+                                                  .seed = s->settings->seed,
+                                                  .state = state,
+                                                  .state_size = strlen(state)},
+                              s->progress.run, error);
+}
+
+static void release(kf_search *s)
+{
+    for (kf_proposal *p; (p = s->in_flight);) s->in_flight = p->next, kf_proposal_free(p);
+    for (kf_proposal *p; (p = s->retries);) s->retries = p->next, kf_proposal_free(p);
+    kf_models_close(s);
+    for (size_t i = 0; i < s->arm_count; i++) kf_arm_free(s->arms[i]);
+    kf_job_free(s->job);
+    free(s->tries);
+    free(s->conditions);
+    free(s->system_text);
+}
+
+static bool run_all(kf_search *s, const char *run, kf_search_result *result, bool *begun, kf_error *error)
+{
+    if (!make_job(s, error) || !kf_arms_defaults(s, error) || !await_hello(s, error) || !begin_run(s, run, error)) return false;
+    *begun = true;
+    s->started = kf_now();
+    kf_search_tell(s, KF_SEARCH_STARTED, "%s", s->progress.run);
+    if (!kf_models_open(s, error) || !search(s, result, error)) return false;
+    return result->end == KF_SEARCH_INTERRUPTED || verify_best(s, error);
+}
+
+bool kf_search_run(kf_store *store, const kf_task *task, const char *run, const kf_search_settings *settings, kf_workers *workers,
+                   const volatile int *interrupted, const kf_search_observer *observer, kf_search_result *result, kf_error *error)
+{
+    kf_autofree kf_search *s = calloc(1, sizeof *s);
+    if (!s) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    *s = (kf_search){.store = store,
+                     .task = task,
+                     .settings = settings,
+                     .workers = workers,
+                     .interrupts = interrupted,
+                     .observer = observer,
+                     .progress = {.best_speedup = {NAN, NAN, NAN}, .budget = settings->budget}};
+    bool begun = false;
+    *result = (kf_search_result){.end = KF_SEARCH_STOPPED};
+    bool ran = run_all(s, run, result, &begun, error);
+    if (begun) {
+        kf_autofree char *state = kf_state_json(s);
+        kf_run_status status = !ran || result->end == KF_SEARCH_STOPPED ? KF_RUN_FAILED
+                               : result->end == KF_SEARCH_INTERRUPTED   ? KF_RUN_INTERRUPTED
+                                                                        : KF_RUN_FINISHED;
+        bool ended = (!state || kf_store_save_state(store, s->progress.run, state, strlen(state), ran ? error : NULL)) &&
+                     kf_store_end_run(store, s->progress.run, status, ran ? error : NULL);
+        ran = ran && ended;
+        s->progress.elapsed = kf_search_elapsed(s);
+    }
+    s->progress.hardware = kf_workers_hardware(workers);
+    result->progress = s->progress;
+    release(s);
+    return ran;
+}

@@ -1,0 +1,94 @@
+/* The search behind `kforge optimize`: proposes candidates, has them judged, stores what came of it, and decides what to try next.
+ *
+ * Who proposes: the task itself (its baseline and seeds, each at its defaults), the tuner (points of sources with tunables), models (first
+ * drafts, repairs, improvements). docs/architecture.md, "Search", says in which order and why.
+ *
+ * Every attempt is one transaction of the store together with the state of the search, so that a run goes on after kill -9 with no finished
+ * verdict lost. What is decided depends on the run's seed and on the sequence of results alone: with one worker and replayed models a run that
+ * was interrupted proposes what it would have proposed.
+ */
+#ifndef KFORGE_SEARCH_H
+#define KFORGE_SEARCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kforge/job.h"
+#include "kforge/store.h"
+#include "kforge/task.h"
+#include "workers.h"
+
+#define KF_SEARCH_MODELS 16
+
+/* Budgets are a run's, its sessions added up. 0: none. */
+typedef struct kf_search_budget {
+    double seconds;
+    int64_t candidates; /* judged, measuring again not counted */
+    double cost_usd;
+    int64_t tokens; /* prompt and reply; estimated where a provider does not say */
+} kf_search_budget;
+
+typedef struct kf_search_settings {
+    uint64_t seed;
+    const char *const *models; /* specs of llm.h; none: the tuner alone */
+    size_t model_count;
+    const char *prompts; /* folder of templates that replace the built-in ones, or NULL */
+    int calls;           /* model calls in flight; 0: as many as workers */
+    kf_search_budget budget;
+    double timing_seconds, verify_seconds; /* of one candidate's timing while searching, and when measured again; 0: 0.6 and 3 */
+    double half_width;                     /* stopping rule while searching; 0: 0.03 */
+    double timeout_seconds;                /* of one candidate; 0: 30 */
+    bool strict_sandbox;
+    const char *baseline; /* named alternative, or NULL */
+} kf_search_settings;
+
+typedef struct kf_search_progress {
+    char run[KF_RUN_ID];
+    const char *hardware; /* NULL: no worker has said hello yet */
+    int64_t attempts, judged, correct, calls, tokens;
+    size_t in_flight, calls_in_flight;
+    int64_t best; /* candidate, 0 none */
+    kf_interval best_speedup;
+    bool best_reverified;
+    double elapsed, cost_usd;
+    kf_search_budget budget;
+    bool ending; /* no new work: running verdicts are waited for, or the best is measured again */
+} kf_search_progress;
+
+typedef enum kf_search_event {
+    KF_SEARCH_TICK,    /* nothing new; some ten times a second */
+    KF_SEARCH_STARTED, /* the run has an id */
+    KF_SEARCH_ATTEMPT, /* an attempt was stored; `text` says which and how it ended */
+    KF_SEARCH_BEST,    /* a new best, not measured again yet */
+    KF_SEARCH_VERIFIED,
+    KF_SEARCH_NEWS, /* a worker or a model failed */
+} kf_search_event;
+
+typedef struct kf_search_observer {
+    void (*notify)(void *context, kf_search_event event, const kf_search_progress *progress, const char *text);
+    void *context;
+} kf_search_observer;
+
+typedef enum kf_search_end { KF_SEARCH_CONVERGED, KF_SEARCH_SPENT, KF_SEARCH_INTERRUPTED, KF_SEARCH_STOPPED } kf_search_end;
+
+typedef struct kf_search_result {
+    kf_search_end end;
+    kf_error why;                /* one line: what ended it */
+    kf_search_progress progress; /* its `best` is the best candidate but for the baseline itself */
+} kf_search_result;
+
+/* Starts a run on `task`, or goes on with `run` (NULL: a new one; its seed, models and options then come from `settings`, which the caller has
+ * filled from the stored options). *interrupts as in kf_invocation. True when the run ended in an orderly way, which *result says; false with
+ * an error when it could not start or go on (store, workers, models); what was found until then is in the store and in *result. */
+bool kf_search_run(kf_store *store, const kf_task *task, const char *run, const kf_search_settings *settings, kf_workers *workers,
+                   const volatile int *interrupts, const kf_search_observer *observer, kf_search_result *result, kf_error *error);
+
+/* What kf_store calls the device that verdicts are compared on: the hardware, and which baseline when it is not the task's own; malloc'd. */
+char *kf_search_conditions(const char *hardware, const char *baseline);
+/* The settings that decide what a run does, as JSON for the store, and back (texts point into *memory, which the caller frees with
+ * cJSON_Delete). */
+char *kf_search_options_json(const kf_search_settings *settings);
+bool kf_search_options_read(const char *text, kf_search_settings *settings, const char *models[KF_SEARCH_MODELS], cJSON **memory,
+                            kf_error *error);
+
+#endif

@@ -1,0 +1,203 @@
+/* The parts of the search: search.c (the loop), search_arms.c (sources and their tuners), search_record.c (what goes into the store),
+ * search_verify.c (measuring the best again), search_model.c (calls), search_prompt.c (what prompts say), search_state.c (resuming). */
+#ifndef KFORGE_SEARCH_INTERNAL_H
+#define KFORGE_SEARCH_INTERNAL_H
+
+#include "kforge/buffer.h"
+#include "kforge/hash.h"
+#include "kforge/llm.h"
+#include "kforge/prompt.h"
+#include "kforge/tuner.h"
+#include "search.h"
+
+#define KF_ARMS 256         /* sources with tunables that are kept */
+#define KF_EXHAUSTIVE 64    /* points up to which a source is tuned by trying them all */
+#define KF_MODEL_QUOTA 2    /* tuner points between two candidates of a model */
+#define KF_MODEL_FAILURES 5 /* calls in a row without a reply: the model is given up */
+#define KF_MODEL_USELESS 8  /* replies in a row without a candidate: ditto */
+#define KF_REPAIRS 3        /* repairs of one candidate, of its repair, and so on */
+#define KF_RETRIES 1        /* of a candidate whose verdict blames machine or judge */
+#define KF_REFUSALS 3       /* jobs in a row that workers refuse: the run ends */
+
+typedef enum kf_step {
+    KF_STEP_BASELINE,
+    KF_STEP_SEED,
+    KF_STEP_TUNE,
+    KF_STEP_DRAFT,
+    KF_STEP_IMPROVE,
+    KF_STEP_REPAIR_BUILD,
+    KF_STEP_REPAIR_WRONG,
+    KF_STEP_VERIFY,
+    KF_STEP_COUNT
+} kf_step;
+const char *kf_step_name(kf_step step);
+bool kf_step_parse(const char *name, kf_step *step);
+
+/* A source with its tunables. */
+typedef struct kf_arm {
+    char *source, *name; /* name: "baseline", the seed's file, or the step that made it */
+    size_t size;
+    char hash[KF_HASH_HEX]; /* of the source */
+    kf_tune_space *space;
+    kf_tuner *tuner; /* NULL: nothing to tune */
+    kf_tune_point initial;
+    int64_t base;   /* candidate at its initial point, 0 not stored yet */
+    bool settled;   /* the initial point was judged, one way or the other */
+    double best;    /* speedup, NaN none */
+    int64_t points; /* proposed by its tuner */
+    int in_flight;
+    bool exhausted;
+} kf_arm;
+
+/* A candidate on its way through a worker. */
+typedef struct kf_proposal {
+    struct kf_proposal *next;
+    int64_t ticket;
+    kf_step step;
+    kf_arm *arm; /* NULL for a model's until it is judged */
+    kf_tune_point point;
+    char *source;
+    size_t size;
+    char *flags[KF_MAX_TUNE_FLAGS];
+    int flag_count;
+    int64_t candidate; /* stored already: being measured again */
+    int64_t parent;
+    int model; /* -1 none */
+    int64_t call;
+    int depth, retries;
+} kf_proposal;
+
+typedef struct kf_model {
+    char *spec, *name;
+    kf_llm *llm;
+    int64_t calls; /* stored */
+    int failures, useless;
+    bool exhausted;
+    double not_before; /* after a failure */
+    char *note;        /* why its last reply was of no use */
+} kf_model;
+
+/* A request to a model, or its reply that waits to be used: what it was about. */
+typedef struct kf_call {
+    struct kf_call *next;
+    int64_t tag;
+    int model;
+    kf_step step;
+    int64_t parent;
+    int depth;
+    char *prompt;
+    int64_t call; /* stored; 0 while in flight */
+    char *text;   /* the reply */
+    size_t size;
+} kf_call;
+
+typedef struct kf_repair {
+    struct kf_repair *next;
+    int64_t candidate;
+    int model, depth;
+    bool build;
+} kf_repair;
+
+typedef struct kf_tries {
+    int64_t candidate;
+    int count;
+} kf_tries;
+
+typedef struct kf_search {
+    kf_store *store;
+    const kf_task *task;
+    const kf_search_settings *settings;
+    kf_workers *workers;
+    const volatile int *interrupts;
+    const kf_search_observer *observer;
+    kf_search_progress progress;
+    char *conditions; /* the store's device */
+    kf_job *job;      /* filled anew for each submission */
+    char session[16]; /* part of job ids: an answer to an earlier session is no answer */
+    int64_t next_ticket;
+    double started, elapsed_before;
+
+    kf_arm *arms[KF_ARMS];
+    size_t arm_count;
+    size_t defaults, next_default; /* the first `defaults` arms: baseline and seeds; how many of them were proposed */
+    kf_proposal *in_flight, *retries;
+    int64_t baseline_candidate;
+
+    kf_model models[KF_SEARCH_MODELS];
+    size_t model_count;
+    kf_call *calls, *replies; /* in flight; waiting to be used */
+    kf_repair *repairs;
+    int quota;
+    char *system_text;
+
+    kf_tries *tries; /* measured again */
+    size_t tries_count;
+    int64_t judged_since_verify;
+    double verified_best; /* speedup, 0 none */
+    int refusals;
+    bool models_gone;
+    kf_error models_why;
+} kf_search;
+
+/* search.c */
+void kf_search_tell(kf_search *s, kf_search_event event, const char *format, ...) __attribute__((format(printf, 3, 4)));
+double kf_search_elapsed(const kf_search *s);
+void kf_proposal_free(kf_proposal *proposal);
+
+/* search_arms.c */
+/* `strict`: faulty declarations of tunables are an error; else the source counts as one without. */
+kf_arm *kf_arm_add(kf_search *s, const char *name, const char *source, size_t size, bool strict, kf_error *error);
+kf_arm *kf_arm_find(kf_search *s, const char *source, size_t size);
+void kf_arm_free(kf_arm *arm);
+/* Tells the arm of a measured point; NaN: no good. */
+void kf_arm_report(kf_arm *arm, const kf_tune_point *point, double speedup);
+bool kf_arms_defaults(kf_search *s, kf_error *error); /* baseline and seeds */
+/* The next point worth measuring. *proposal NULL: there is none now. */
+bool kf_arms_propose(kf_search *s, kf_proposal **proposal, kf_error *error);
+bool kf_arms_more(const kf_search *s); /* some arm may have points left */
+kf_proposal *kf_proposal_new(kf_step step, kf_arm *arm, const kf_tune_point *point, kf_error *error);
+char *kf_point_json(const kf_arm *arm, const kf_tune_point *point);
+bool kf_point_read(const kf_arm *arm, const char *json, kf_tune_point *point);
+
+/* search_record.c */
+/* Known already? Then it is recorded here and now, and *known is true. */
+bool kf_record_known(kf_search *s, kf_proposal *proposal, bool *known, kf_error *error);
+/* A worker's answer. May ask for the proposal once more (*again). */
+bool kf_record_result(kf_search *s, kf_proposal *proposal, const kf_workers_result *result, bool *again, kf_error *error);
+/* A candidate that no worker will see. */
+bool kf_record_rejected(kf_search *s, kf_proposal *proposal, const char *message, kf_error *error);
+/* A model's reply that yielded no candidate. */
+bool kf_record_failure(kf_search *s, const kf_call *call, kf_attempt_outcome outcome, const char *message, kf_error *error);
+
+/* search_verify.c */
+bool kf_best_refresh(kf_search *s, kf_error *error); /* progress.best and so on from the store; tells of a new best */
+/* A candidate that has to be measured again before it is called best; *proposal NULL: none. `final`: the search is over. */
+bool kf_verify_propose(kf_search *s, bool final, kf_proposal **proposal, kf_error *error);
+void kf_verify_tried(kf_search *s, int64_t candidate);
+
+/* search_model.c */
+bool kf_models_open(kf_search *s, kf_error *error);
+void kf_models_close(kf_search *s);
+bool kf_models_alive(const kf_search *s);
+/* Starts calls that are due, collects replies; never waits longer than `seconds`. */
+bool kf_models_step(kf_search *s, bool start, double seconds, kf_error *error);
+/* A candidate out of a reply that waits; *proposal NULL: none. */
+bool kf_models_propose(kf_search *s, kf_proposal **proposal, kf_error *error);
+/* What a judged candidate of a model means for its next prompt. `candidate` is its id in the store. */
+bool kf_models_judged(kf_search *s, const kf_proposal *proposal, kf_status status, kf_blame blame, int64_t candidate,
+                      kf_error *error);
+void kf_call_free(kf_call *call);
+
+/* search_prompt.c */
+/* The prompt of a step; `parent` 0: none. malloc'd. */
+char *kf_search_prompt(kf_search *s, kf_step step, int64_t parent, const char *note, kf_error *error);
+char *kf_search_system(kf_search *s, kf_error *error);
+/* A stored candidate's source as models see it: its tunables' values are its defaults. malloc'd. */
+char *kf_search_parent_text(kf_search *s, int64_t candidate, kf_error *error);
+
+/* search_state.c */
+char *kf_state_json(const kf_search *s);
+/* Rebuilds arms, tuners and counters from the stored attempts, and the rest from the stored state. */
+bool kf_state_restore(kf_search *s, kf_error *error);
+
+#endif

@@ -1,0 +1,432 @@
+/* Models: which one is asked for what, and what its reply becomes.
+ *
+ * A draft is asked for first. A candidate that fails is repaired, and its repair, KF_REPAIRS times in all. Else an improvement of a parent
+ * drawn from the best of the population, the best with probability 1/2, the next with 1/4, and so on; now and then another draft, so that the
+ * search does not depend on one idea. Several models take turns: the one with the fewest calls is next.
+ *
+ * A reply is stored, with the note that its candidate is still to be judged, before anything is made of it: money spent is never lost.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kforge/extract.h"
+#include "kforge/file.h"
+#include "search_internal.h"
+
+#define BEST_PARENTS 12
+#define DRAFT_SHARE 0.1 /* of calls that could improve something */
+#define FIRST_PAUSE 0.2 /* after a failure; doubles */
+#define LONGEST_PAUSE 30
+
+/* ---- opening -------------------------------------------------------------------------------------------------------------------------------- */
+
+void kf_call_free(kf_call *call)
+{
+    if (!call) return;
+    free(call->prompt);
+    free(call->text);
+    free(call);
+}
+
+/* The spec of a replay whose first `skipped` replies were used by an earlier session. */
+static char *skipping(const char *spec, int64_t skipped)
+{
+    size_t head = strcspn(spec, ":");
+    bool is_replay = strncmp(spec, "replay", 6) == 0 && (spec[6] == ':' || spec[6] == ',');
+    if (!is_replay || !skipped) return strdup(spec);
+    const char *given = strstr(spec, ",skip=");
+    if (given && given < spec + head) skipped += strtoll(given + 6, NULL, 10);
+    char *text;
+    return asprintf(&text, "%.*s,skip=%lld%s", (int)head, spec, (long long)skipped, spec + head) < 0 ? NULL : text;
+}
+
+bool kf_models_open(kf_search *s, kf_error *error)
+{
+    const kf_search_settings *settings = s->settings;
+    if (settings->model_count > KF_SEARCH_MODELS)
+        return kf_fail(error, KF_ERROR_INPUT, "%zu models, more than %d", settings->model_count, KF_SEARCH_MODELS);
+    for (size_t i = 0; i < settings->model_count; i++) {
+        kf_model *model = &s->models[s->model_count];
+        /* What the state of the run says of it holds when it is the same model. */
+        if (!model->spec || strcmp(model->spec, settings->models[i]) != 0) {
+            free(model->spec);
+            free(model->note);
+            *model = (kf_model){.spec = strdup(settings->models[i])};
+        }
+        kf_autofree char *spec = model->spec ? skipping(model->spec, model->calls) : NULL;
+        if (!spec) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        model->llm = kf_llm_open(spec, error);
+        if (!model->llm) return false;
+        if (kf_llm_is_none(model->llm)) {
+            kf_llm_close(kf_steal(&model->llm));
+            continue;
+        }
+        /* Not the whole command line of an exec: it may hold secrets. */
+        model->name = strncmp(spec, "exec", 4) == 0 ? strdup("exec") : strdup(model->spec);
+        if (!model->name) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        s->model_count++;
+    }
+    if (!s->model_count) return true;
+    s->system_text = kf_search_system(s, error);
+    return s->system_text;
+}
+
+void kf_models_close(kf_search *s)
+{
+    for (int i = 0; i < KF_SEARCH_MODELS; i++) {
+        kf_llm_close(s->models[i].llm);
+        free(s->models[i].spec);
+        free(s->models[i].name);
+        free(s->models[i].note);
+    }
+    for (kf_call *c; (c = s->calls);) s->calls = c->next, kf_call_free(c);
+    for (kf_call *c; (c = s->replies);) s->replies = c->next, kf_call_free(c);
+    for (kf_repair *r; (r = s->repairs);) s->repairs = r->next, free(r);
+}
+
+bool kf_models_alive(const kf_search *s)
+{
+    for (size_t i = 0; i < s->model_count; i++)
+        if (!s->models[i].exhausted) return true;
+    return false;
+}
+
+/* ---- asking ------------------------------------------------------------------------------------------------------------------------------------ */
+
+/* 64 bits that depend on the run's seed and on how many calls there were (SplitMix64: Steele, Lea, Flood 2014). */
+static uint64_t draw(const kf_search *s, uint64_t which)
+{
+    uint64_t x = s->settings->seed + (which * UINT64_C(1000003) + (uint64_t)s->progress.calls + 1) * UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    return x ^ x >> 31;
+}
+
+static double draw_fraction(const kf_search *s, uint64_t which)
+{
+    return (double)(draw(s, which) >> 11) * 0x1p-53;
+}
+
+static int64_t flying(const kf_search *s, int model)
+{
+    int64_t count = 0;
+    for (const kf_call *c = s->calls; c; c = c->next) count += model < 0 || c->model == model;
+    return count;
+}
+
+/* The model whose turn it is; -1 none now. */
+static int next_model(const kf_search *s)
+{
+    int chosen = -1;
+    int64_t fewest = 0;
+    for (int i = 0; i < (int)s->model_count; i++) {
+        const kf_model *model = &s->models[i];
+        int64_t calls = model->calls + flying(s, i);
+        if (model->exhausted || kf_now() < model->not_before || (chosen >= 0 && calls >= fewest)) continue;
+        chosen = i;
+        fewest = calls;
+    }
+    return chosen;
+}
+
+static bool call_is_due(const kf_search *s)
+{
+    if (s->quota > 0 && kf_arms_more(s)) return false;
+    size_t limit =
+        s->settings->calls > 0 ? (size_t)s->settings->calls : kf_workers_room(s->workers) + kf_workers_in_flight(s->workers);
+    size_t busy = (size_t)flying(s, -1);
+    for (const kf_call *c = s->replies; c; c = c->next) busy++;
+    for (const kf_proposal *p = s->in_flight; p; p = p->next) busy += p->model >= 0;
+    for (const kf_proposal *p = s->retries; p; p = p->next) busy += p->model >= 0;
+    return busy < (limit ? limit : 1);
+}
+
+/* A parent from the best; 0: there is none. */
+static bool draw_parent(kf_search *s, int64_t *parent, kf_error *error)
+{
+    int64_t best[BEST_PARENTS];
+    int count = 0;
+    kf_auto(kf_store_cursor) cursor =
+        kf_store_best(s->store, &(kf_store_scope){.run = s->progress.run, .island = -1}, BEST_PARENTS, error);
+    kf_autoresult kf_store_candidate candidate = {0};
+    int row = cursor ? 1 : -1;
+    while (count < BEST_PARENTS && (row = row == 1 ? kf_store_next_candidate(cursor, &candidate, error) : row) == 1)
+        best[count++] = candidate.id;
+    if (row < 0) return false;
+    int rank = (int)floor(-log2(1 - draw_fraction(s, 1)));
+    *parent = count ? best[rank % count] : 0;
+    return true;
+}
+
+static bool choose_step(kf_search *s, kf_call *call, kf_error *error)
+{
+    kf_repair *repair = s->repairs;
+    if (repair) {
+        s->repairs = repair->next;
+        call->step = repair->build ? KF_STEP_REPAIR_BUILD : KF_STEP_REPAIR_WRONG;
+        call->parent = repair->candidate;
+        call->depth = repair->depth + 1;
+        bool alive = repair->model >= 0 && repair->model < (int)s->model_count && !s->models[repair->model].exhausted &&
+                     kf_now() >= s->models[repair->model].not_before;
+        if (alive) call->model = repair->model;
+        free(repair);
+        return true;
+    }
+    call->step = KF_STEP_DRAFT;
+    bool first = s->models[call->model].calls + flying(s, call->model) == 0;
+    if (first || draw_fraction(s, 0) < DRAFT_SHARE) return true;
+    if (!draw_parent(s, &call->parent, error)) return false;
+    if (call->parent) call->step = KF_STEP_IMPROVE;
+    return true;
+}
+
+static bool begin_call(kf_search *s, int model, kf_error *error)
+{
+    kf_call *call = calloc(1, sizeof *call);
+    if (!call) return kf_fail(error, KF_ERROR_MEMORY, "out of memory for a model call");
+    call->model = model;
+    call->tag = ++s->next_ticket;
+    bool asked = choose_step(s, call, error);
+    kf_model *m = &s->models[call->model];
+    if (asked) call->prompt = kf_search_prompt(s, call->step, call->parent, m->note, error);
+    kf_llm_request request = {.system = s->system_text, .prompt = call->prompt, .temperature = -1, .tag = call->tag};
+    asked = call->prompt && kf_llm_submit(m->llm, &request, error);
+    if (!asked) {
+        kf_call_free(call);
+        return false;
+    }
+    call->next = s->calls;
+    s->calls = call;
+    return true;
+}
+
+/* ---- replies --------------------------------------------------------------------------------------------------------------------------------------- */
+
+static void give_up(kf_search *s, int index, const char *what)
+{
+    kf_model *model = &s->models[index];
+    model->exhausted = true;
+    kf_fail(&s->models_why, KF_ERROR_MACHINE, "model %s: %s", model->name, what);
+    if (!kf_models_alive(s)) s->models_gone = true;
+    kf_search_tell(s, KF_SEARCH_NEWS, "%s; it is not asked again", s->models_why.text);
+}
+
+static void count_useless(kf_search *s, int index, const char *why)
+{
+    kf_model *model = &s->models[index];
+    char text[800];
+    free(model->note);
+    model->note = NULL;
+    if (asprintf(&model->note, "Your last reply could not be used: %s", why) < 0) model->note = NULL;
+    if (++model->useless < KF_MODEL_USELESS) return;
+    snprintf(text, sizeof text, "%d replies in a row without a candidate; the last: %.500s", model->useless, why);
+    give_up(s, index, text);
+}
+
+static void count_failure(kf_search *s, int index, const char *why)
+{
+    kf_model *model = &s->models[index];
+    char text[800];
+    model->failures++;
+    model->not_before = kf_now() + fmin(FIRST_PAUSE * (double)(1 << (model->failures - 1)), LONGEST_PAUSE);
+    if (model->failures < KF_MODEL_FAILURES) return;
+    snprintf(text, sizeof text, "%d calls in a row failed; the last: %.500s", model->failures, why);
+    give_up(s, index, text);
+}
+
+static int64_t tokens_of(const kf_search *s, const kf_call *call, const kf_llm_reply *reply)
+{
+    int64_t prompt =
+        reply->prompt_tokens >= 0 ? reply->prompt_tokens : kf_prompt_tokens(strlen(s->system_text) + strlen(call->prompt));
+    return prompt + (reply->completion_tokens >= 0 ? reply->completion_tokens : kf_prompt_tokens(reply->size));
+}
+
+/* Stores the call and, in the same transaction, that its reply waits. */
+static bool store_call(kf_search *s, kf_call *call, const kf_llm_reply *reply, bool waits, kf_error *error)
+{
+    kf_model *model = &s->models[call->model];
+    if (!kf_store_begin(s->store, error)) return false;
+    call->call = kf_store_put_model_call(s->store,
+                                         &(kf_store_model_call_new){
+                                             .run = s->progress.run,
+                                             .provider = model->name,
+                                             .model = reply->model ? reply->model : "",
+                                             .purpose = kf_step_name(call->step),
+                                             .system = s->system_text,
+                                             .prompt = call->prompt,
+                                             .prompt_size = strlen(call->prompt),
+                                             .reply = reply->text,
+                                             .reply_size = reply->size,
+                                             .outcome = kf_llm_outcome_name(reply->outcome),
+                                             .message = reply->error.text[0] ? reply->error.text : NULL,
+                                             .prompt_tokens = reply->prompt_tokens,
+                                             .completion_tokens = reply->completion_tokens,
+                                             .cost_usd = reply->cost_usd,
+                                             .seconds = reply->seconds,
+                                         },
+                                         error);
+    if (!call->call) return false;
+    model->calls++;
+    s->progress.calls++;
+    s->progress.tokens += tokens_of(s, call, reply);
+    if (reply->cost_usd > 0) s->progress.cost_usd += reply->cost_usd;
+    if (waits) {
+        kf_call **end = &s->replies;
+        while (*end) end = &(*end)->next;
+        *end = call;
+        call->next = NULL;
+    }
+    kf_autofree char *state = kf_state_json(s);
+    if (!state) return kf_fail(error, KF_ERROR_MEMORY, "out of memory for the state of the run");
+    return kf_store_save_state(s->store, s->progress.run, state, strlen(state), error) && kf_store_commit(s->store, error);
+}
+
+static bool handle_reply(kf_search *s, kf_call *call, kf_llm_reply *reply, kf_error *error)
+{
+    int index = call->model;
+    if (reply->outcome == KF_LLM_EXHAUSTED) {
+        s->models[index].exhausted = true;
+        if (!kf_models_alive(s)) s->models_why = reply->error;
+        kf_call_free(call);
+        return true;
+    }
+    bool usable = reply->outcome == KF_LLM_OK || reply->outcome == KF_LLM_TRUNCATED;
+    if (usable) {
+        s->models[index].failures = 0;
+        call->text = kf_steal(&reply->text);
+        reply->text = call->text; /* lent while it is stored */
+        call->size = reply->size;
+    }
+    bool stored = store_call(s, call, reply, usable, error);
+    if (usable) reply->text = NULL;
+    if (usable && stored) return true;
+    const char *why = reply->error.text[0] ? reply->error.text : kf_llm_outcome_name(reply->outcome);
+    if (stored) {
+        if (reply->outcome == KF_LLM_FAILED)
+            count_failure(s, index, why);
+        else
+            count_useless(s, index, why);
+        stored = kf_record_failure(s, call, KF_ATTEMPT_MODEL_FAILED, why, error);
+    } else if (usable) {
+        for (kf_call **at = &s->replies; *at; at = &(*at)->next)
+            if (*at == call) {
+                *at = call->next;
+                break;
+            }
+    }
+    kf_call_free(call);
+    return stored;
+}
+
+static kf_call *unlink_call(kf_search *s, int64_t tag)
+{
+    for (kf_call **at = &s->calls; *at; at = &(*at)->next) {
+        kf_call *call = *at;
+        if (call->tag != tag) continue;
+        *at = call->next;
+        call->next = NULL;
+        return call;
+    }
+    return NULL;
+}
+
+static bool collect(kf_search *s, double seconds, kf_error *error)
+{
+    int64_t asked = flying(s, -1);
+    for (int i = 0; i < (int)s->model_count && asked; i++) {
+        kf_llm_reply reply;
+        if (!flying(s, i)) continue;
+        while (kf_llm_poll(s->models[i].llm, seconds, &reply) == 1) {
+            kf_call *call = unlink_call(s, reply.tag);
+            bool handled = !call || handle_reply(s, call, &reply, error);
+            kf_llm_reply_free(&reply);
+            if (!handled) return false;
+            seconds = 0;
+        }
+    }
+    return true;
+}
+
+bool kf_models_step(kf_search *s, bool start, double seconds, kf_error *error)
+{
+    for (int model; start && s->model_count && !s->models_gone && call_is_due(s) && (model = next_model(s)) >= 0;) {
+        if (!begin_call(s, model, error)) return false;
+        if (!collect(s, 0, error)) return false; /* replayed replies are there at once */
+    }
+    return collect(s, seconds, error);
+}
+
+/* ---- candidates ---------------------------------------------------------------------------------------------------------------------------------------- */
+
+/* The reply's source; NULL with *outcome and the reason. */
+static char *source_of(kf_search *s, const kf_call *call, kf_attempt_outcome *outcome, kf_error *why)
+{
+    *outcome = KF_ATTEMPT_NO_SOURCE;
+    if (call->parent && kf_extract_has_edits(call->text, call->size)) {
+        int applied;
+        kf_autofree char *parent = kf_search_parent_text(s, call->parent, why);
+        if (!parent) return NULL;
+        *outcome = KF_ATTEMPT_BAD_EDIT;
+        return kf_extract_apply(parent, call->text, call->size, &applied, why);
+    }
+    return kf_extract_source(call->text, call->size, kf_task_entry(s->task), why);
+}
+
+/* True with *proposal NULL: the reply was of no use, which is recorded. */
+static bool propose_reply(kf_search *s, const kf_call *call, kf_proposal **proposal, kf_error *error)
+{
+    kf_error why = {0};
+    kf_attempt_outcome outcome;
+    *proposal = NULL;
+    if (call->model < 0 || call->model >= (int)s->model_count) return true; /* of a model that this session does without */
+    kf_autofree char *source = source_of(s, call, &outcome, &why);
+    if (!source) {
+        count_useless(s, call->model, why.text);
+        return kf_record_failure(s, call, outcome, why.text, error);
+    }
+    size_t size = strlen(source);
+    kf_arm *arm = kf_arm_find(s, source, size);
+    if (!arm) arm = kf_arm_add(s, kf_step_name(call->step), source, size, false, error);
+    if (!arm) return false;
+    *proposal = kf_proposal_new(call->step, arm, &arm->initial, error);
+    if (!*proposal) return false;
+    s->models[call->model].useless = 0;
+    free(s->models[call->model].note);
+    s->models[call->model].note = NULL;
+    (*proposal)->model = call->model;
+    (*proposal)->call = call->call;
+    (*proposal)->parent = call->parent;
+    (*proposal)->depth = call->depth;
+    return true;
+}
+
+bool kf_models_propose(kf_search *s, kf_proposal **proposal, kf_error *error)
+{
+    *proposal = NULL;
+    while (s->replies && !*proposal) {
+        kf_call *call = s->replies;
+        s->replies = call->next;
+        bool proposed = propose_reply(s, call, proposal, error);
+        kf_call_free(call);
+        if (!proposed) return false;
+    }
+    return true;
+}
+
+bool kf_models_judged(kf_search *s, const kf_proposal *p, kf_status status, kf_blame blame, int64_t candidate, kf_error *error)
+{
+    s->quota = KF_MODEL_QUOTA;
+    bool repairable = blame == KF_BLAME_CANDIDATE && status != KF_CORRECT && status != KF_CHEATING && status != KF_IMPOSSIBLE;
+    if (!repairable || p->depth >= KF_REPAIRS) return true;
+    kf_repair *repair = calloc(1, sizeof *repair), **end = &s->repairs;
+    if (!repair) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    *repair = (kf_repair){.candidate = candidate,
+                          .model = p->model,
+                          .depth = p->depth,
+                          .build = status == KF_COMPILE_ERROR || status == KF_UNSUPPORTED_DEVICE};
+    while (*end) end = &(*end)->next;
+    *end = repair;
+    return true;
+}

@@ -1,0 +1,278 @@
+/* What a prompt says: the task in words, and what was really measured of the candidate under discussion. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kforge/json.h"
+#include "search_internal.h"
+
+#define FINDINGS 12              /* most that a prompt lists */
+#define WHOLE_SOURCE_BYTES 12000 /* a larger parent is edited, not rewritten */
+
+static bool no_memory(kf_error *error)
+{
+    return kf_fail(error, KF_ERROR_MEMORY, "out of memory for a prompt");
+}
+
+/* ---- the task ------------------------------------------------------------------------------------------------------------------------------ */
+
+/* "cuda" or "cpu" of "cuda:0". */
+static void device_family(const kf_search *s, char family[16])
+{
+    snprintf(family, 16, "%s", kf_workers_device(s->workers));
+    family[strcspn(family, ":")] = '\0';
+}
+
+static void word_workloads(const kf_search *s, kf_buffer *out)
+{
+    char family[16];
+    device_family(s, family);
+    for (int i = 0; i < kf_task_workload_count(s->task); i++) {
+        kf_autofree kf_problem *problem = malloc(sizeof *problem);
+        kf_binding bindings[KF_MAX_PARAMS];
+        bool applies;
+        if (!problem || !kf_task_resolve(s->task, i, family, problem, &applies, NULL) || !applies || problem->hidden) continue;
+        int count = kf_task_params(s->task, i, family, bindings, NULL);
+        if (!out->size) kf_buffer_string(out, "| workload | parameters | counts for the speedup |\n|---|---|---|\n");
+        kf_buffer_format(out, "| %s | ", problem->workload);
+        for (int k = 0; k < count; k++)
+            kf_buffer_format(out, "%s%s = %lld", k ? ", " : "", bindings[k].name, (long long)bindings[k].value);
+        kf_buffer_format(out, " | %s |\n", problem->timed ? "yes" : "no, correctness only");
+    }
+}
+
+static void word_tolerance(const kf_search *s, kf_buffer *out)
+{
+    char family[16];
+    device_family(s, family);
+    kf_autofree kf_problem *problem = malloc(sizeof *problem);
+    bool applies = false;
+    for (int i = 0; problem && i < kf_task_workload_count(s->task) && !applies; i++)
+        if (!kf_task_resolve(s->task, i, family, problem, &applies, NULL)) return;
+    for (int i = 0; applies && i < problem->argument_count; i++) {
+        const kf_problem_argument *argument = &problem->arguments[i];
+        if (argument->kind != KF_OUTPUT && argument->kind != KF_INOUT) continue;
+        const kf_tolerance *t = &argument->tolerance;
+        kf_buffer_format(out, "%s%s: ", out->size ? "; " : "", argument->name);
+        switch (t->kind) {
+        case KF_ERROR_RATIO:
+            kf_buffer_format(out, "error against float64 at most %g times the baseline's own, plus one unit of rounding", t->ratio);
+            break;
+        case KF_ALLCLOSE: kf_buffer_format(out, "|got - expected| <= %g + %g |expected| for each element", t->atol, t->rtol); break;
+        case KF_EXACT: kf_buffer_string(out, "exactly equal"); break;
+        case KF_ANY_ORDER: kf_buffer_string(out, "the same values in any order"); break;
+        }
+    }
+}
+
+static void word_device(const kf_search *s, kf_buffer *out)
+{
+    char family[16];
+    device_family(s, family);
+    kf_buffer_format(out, "%s.", kf_workers_hardware(s->workers));
+    if (strcmp(family, "cpu") == 0)
+        kf_buffer_string(
+            out, " CUDA C++ is compiled for this CPU: blocks are spread over its cores, the threads of a block run one after the "
+                 "other between barriers. What helps is little synchronisation, inner loops that the compiler can vectorise, "
+                 "and cache reuse. Inline PTX, tensor cores, TMA, clusters and textures are not there.");
+    kf_buffer_string(out, "\n");
+}
+
+static void word_libraries(const kf_search *s, kf_buffer *out)
+{
+    for (const char *const *library = kf_task_libraries(s->task); *library; library++)
+        kf_buffer_format(out, "%s%s", out->size ? ", " : "", *library);
+}
+
+/* ---- the candidate under discussion ----------------------------------------------------------------------------------------------------------- */
+
+static void word_workload_figures(const kf_verdict *verdict, kf_buffer *out)
+{
+    for (size_t i = 0; i < verdict->workload_count; i++) {
+        const kf_workload_verdict *w = &verdict->workloads[i];
+        if (!(w->candidate_seconds > 0)) continue;
+        kf_buffer_format(out, "%s: %.4g us a call, baseline %.4g us", w->workload, w->candidate_seconds * 1e6,
+                         w->baseline_seconds * 1e6);
+        if (w->speedup.value > 0) kf_buffer_format(out, ", speedup %.3f", w->speedup.value);
+        if (w->floor_seconds > 0)
+            kf_buffer_format(out, "; memory and arithmetic alone need %.4g us (%.0f %% of the time)", w->floor_seconds * 1e6,
+                             100 * w->floor_seconds / w->candidate_seconds);
+        kf_buffer_string(out, "\n");
+    }
+}
+
+static void word_numbers(const cJSON *object, const char *title, kf_buffer *out)
+{
+    const cJSON *item;
+    int count = 0;
+    cJSON_ArrayForEach(item, object)
+    {
+        if (!cJSON_IsNumber(item) || strcmp(item->string, "seconds") == 0) continue;
+        kf_buffer_format(out, "%s%s %.6g", count++ ? ", " : title, item->string, item->valuedouble);
+    }
+    if (count) kf_buffer_string(out, "\n");
+}
+
+static void word_findings(const kf_finding *findings, size_t count, const char *workload, int *left, kf_buffer *out)
+{
+    for (size_t i = 0; i<count && * left> 0; i++, --*left) {
+        kf_buffer_format(out, "- %s%s%s: %s", workload, *workload ? ": " : "", kf_status_name(findings[i].status),
+                         findings[i].text);
+        if (!isnan(findings[i].measured)) kf_buffer_format(out, " (measured %g", findings[i].measured);
+        if (!isnan(findings[i].measured) && !isnan(findings[i].limit)) kf_buffer_format(out, ", limit %g", findings[i].limit);
+        kf_buffer_string(out, isnan(findings[i].measured) ? "\n" : ")\n");
+    }
+}
+
+static void word_outputs(const kf_workload_verdict *w, kf_buffer *out)
+{
+    for (size_t k = 0; k < w->output_count; k++) {
+        const kf_error_figures *f = &w->outputs[k].figures;
+        if (!f->mismatched) continue;
+        kf_buffer_format(out,
+                         "- %s: %s: %lld of %lld elements are off; the first at flat index %lld: expected %.9g, got %.9g%s%s\n",
+                         w->workload, w->outputs[k].argument, (long long)f->mismatched, (long long)f->compared,
+                         (long long)f->first_index, f->first_expected, f->first_got, *f->pattern ? "; pattern: " : "", f->pattern);
+    }
+}
+
+static void word_failure(const kf_verdict *verdict, kf_buffer *out)
+{
+    int left = FINDINGS;
+    kf_buffer_format(out, "%s: %s\n", kf_status_name(verdict->status), verdict->message);
+    word_findings(verdict->findings, verdict->finding_count, "", &left, out);
+    for (size_t i = 0; i < verdict->workload_count; i++) {
+        const kf_workload_verdict *w = &verdict->workloads[i];
+        word_findings(w->findings, w->finding_count, w->workload, &left, out);
+        word_outputs(w, out);
+    }
+}
+
+typedef struct parent {
+    kf_store_candidate candidate;
+    kf_verdict *verdict;
+    char *source;
+} parent;
+
+static void parent_clear(parent *p)
+{
+    kf_store_clear(&p->candidate);
+    kf_verdict_free(p->verdict);
+    free(p->source);
+}
+
+char *kf_search_parent_text(kf_search *s, int64_t id, kf_error *error)
+{
+    kf_autoresult kf_store_candidate candidate = {0};
+    if (!kf_store_get_candidate(s->store, id, s->progress.run, &candidate, error)) return NULL;
+    size_t size;
+    kf_autofree char *source = kf_store_source(s->store, id, &size, error);
+    if (!source) return NULL;
+    kf_arm as_is = {.space = kf_tune_space_read(source, NULL)};
+    kf_auto(kf_tune_space) space = as_is.space;
+    kf_tune_point point;
+    if (!space || !*candidate.tunables || !kf_point_read(&as_is, candidate.tunables, &point)) return kf_steal(&source);
+    return kf_tune_point_apply(space, &point, source, error);
+}
+
+static bool load_parent(kf_search *s, int64_t id, parent *p, kf_error *error)
+{
+    if (!kf_store_get_candidate(s->store, id, s->progress.run, &p->candidate, error)) return false;
+    p->source = kf_search_parent_text(s, id, error);
+    if (!p->source) return false;
+    if (!p->candidate.verdict) return true;
+    size_t size;
+    kf_autofree char *text = kf_store_verdict_json(s->store, p->candidate.verdict, &size, error);
+    kf_auto(cJSON) json = text ? kf_json_parse(text, size, 0, "verdict", error) : NULL;
+    p->verdict = json ? kf_verdict_from_json(json, error) : NULL;
+    return p->verdict;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------------------------------------------------------------ */
+
+static const char *const no_text = "";
+
+static const char *text_of(const kf_buffer *buffer)
+{
+    return buffer->data ? buffer->data : no_text;
+}
+
+static kf_prompt_kind kind_of(kf_step step)
+{
+    switch (step) {
+    case KF_STEP_IMPROVE: return KF_PROMPT_IMPROVE;
+    case KF_STEP_REPAIR_BUILD: return KF_PROMPT_REPAIR_BUILD;
+    case KF_STEP_REPAIR_WRONG: return KF_PROMPT_REPAIR_WRONG;
+    default: return KF_PROMPT_FIRST_DRAFT;
+    }
+}
+
+static void word_parent(const parent *p, kf_prompt_context *context, kf_buffer *figures, kf_buffer *failure)
+{
+    context->parent_source = p->source;
+    context->parent_speedup = p->candidate.speedup;
+    context->edits = strlen(p->source) > WHOLE_SOURCE_BYTES;
+    if (!p->verdict) return;
+    word_workload_figures(p->verdict, figures);
+    word_numbers(p->verdict->build, "build: ", figures);
+    word_numbers(p->verdict->counters, "counters: ", figures);
+    word_failure(p->verdict, failure);
+    const cJSON *log = cJSON_GetObjectItemCaseSensitive(p->verdict->build, "log");
+    context->build_log = cJSON_IsString(log) && *log->valuestring ? log->valuestring : text_of(failure);
+    context->figures = text_of(figures);
+    context->failure = text_of(failure);
+}
+
+static bool build_context(kf_search *s, kf_prompt_context *context, int64_t best, parent *best_parent, kf_error *error)
+{
+    if (!best) return true;
+    if (!load_parent(s, best, best_parent, error)) return false;
+    context->best_source = best_parent->source;
+    return true;
+}
+
+char *kf_search_prompt(kf_search *s, kf_step step, int64_t parent_id, const char *note, kf_error *error)
+{
+    kf_autobuffer workloads = {0}, tolerance = {0}, device = {0}, libraries = {0}, figures = {0}, failure = {0};
+    __attribute__((cleanup(parent_clear))) parent p = {0}, best = {0};
+    kf_autofree char *prototype = kf_task_prototype(s->task, false);
+    if (!prototype) return no_memory(error), NULL;
+    word_workloads(s, &workloads);
+    word_tolerance(s, &tolerance);
+    word_device(s, &device);
+    word_libraries(s, &libraries);
+    char hash[16] = "";
+    kf_prompt_context context = {
+        .task = kf_task_name(s->task),
+        .description = kf_task_description(s->task),
+        .entry = kf_task_entry(s->task),
+        .prototype = prototype,
+        .precision = kf_task_precision(s->task),
+        .tolerance = text_of(&tolerance),
+        .libraries = text_of(&libraries),
+        .device = text_of(&device),
+        .workloads = text_of(&workloads),
+        .baseline_source = s->arms[0]->source,
+        .parent_speedup = {NAN, NAN, NAN},
+        .best_speedup = s->progress.best_speedup.value,
+        .notes = note,
+    };
+    if (parent_id) {
+        if (!load_parent(s, parent_id, &p, error)) return NULL;
+        snprintf(hash, sizeof hash, "%.12s", p.candidate.hash);
+        context.parent_hash = hash;
+        word_parent(&p, &context, &figures, &failure);
+        bool other = s->progress.best && s->progress.best != parent_id && step == KF_STEP_IMPROVE;
+        if (!build_context(s, &context, other ? s->progress.best : 0, &best, error)) return NULL;
+    }
+    if (workloads.failed || tolerance.failed || device.failed || libraries.failed || figures.failed || failure.failed)
+        return no_memory(error), NULL;
+    return kf_prompt_build(kind_of(step), &context, s->settings->prompts, error);
+}
+
+char *kf_search_system(kf_search *s, kf_error *error)
+{
+    return kf_prompt_build(KF_PROMPT_SYSTEM, &(kf_prompt_context){.task = kf_task_name(s->task), .entry = kf_task_entry(s->task)},
+                           s->settings->prompts, error);
+}

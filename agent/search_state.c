@@ -1,0 +1,335 @@
+/* What a run needs to go on. The attempts in the store tell most of it: which sources there are, which points their tuners have measured and
+ * with what result, what was measured again. Only what no attempt tells is kept as the run's state, as JSON: time and money used, the models'
+ * histories, repairs that are due, replies whose candidates were not judged yet.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kforge/json.h"
+#include "search_internal.h"
+
+#define STATE_SCHEMA "kforge-search/1"
+#define STATE_BYTES (16u << 20)
+
+/* ---- settings as JSON -------------------------------------------------------------------------------------------------------------------- */
+
+char *kf_search_options_json(const kf_search_settings *settings)
+{
+    kf_auto(cJSON) json = cJSON_CreateObject();
+    cJSON *models = cJSON_AddArrayToObject(json, "models");
+    char seed[32];
+    snprintf(seed, sizeof seed, "%llu", (unsigned long long)settings->seed);
+    for (size_t i = 0; i < settings->model_count; i++) cJSON_AddItemToArray(models, cJSON_CreateString(settings->models[i]));
+    cJSON_AddStringToObject(json, "seed", seed); /* more digits than a double holds */
+    if (settings->prompts) cJSON_AddStringToObject(json, "prompts", settings->prompts);
+    if (settings->baseline) cJSON_AddStringToObject(json, "baseline", settings->baseline);
+    cJSON_AddNumberToObject(json, "calls", settings->calls);
+    cJSON_AddNumberToObject(json, "time", settings->budget.seconds);
+    cJSON_AddNumberToObject(json, "candidates", (double)settings->budget.candidates);
+    cJSON_AddNumberToObject(json, "cost", settings->budget.cost_usd);
+    cJSON_AddNumberToObject(json, "tokens", (double)settings->budget.tokens);
+    cJSON_AddNumberToObject(json, "seconds", settings->timing_seconds);
+    cJSON_AddNumberToObject(json, "verify-seconds", settings->verify_seconds);
+    cJSON_AddNumberToObject(json, "half-width", settings->half_width);
+    cJSON_AddNumberToObject(json, "timeout", settings->timeout_seconds);
+    cJSON_AddBoolToObject(json, "strict-sandbox", settings->strict_sandbox);
+    return models ? cJSON_PrintUnformatted(json) : NULL;
+}
+
+bool kf_search_options_read(const char *text, kf_search_settings *settings, const char *models[KF_SEARCH_MODELS], cJSON **memory,
+                            kf_error *error)
+{
+    *settings = (kf_search_settings){.models = models};
+    *memory = kf_json_parse(text, strlen(text), STATE_BYTES, "options of the run", error);
+    if (!*memory) return false;
+    kf_json_reader reader = kf_json_object(*memory, "options of the run", "", error);
+    const cJSON *model, *list = kf_json_array_or_null(&reader, "models");
+    cJSON_ArrayForEach(model, list)
+    {
+        if (!cJSON_IsString(model) || settings->model_count == KF_SEARCH_MODELS)
+            return kf_json_complain(&reader, "models", "expected at most %d texts", KF_SEARCH_MODELS);
+        models[settings->model_count++] = model->valuestring;
+    }
+    settings->seed = strtoull(kf_json_string_or(&reader, "seed", "0"), NULL, 10);
+    settings->prompts = kf_json_string_or(&reader, "prompts", NULL);
+    settings->baseline = kf_json_string_or(&reader, "baseline", NULL);
+    settings->calls = (int)kf_json_integer_or(&reader, "calls", 0, 1000, 0);
+    settings->budget.seconds = kf_json_number_or(&reader, "time", 0, 1e12, 0);
+    settings->budget.candidates = kf_json_integer_or(&reader, "candidates", 0, INT64_C(1) << 50, 0);
+    settings->budget.cost_usd = kf_json_number_or(&reader, "cost", 0, 1e12, 0);
+    settings->budget.tokens = kf_json_integer_or(&reader, "tokens", 0, INT64_C(1) << 50, 0);
+    settings->timing_seconds = kf_json_number_or(&reader, "seconds", 0, 1e6, 0);
+    settings->verify_seconds = kf_json_number_or(&reader, "verify-seconds", 0, 1e6, 0);
+    settings->half_width = kf_json_number_or(&reader, "half-width", 0, 1, 0);
+    settings->timeout_seconds = kf_json_number_or(&reader, "timeout", 0, 1e6, 0);
+    settings->strict_sandbox = kf_json_boolean_or(&reader, "strict-sandbox", false);
+    return kf_json_finish(&reader);
+}
+
+/* ---- writing the state ------------------------------------------------------------------------------------------------------------------------ */
+
+static void add_models(const kf_search *s, cJSON *json)
+{
+    cJSON *models = cJSON_AddArrayToObject(json, "models");
+    for (size_t i = 0; i < s->model_count; i++) {
+        const kf_model *model = &s->models[i];
+        cJSON *entry = cJSON_CreateObject();
+        cJSON_AddStringToObject(entry, "spec", model->spec);
+        cJSON_AddNumberToObject(entry, "calls", (double)model->calls);
+        cJSON_AddNumberToObject(entry, "useless", model->useless);
+        if (model->note) cJSON_AddStringToObject(entry, "note", model->note);
+        cJSON_AddItemToArray(models, entry);
+    }
+}
+
+static void add_repair(cJSON *list, int64_t candidate, int model, int depth, bool build)
+{
+    cJSON *entry = cJSON_CreateObject();
+    cJSON_AddNumberToObject(entry, "candidate", (double)candidate);
+    cJSON_AddNumberToObject(entry, "model", model);
+    cJSON_AddNumberToObject(entry, "depth", depth);
+    cJSON_AddBoolToObject(entry, "build", build);
+    cJSON_AddItemToArray(list, entry);
+}
+
+static void add_reply(cJSON *list, int64_t call, int model, kf_step step, int64_t parent, int depth)
+{
+    cJSON *entry = cJSON_CreateObject();
+    cJSON_AddNumberToObject(entry, "call", (double)call);
+    cJSON_AddNumberToObject(entry, "model", model);
+    cJSON_AddStringToObject(entry, "step", kf_step_name(step));
+    cJSON_AddNumberToObject(entry, "parent", (double)parent);
+    cJSON_AddNumberToObject(entry, "depth", depth);
+    cJSON_AddItemToArray(list, entry);
+}
+
+static bool is_repair(kf_step step)
+{
+    return step == KF_STEP_REPAIR_BUILD || step == KF_STEP_REPAIR_WRONG;
+}
+
+char *kf_state_json(const kf_search *s)
+{
+    kf_auto(cJSON) json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "schema", STATE_SCHEMA);
+    cJSON_AddNumberToObject(json, "elapsed", kf_search_elapsed(s));
+    cJSON_AddNumberToObject(json, "cost", s->progress.cost_usd);
+    cJSON_AddNumberToObject(json, "tokens", (double)s->progress.tokens);
+    cJSON_AddNumberToObject(json, "quota", s->quota);
+    add_models(s, json);
+    /* A repair that was asked for and not answered is due again; a reply whose candidate is being judged is used again. */
+    cJSON *repairs = cJSON_AddArrayToObject(json, "repairs"), *replies = cJSON_AddArrayToObject(json, "replies");
+    for (const kf_call *c = s->calls; c; c = c->next)
+        if (is_repair(c->step)) add_repair(repairs, c->parent, c->model, c->depth - 1, c->step == KF_STEP_REPAIR_BUILD);
+    for (const kf_repair *r = s->repairs; r; r = r->next) add_repair(repairs, r->candidate, r->model, r->depth, r->build);
+    for (const kf_proposal *p = s->in_flight; p; p = p->next)
+        if (p->call) add_reply(replies, p->call, p->model, p->step, p->parent, p->depth);
+    for (const kf_proposal *p = s->retries; p; p = p->next)
+        if (p->call) add_reply(replies, p->call, p->model, p->step, p->parent, p->depth);
+    for (const kf_call *c = s->replies; c; c = c->next) add_reply(replies, c->call, c->model, c->step, c->parent, c->depth);
+    return replies ? cJSON_PrintUnformatted(json) : NULL;
+}
+
+/* ---- reading it ----------------------------------------------------------------------------------------------------------------------------------- */
+
+static double number_of(const cJSON *object, const char *key)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+    return cJSON_IsNumber(item) ? item->valuedouble : 0;
+}
+
+static const char *text_of(const cJSON *object, const char *key)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+    return cJSON_IsString(item) ? item->valuestring : "";
+}
+
+/* Models are opened later (search_model.c); what is known of them is left for that by position. */
+static bool read_models(kf_search *s, const cJSON *json, kf_error *error)
+{
+    const cJSON *entry;
+    size_t i = 0;
+    cJSON_ArrayForEach(entry, cJSON_GetObjectItemCaseSensitive(json, "models"))
+    {
+        if (i == KF_SEARCH_MODELS) break;
+        kf_model *model = &s->models[i++];
+        model->calls = (int64_t)number_of(entry, "calls");
+        model->useless = (int)number_of(entry, "useless");
+        model->spec = strdup(text_of(entry, "spec"));
+        const char *note = text_of(entry, "note");
+        model->note = *note ? strdup(note) : NULL;
+        s->progress.calls += model->calls;
+        if (!model->spec || (*note && !model->note)) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    }
+    return true;
+}
+
+static bool read_lists(kf_search *s, const cJSON *json, kf_error *error)
+{
+    const cJSON *entry;
+    kf_repair **repair = &s->repairs;
+    kf_call **reply = &s->replies;
+    cJSON_ArrayForEach(entry, cJSON_GetObjectItemCaseSensitive(json, "repairs"))
+    {
+        *repair = calloc(1, sizeof **repair);
+        if (!*repair) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        **repair = (kf_repair){.candidate = (int64_t)number_of(entry, "candidate"),
+                               .model = (int)number_of(entry, "model"),
+                               .depth = (int)number_of(entry, "depth"),
+                               .build = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(entry, "build"))};
+        repair = &(*repair)->next;
+    }
+    cJSON_ArrayForEach(entry, cJSON_GetObjectItemCaseSensitive(json, "replies"))
+    {
+        kf_step step;
+        int64_t call = (int64_t)number_of(entry, "call");
+        if (!kf_step_parse(text_of(entry, "step"), &step)) continue;
+        *reply = calloc(1, sizeof **reply);
+        if (!*reply) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        **reply = (kf_call){.call = call,
+                            .model = (int)number_of(entry, "model"),
+                            .step = step,
+                            .parent = (int64_t)number_of(entry, "parent"),
+                            .depth = (int)number_of(entry, "depth")};
+        (*reply)->text = kf_store_model_call_text(s->store, call, KF_CALL_REPLY, &(*reply)->size, error);
+        if (!(*reply)->text) return false;
+        reply = &(*reply)->next;
+    }
+    return true;
+}
+
+static bool read_state(kf_search *s, kf_error *error)
+{
+    kf_autofree char *text = NULL;
+    size_t size;
+    if (!kf_store_run_state(s->store, s->progress.run, &text, &size, error)) return false;
+    if (!size) return true;
+    kf_auto(cJSON) json = kf_json_parse(text, size, STATE_BYTES, "state of the run", error);
+    if (!json) return false;
+    if (strcmp(text_of(json, "schema"), STATE_SCHEMA) != 0)
+        return kf_fail(error, KF_ERROR_INPUT, "run %s was left by another version of kforge; start a new one", s->progress.run);
+    s->elapsed_before = number_of(json, "elapsed");
+    s->progress.cost_usd = number_of(json, "cost");
+    s->progress.tokens = (int64_t)number_of(json, "tokens");
+    s->quota = (int)number_of(json, "quota");
+    return read_models(s, json, error) && read_lists(s, json, error);
+}
+
+/* ---- the attempts ------------------------------------------------------------------------------------------------------------------------------------ */
+
+typedef struct tuned {
+    int64_t attempt, base;
+} tuned;
+
+typedef struct history {
+    kf_search *s;
+    tuned *tuned; /* in order of attempts */
+    size_t tuned_count, next_tuned;
+    int64_t *flakes; /* candidates whose verdict blamed the machine, once */
+    size_t flake_count;
+} history;
+
+static bool read_family(history *h, kf_error *error)
+{
+    kf_auto(kf_store_cursor) cursor = kf_store_family(h->s->store, h->s->progress.run, error);
+    kf_autoresult kf_store_edge edge = {0};
+    int row = cursor ? 1 : -1;
+    while ((row = row == 1 ? kf_store_next_edge(cursor, &edge, error) : row) == 1) {
+        if (strcmp(edge.role, "tuned") != 0) continue;
+        tuned *grown = h->tuned_count & (h->tuned_count - 1)
+                           ? h->tuned /* grows at powers of two */
+                           : realloc(h->tuned, (h->tuned_count ? 2 * h->tuned_count : 1) * sizeof *grown);
+        if (!grown) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        h->tuned = grown;
+        h->tuned[h->tuned_count++] = (tuned){edge.attempt, edge.parent};
+    }
+    return row == 0;
+}
+
+/* The arm of an attempt; NULL with *found false when it has none (any more). */
+static bool arm_of(history *h, const kf_store_attempt *attempt, kf_step step, kf_arm **arm, kf_error *error)
+{
+    kf_search *s = h->s;
+    *arm = NULL;
+    if (step == KF_STEP_TUNE) {
+        while (h->next_tuned < h->tuned_count && h->tuned[h->next_tuned].attempt < attempt->number) h->next_tuned++;
+        if (h->next_tuned == h->tuned_count || h->tuned[h->next_tuned].attempt != attempt->number) return true;
+        for (size_t i = 0; i < s->arm_count; i++)
+            if (s->arms[i]->base == h->tuned[h->next_tuned].base) *arm = s->arms[i];
+        return true;
+    }
+    size_t size;
+    kf_autofree char *source = kf_store_source(s->store, attempt->candidate, &size, error);
+    if (!source) return false;
+    *arm = kf_arm_find(s, source, size);
+    bool from_task = step == KF_STEP_BASELINE || step == KF_STEP_SEED;
+    if (!*arm && !from_task) *arm = kf_arm_add(s, kf_step_name(step), source, size, false, error);
+    return *arm || from_task;
+}
+
+/* As in kf_record_result: the first verdict on a candidate that blames machine or judge is not its last word. */
+static bool is_spoilt(history *h, const kf_store_attempt *attempt, bool *spoilt, kf_error *error)
+{
+    *spoilt = attempt->outcome == KF_ATTEMPT_JUDGED && (attempt->blame == KF_BLAME_MACHINE || attempt->blame == KF_BLAME_JUDGE);
+    for (size_t i = 0; i < h->flake_count && *spoilt; i++)
+        if (h->flakes[i] == attempt->candidate) return *spoilt = false, true;
+    if (!*spoilt) return true;
+    int64_t *grown = realloc(h->flakes, (h->flake_count + 1) * sizeof *grown);
+    if (!grown) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    h->flakes = grown;
+    h->flakes[h->flake_count++] = attempt->candidate;
+    return true;
+}
+
+static bool replay(history *h, const kf_store_attempt *attempt, kf_error *error)
+{
+    kf_search *s = h->s;
+    kf_step step;
+    kf_arm *arm;
+    bool spoilt;
+    if (!kf_step_parse(attempt->step, &step) || !attempt->candidate) return true;
+    if (step == KF_STEP_VERIFY) {
+        kf_verify_tried(s, attempt->candidate);
+        return true;
+    }
+    if (attempt->outcome == KF_ATTEMPT_JUDGED || attempt->outcome == KF_ATTEMPT_SAME_CODE || attempt->outcome == KF_ATTEMPT_LOST)
+        s->progress.judged++;
+    if (attempt->outcome == KF_ATTEMPT_JUDGED || attempt->outcome == KF_ATTEMPT_SAME_CODE) s->judged_since_verify++;
+    if (!is_spoilt(h, attempt, &spoilt, error) || !arm_of(h, attempt, step, &arm, error)) return false;
+    if (spoilt || !arm) return true;
+    kf_tune_point point = arm->initial;
+    if (attempt->tunables[0] && step == KF_STEP_TUNE && !kf_point_read(arm, attempt->tunables, &point)) return true;
+    bool timed = attempt->verdict && attempt->status == KF_CORRECT && attempt->speedup.value > 0;
+    kf_arm_report(arm, &point, timed ? attempt->speedup.value : NAN);
+    if (step == KF_STEP_TUNE) {
+        arm->points++;
+        return true;
+    }
+    arm->settled = true;
+    if (!arm->base) arm->base = attempt->candidate;
+    if (step == KF_STEP_BASELINE) s->baseline_candidate = attempt->candidate;
+    return true;
+}
+
+static bool read_attempts(history *h, kf_error *error)
+{
+    if (!read_family(h, error)) return false;
+    kf_auto(kf_store_cursor) cursor = kf_store_attempts(h->s->store, h->s->progress.run, 1, error);
+    kf_autoresult kf_store_attempt attempt = {0};
+    int row = cursor ? 1 : -1;
+    while ((row = row == 1 ? kf_store_next_attempt(cursor, &attempt, error) : row) == 1) {
+        h->s->progress.attempts = attempt.number;
+        if (!replay(h, &attempt, error)) return false;
+    }
+    return row == 0;
+}
+
+bool kf_state_restore(kf_search *s, kf_error *error)
+{
+    history h = {.s = s};
+    bool restored = read_attempts(&h, error) && read_state(s, error);
+    free(h.tuned);
+    free(h.flakes);
+    return restored;
+}

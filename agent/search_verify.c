@@ -1,0 +1,121 @@
+/* The best, and measuring it again.
+ *
+ * The highest of many noisy measurements is high partly by luck (the winner's curse): what is called best is measured once more, in fresh
+ * processes and longer, and stands with that figure. Should it fall behind the next one, that one is measured again too, until the highest
+ * standing figure is a re-verified one. While searching this is done only when a candidate is clearly ahead of the last one that was verified,
+ * and not often, since it takes the time of several candidates.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kforge/json.h"
+#include "search_internal.h"
+
+#define AHEAD 1.10 /* of what was verified last, for another verification while searching */
+#define EVERY 10   /* candidates judged in between */
+#define TRIES 2    /* of one candidate, whose verification the machine may have spoilt */
+#define LOOK 32    /* of the best, to find one that is worth it */
+
+static int tries_of(const kf_search *s, int64_t candidate)
+{
+    for (size_t i = 0; i < s->tries_count; i++)
+        if (s->tries[i].candidate == candidate) return s->tries[i].count;
+    return 0;
+}
+
+void kf_verify_tried(kf_search *s, int64_t candidate)
+{
+    s->judged_since_verify = 0;
+    for (size_t i = 0; i < s->tries_count; i++)
+        if (s->tries[i].candidate == candidate) {
+            s->tries[i].count++;
+            return;
+        }
+    kf_tries *tries = realloc(s->tries, (s->tries_count + 1) * sizeof *tries);
+    if (!tries) return; /* it will be tried once more: no harm */
+    s->tries = tries;
+    s->tries[s->tries_count++] = (kf_tries){candidate, 1};
+}
+
+/* The best standing candidate but the baseline: 1 found, 0 none, -1 error. With `untried` the best that is not re-verified and may be tried. */
+static int find_best(kf_search *s, bool untried, kf_store_candidate *best, kf_error *error)
+{
+    kf_auto(kf_store_cursor) cursor =
+        kf_store_best(s->store, &(kf_store_scope){.run = s->progress.run, .island = -1}, untried ? LOOK : 2, error);
+    int row = cursor ? 1 : -1;
+    while (row == 1 && (row = kf_store_next_candidate(cursor, best, error)) == 1) {
+        if (best->id == s->baseline_candidate) continue;
+        if (!untried || (!best->reverified && tries_of(s, best->id) < TRIES)) return 1;
+    }
+    return row;
+}
+
+bool kf_best_refresh(kf_search *s, kf_error *error)
+{
+    kf_autoresult kf_store_candidate best = {0}, verified = {0};
+    kf_autoresult kf_store_run run = {0};
+    if (!kf_store_find_run(s->store, s->progress.run, &run, error)) return false;
+    s->progress.correct = run.correct;
+    int found = find_best(s, false, &best, error);
+    if (found < 0) return false;
+    kf_auto(kf_store_cursor) cursor =
+        kf_store_best(s->store, &(kf_store_scope){.run = s->progress.run, .island = -1, .reverified = true}, 2, error);
+    int row = cursor ? 1 : -1;
+    while ((row = row == 1 ? kf_store_next_candidate(cursor, &verified, error) : row) == 1)
+        if (verified.id != s->baseline_candidate) break;
+    if (row < 0) return false;
+    s->verified_best = row == 1 ? verified.speedup.value : 0;
+    kf_search_progress *p = &s->progress;
+    int64_t before = p->best;
+    bool was_verified = p->best_reverified;
+    p->best = found ? best.id : 0;
+    p->best_speedup = found ? best.speedup : (kf_interval){NAN, NAN, NAN};
+    p->best_reverified = found && best.reverified;
+    if (p->best && p->best_reverified && (p->best != before || !was_verified))
+        kf_search_tell(s, KF_SEARCH_VERIFIED, "best measured again: %.3fx [%.3f, %.3f]", best.speedup.value, best.speedup.low,
+                       best.speedup.high);
+    else if (p->best && p->best != before)
+        kf_search_tell(s, KF_SEARCH_BEST, "new best: %.3fx, not measured again yet", best.speedup.value);
+    return true;
+}
+
+static bool fill_flags(kf_proposal *proposal, const char *json, kf_error *error)
+{
+    kf_auto(cJSON) array = kf_json_parse(json, strlen(json), 0, "flags", error);
+    const cJSON *flag;
+    if (!array) return false;
+    cJSON_ArrayForEach(flag, array)
+    {
+        if (!cJSON_IsString(flag) || proposal->flag_count == KF_MAX_TUNE_FLAGS) continue;
+        proposal->flags[proposal->flag_count] = strdup(flag->valuestring);
+        if (!proposal->flags[proposal->flag_count]) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        proposal->flag_count++;
+    }
+    return true;
+}
+
+bool kf_verify_propose(kf_search *s, bool final, kf_proposal **result, kf_error *error)
+{
+    kf_autoresult kf_store_candidate best = {0};
+    *result = NULL;
+    if (!final && s->verified_best > 0 && s->judged_since_verify < EVERY) return true;
+    for (const kf_proposal *p = s->in_flight; p; p = p->next)
+        if (p->step == KF_STEP_VERIFY) return true;
+    int found = find_best(s, true, &best, error);
+    if (found <= 0) return found == 0;
+    double hurdle = final ? s->verified_best : fmax(1, s->verified_best * AHEAD);
+    if (!(best.speedup.value > hurdle)) return true;
+    kf_proposal *p = calloc(1, sizeof *p);
+    if (!p) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    p->step = KF_STEP_VERIFY;
+    p->model = -1;
+    p->candidate = best.id;
+    p->source = kf_store_source(s->store, best.id, &p->size, error);
+    if (!p->source || !fill_flags(p, best.flags, error)) {
+        kf_proposal_free(p);
+        return false;
+    }
+    *result = p;
+    return true;
+}
