@@ -15,6 +15,9 @@
 /* One row a command, in the order of the overview; commands of a group ("task new", "task lint") stand together. */
 // clang-format off
 #define COMMANDS(ROW) \
+    ROW(optimize) \
+    ROW(eval) \
+    ROW(worker) \
     ROW(list) \
     ROW(show) \
     ROW(task_new) \

@@ -83,6 +83,8 @@ typedef struct kf_search_result {
 bool kf_search_run(kf_store *store, const kf_task *task, const char *run, const kf_search_settings *settings, kf_workers *workers,
                    const volatile int *interrupts, const kf_search_observer *observer, kf_search_result *result, kf_error *error);
 
+/* The source of a stored candidate with the values of its tunables as its defaults, as models see it and as it is handed out; malloc'd. */
+char *kf_search_source(kf_store *store, const char *run, int64_t candidate, kf_error *error);
 /* What kf_store calls the device that verdicts are compared on: the hardware, and which baseline when it is not the task's own; malloc'd. */
 char *kf_search_conditions(const char *hardware, const char *baseline);
 /* The settings that decide what a run does, as JSON for the store, and back (texts point into *memory, which the caller frees with

@@ -192,8 +192,6 @@ void kf_call_free(kf_call *call);
 /* The prompt of a step; `parent` 0: none. malloc'd. */
 char *kf_search_prompt(kf_search *s, kf_step step, int64_t parent, const char *note, kf_error *error);
 char *kf_search_system(kf_search *s, kf_error *error);
-/* A stored candidate's source as models see it: its tunables' values are its defaults. malloc'd. */
-char *kf_search_parent_text(kf_search *s, int64_t candidate, kf_error *error);
 
 /* search_state.c */
 char *kf_state_json(const kf_search *s);

@@ -366,7 +366,7 @@ static char *source_of(kf_search *s, const kf_call *call, kf_attempt_outcome *ou
     *outcome = KF_ATTEMPT_NO_SOURCE;
     if (call->parent && kf_extract_has_edits(call->text, call->size)) {
         int applied;
-        kf_autofree char *parent = kf_search_parent_text(s, call->parent, why);
+        kf_autofree char *parent = kf_search_source(s->store, s->progress.run, call->parent, why);
         if (!parent) return NULL;
         *outcome = KF_ATTEMPT_BAD_EDIT;
         return kf_extract_apply(parent, call->text, call->size, &applied, why);

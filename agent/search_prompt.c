@@ -162,12 +162,12 @@ static void parent_clear(parent *p)
     free(p->source);
 }
 
-char *kf_search_parent_text(kf_search *s, int64_t id, kf_error *error)
+char *kf_search_source(kf_store *store, const char *run, int64_t id, kf_error *error)
 {
     kf_autoresult kf_store_candidate candidate = {0};
-    if (!kf_store_get_candidate(s->store, id, s->progress.run, &candidate, error)) return NULL;
+    if (!kf_store_get_candidate(store, id, run, &candidate, error)) return NULL;
     size_t size;
-    kf_autofree char *source = kf_store_source(s->store, id, &size, error);
+    kf_autofree char *source = kf_store_source(store, id, &size, error);
     if (!source) return NULL;
     kf_arm as_is = {.space = kf_tune_space_read(source, NULL)};
     kf_auto(kf_tune_space) space = as_is.space;
@@ -179,7 +179,7 @@ char *kf_search_parent_text(kf_search *s, int64_t id, kf_error *error)
 static bool load_parent(kf_search *s, int64_t id, parent *p, kf_error *error)
 {
     if (!kf_store_get_candidate(s->store, id, s->progress.run, &p->candidate, error)) return false;
-    p->source = kf_search_parent_text(s, id, error);
+    p->source = kf_search_source(s->store, s->progress.run, id, error);
     if (!p->source) return false;
     if (!p->candidate.verdict) return true;
     size_t size;

@@ -32,6 +32,8 @@ bool kf_show_run(const kf_view *view, kf_store *store, const kf_store_run *run, 
 
 /* `samples`: the raw timings as well. JSON always has source and verdict, samples included. */
 bool kf_show_candidate(const kf_view *view, kf_store *store, const kf_store_candidate *candidate, bool samples, kf_error *error);
+/* Figures, findings and the compiler's words of a verdict as text. */
+void kf_show_verdict(const kf_view *view, const kf_verdict *verdict);
 /* The source alone; control characters are taken out where it goes to a terminal (`view->width` is not 0). */
 bool kf_show_source(const kf_view *view, kf_store *store, const kf_store_candidate *candidate, kf_error *error);
 

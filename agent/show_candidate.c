@@ -300,6 +300,25 @@ static bool print_json(const kf_view *view, kf_store *store, const kf_store_cand
            kf_print_json(view->out, kf_steal(&json), error);
 }
 
+/* What the judge found out, without who proposed it. */
+void kf_show_verdict(const kf_view *view, const kf_verdict *verdict)
+{
+    print_object(view, "build", verdict->build);
+    print_object(view, "counters", verdict->counters);
+    const cJSON *sandbox = cJSON_GetObjectItemCaseSensitive(verdict->provenance, "sandbox"), *layer;
+    kf_autobuffer layers = {0};
+    cJSON_ArrayForEach(layer, sandbox)
+        kf_buffer_format(&layers, "%s%s", layers.size ? ", " : "", cJSON_IsString(layer) ? layer->valuestring : "?");
+    if (layers.size) {
+        fprintf(view->out, "sandbox   ");
+        kf_text_wrap(view->out, layers.data, layers.size, view->width ? view->width : 100, 10, true);
+    }
+    print_timings(view, verdict);
+    print_errors(view, verdict);
+    print_findings(view, verdict);
+    if (verdict->status == KF_COMPILE_ERROR || verdict->status == KF_UNSUPPORTED_DEVICE) print_log(view, verdict);
+}
+
 bool kf_show_candidate(const kf_view *view, kf_store *store, const kf_store_candidate *candidate, bool samples, kf_error *error)
 {
     kf_autoresult kf_store_task task = {0};
@@ -308,22 +327,7 @@ bool kf_show_candidate(const kf_view *view, kf_store *store, const kf_store_cand
     print_head(view, candidate, task.name);
     kf_auto(kf_verdict) verdict = candidate->verdict ? read_verdict(store, candidate->verdict, error) : NULL;
     if (candidate->verdict && !verdict) return false;
-    if (verdict) {
-        print_object(view, "build", verdict->build);
-        print_object(view, "counters", verdict->counters);
-        const cJSON *sandbox = cJSON_GetObjectItemCaseSensitive(verdict->provenance, "sandbox"), *layer;
-        kf_autobuffer layers = {0};
-        cJSON_ArrayForEach(layer, sandbox)
-            kf_buffer_format(&layers, "%s%s", layers.size ? ", " : "", cJSON_IsString(layer) ? layer->valuestring : "?");
-        if (layers.size) {
-            fprintf(view->out, "sandbox   ");
-            kf_text_wrap(view->out, layers.data, layers.size, view->width ? view->width : 100, 10, true);
-        }
-        print_timings(view, verdict);
-        print_errors(view, verdict);
-        print_findings(view, verdict);
-        if (verdict->status == KF_COMPILE_ERROR || verdict->status == KF_UNSUPPORTED_DEVICE) print_log(view, verdict);
-    }
+    if (verdict) kf_show_verdict(view, verdict);
     if (!print_ancestors(view, store, candidate, NULL, error) || !print_children(view, store, candidate, NULL, error)) return false;
     return !samples || !verdict || print_samples(view, store, candidate, verdict, error);
 }

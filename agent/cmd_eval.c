@@ -1,0 +1,231 @@
+/* `kforge eval`: one candidate, judged once, by the same worker and protocol as in a search. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kforge/file.h"
+#include "kforge/json.h"
+#include "search.h"
+#include "show.h"
+#include "table.h"
+#include "workers.h"
+
+typedef struct settings {
+    const char *store, *device, *baseline, *sandbox;
+    double seconds, timeout;
+    bool check_only, asan, verify, counters, keep, json;
+    kf_option_list flags, workers;
+} settings;
+
+static kf_job *make_job(const settings *wanted, const char *task_path, const char *source_path, kf_error *error)
+{
+    kf_task *task = kf_task_load(task_path, error);
+    if (!task) return NULL;
+    size_t size;
+    kf_autofree char *source = kf_file_read(source_path, KF_SOURCE_BYTES, &size, error);
+    if (!source || !kf_source_check(source, size, source_path, error)) {
+        kf_task_free(task);
+        return NULL;
+    }
+    uint64_t chance = 0;
+    char id[32];
+    kf_random(&chance, sizeof chance);
+    snprintf(id, sizeof id, "eval-%016llx", (unsigned long long)chance);
+    kf_auto(kf_job) job = kf_job_new(id, task, source, size, wanted->flags.items, wanted->flags.count, error);
+    if (!job) return NULL;
+    kf_job_options *o = &job->options;
+    o->seconds = wanted->seconds;
+    o->timeout_seconds = wanted->timeout;
+    o->check_only = wanted->check_only;
+    o->asan = wanted->asan;
+    o->verify = wanted->verify;
+    o->counters = wanted->counters;
+    o->strict_sandbox = strcmp(wanted->sandbox, "strict") == 0;
+    if (!wanted->baseline) return kf_steal(&job);
+    if (!kf_task_baseline_named(job->task, wanted->baseline)) {
+        kf_fail(error, KF_ERROR_INPUT, "%s: no baseline named \"%s\"", task_path, wanted->baseline);
+        return NULL;
+    }
+    o->baseline = strdup(wanted->baseline);
+    if (!o->baseline) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    return o->baseline ? kf_steal(&job) : NULL;
+}
+
+/* The one verdict. False: an error, or interrupted. */
+static bool judge(const kf_invocation *invocation, kf_workers *workers, const kf_job *job, kf_workers_result *result,
+                  kf_error *error)
+{
+    if (!kf_workers_submit(workers, job, 1, error)) return false;
+    int got;
+    while ((got = kf_workers_wait(workers, 1, result, error)) == 0)
+        if (*invocation->interrupts) return kf_fail(error, KF_ERROR_BUSY, "interrupted");
+    if (got < 0) return false;
+    if (result->outcome == KF_WORKERS_JUDGED) return true;
+    bool refused = result->outcome == KF_WORKERS_REFUSED;
+    return kf_fail(error, refused ? KF_ERROR_INPUT : KF_ERROR_MACHINE, "%s", result->error.text);
+}
+
+static bool keep(const settings *wanted, const kf_job *job, const kf_workers *workers, const kf_workers_result *result,
+                 kf_store_recorded *recorded, kf_error *error)
+{
+    kf_auto(kf_store) store = kf_store_open(wanted->store, KF_STORE_CREATE, error);
+    if (!store) return false;
+    kf_auto(cJSON) bundle = kf_task_bundle(job->task);
+    kf_autofree char *text = bundle ? cJSON_PrintUnformatted(bundle) : NULL;
+    kf_autofree char *device = kf_search_conditions(kf_workers_hardware(workers), wanted->baseline);
+    if (!text || !device) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    const char *hash = kf_task_hash(job->task);
+    return kf_store_put_task(store, hash, kf_task_name(job->task), text, strlen(text), error) &&
+           kf_store_record(store,
+                           &(kf_store_attempt_new){.task = hash,
+                                                   .outcome = KF_ATTEMPT_JUDGED,
+                                                   .proposer = "person",
+                                                   .step = "eval",
+                                                   .source = job->source,
+                                                   .source_size = job->source_size,
+                                                   .flags = (const char *const *)job->flags,
+                                                   .flag_count = job->flag_count,
+                                                   .verdict = result->verdict,
+                                                   .verdict_json = result->json,
+                                                   .verdict_size = result->json_size,
+                                                   .device = device},
+                           recorded, error);
+}
+
+static void print(const kf_view *view, const kf_verdict *verdict, const char *file)
+{
+    char speedup[KF_FIGURE], interval[KF_FIGURE];
+    bool timed = verdict->status == KF_CORRECT && !isnan(verdict->speedup.value);
+    fprintf(view->out, "%s: %s", file, kf_status_name(verdict->status));
+    if (timed)
+        fprintf(view->out, ", speedup %s %s%s", kf_figure_speedup(verdict->speedup, speedup),
+                kf_figure_interval(verdict->speedup, interval), verdict->reverified ? ", measured twice" : "");
+    fputc('\n', view->out);
+    if (verdict->message && verdict->message[0] && verdict->status != KF_CORRECT) fprintf(view->out, "%s\n", verdict->message);
+    if (verdict->blame != KF_BLAME_NOBODY && verdict->blame != KF_BLAME_CANDIDATE)
+        fprintf(view->out, "the fault is the %s's, not the candidate's\n", kf_blame_name(verdict->blame));
+    kf_show_verdict(view, verdict);
+}
+
+static int status_of(const kf_verdict *verdict)
+{
+    if (verdict->status == KF_CORRECT) return KF_EXIT_DONE;
+    bool machine = verdict->blame == KF_BLAME_MACHINE || verdict->blame == KF_BLAME_JUDGE;
+    return machine ? KF_EXIT_MACHINE : verdict->blame == KF_BLAME_TASK ? KF_EXIT_INPUT : KF_EXIT_NOTHING;
+}
+
+static int run(const kf_invocation *invocation, const void *values, kf_error *error)
+{
+    const settings *wanted = values;
+    if (wanted->verify && (wanted->check_only || wanted->asan))
+        return kf_fail(error, KF_ERROR_INPUT, "--verify times the candidate, %s does not",
+                       wanted->asan ? "--asan" : "--check-only") -
+               1;
+    kf_auto(kf_job) job = make_job(wanted, invocation->arguments[0], invocation->arguments[1], error);
+    if (!job) return -1;
+    kf_auto(kf_workers) workers =
+        kf_workers_open(wanted->workers.items, wanted->workers.count, &(kf_workers_options){.device = wanted->device}, error);
+    if (!workers) return -1;
+    __attribute__((cleanup(kf_workers_result_free))) kf_workers_result result = {0};
+    if (!judge(invocation, workers, job, &result, error)) return -1;
+    kf_view view = kf_view_of(invocation, wanted->json);
+    if (wanted->json)
+        fprintf(view.out, "%s\n", result.json);
+    else
+        print(&view, result.verdict, invocation->arguments[1]);
+    fflush(view.out);
+    /* A check is no measurement, and a sanitised build another program: neither may stand for the candidate. */
+    if (!wanted->keep || wanted->check_only || wanted->asan) return status_of(result.verdict);
+    kf_store_recorded recorded;
+    if (!keep(wanted, job, workers, &result, &recorded, error)) return -1;
+    if (!wanted->json)
+        fprintf(view.out, "\nstored as c%lld: kforge show c%lld\n", (long long)recorded.candidate, (long long)recorded.candidate);
+    return status_of(result.verdict);
+}
+
+static const kf_option options[] = {
+    KF_ROW_DEVICE(settings),
+    {.name = "seconds",
+     .type = KF_OPTION_DURATION,
+     .argument = "SECONDS",
+     .offset = offsetof(settings, seconds),
+     .fallback = "1",
+     .low = 0.01,
+     .high = 86400,
+     .help = "Most time for timing all workloads; it ends earlier once the interval is within 1 %."},
+    {.name = "timeout",
+     .type = KF_OPTION_DURATION,
+     .argument = "SECONDS",
+     .offset = offsetof(settings, timeout),
+     .fallback = "120",
+     .low = 0.1,
+     .high = 86400,
+     .help = "Most time for the candidate from loading to the last result."},
+    {.name = "check-only",
+     .type = KF_OPTION_FLAG,
+     .offset = offsetof(settings, check_only),
+     .help = "Check the results, time nothing."},
+    {.name = "asan",
+     .type = KF_OPTION_FLAG,
+     .offset = offsetof(settings, asan),
+     .help = "CPU device: build with AddressSanitizer, which finds accesses out of bounds; times nothing."},
+    {.name = "verify", .type = KF_OPTION_FLAG, .offset = offsetof(settings, verify), .help = "Measure twice, in fresh processes."},
+    {.name = "counters",
+     .type = KF_OPTION_FLAG,
+     .offset = offsetof(settings, counters),
+     .help = "Take hardware counters as well, in a run of their own."},
+    {.name = "flag",
+     .letter = 'f',
+     .type = KF_OPTION_LIST,
+     .argument = "FLAG",
+     .offset = offsetof(settings, flags),
+     .help = "A compiler flag for the candidate, as in --flag=-DBLOCK=256; may be given again."},
+    {.name = "baseline",
+     .type = KF_OPTION_TEXT,
+     .argument = "NAME",
+     .offset = offsetof(settings, baseline),
+     .help = "Time against this one of the task's further baselines."},
+    {.name = "sandbox",
+     .type = KF_OPTION_CHOICE,
+     .argument = "HOW",
+     .choices = "best|strict",
+     .fallback = "best",
+     .offset = offsetof(settings, sandbox),
+     .config = true,
+     .help = "strict: judge nothing unless every layer of the sandbox is there; best: with those the machine has."},
+    {.name = "workers",
+     .letter = 'w',
+     .type = KF_OPTION_LIST,
+     .argument = "SPEC",
+     .offset = offsetof(settings, workers),
+     .config = true,
+     .help = "Who judges: local, a command that speaks JSON lines ('ssh host kforge worker'), or spool:DIR; *N behind it for N of "
+             "them."},
+    {.name = "keep",
+     .type = KF_OPTION_FLAG,
+     .offset = offsetof(settings, keep),
+     .fallback = "true",
+     .help = "Keep candidate and verdict in the store, outside any run (the default; --no-keep does not)."},
+    KF_ROW_STORE(settings),
+    KF_ROW_JSON(settings),
+    {0},
+};
+
+const kf_command kf_command_eval = {
+    .name = "eval",
+    .synopsis = "TASK FILE.cu",
+    .summary = "Judge one candidate: is it correct, and how fast is it",
+    .description =
+        "The candidate is compiled, run on fresh inputs in a sandbox, compared with the oracle and timed against the baseline. "
+        "TASK is a task.json or the folder that holds one.\n\n"
+        "Exit status: 0 correct, 1 not correct, 2 bad input or a broken task, 3 the machine's or the judge's fault.",
+    .examples = "kforge eval tasks/axpy mine.cu\tsays whether mine.cu is correct and how much faster\n"
+                "kforge eval tasks/axpy mine.cu --asan\tlooks for accesses out of bounds\n"
+                "kforge eval tasks/axpy mine.cu --flag=-DBLOCK=128 --json\tjudges one point of its tunables, for a script\n",
+    .least_arguments = 2,
+    .most_arguments = 2,
+    .options = options,
+    .settings_size = sizeof(settings),
+    .run = run,
+};

@@ -1,0 +1,458 @@
+/* `kforge optimize`: a search from its settings to its result. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kforge/file.h"
+#include "kforge/json.h"
+#include "progress.h"
+#include "show.h"
+#include "table.h"
+
+#define TUNER_SECONDS 40.0
+#define MODEL_SECONDS 1800.0
+#define MODEL_CANDIDATES 64
+
+typedef struct settings {
+    const char *store, *device, *baseline, *sandbox, *resume, *output, *prompts;
+    double time, cost, seconds, timeout;
+    int64_t candidates, tokens, seed, calls;
+    bool json;
+    kf_option_list models, workers;
+} settings;
+
+/* ---- what is to be done --------------------------------------------------------------------------------------------------------------------- */
+
+typedef struct plan {
+    kf_search_settings search;
+    const char *models[KF_SEARCH_MODELS];
+    cJSON *options; /* of the run that goes on; texts of `search` point into it */
+    kf_task *task;
+    char run[KF_RUN_ID]; /* "" a new one */
+    char *hardware;      /* that the run was judged on */
+} plan;
+
+static void plan_clear(plan *p)
+{
+    cJSON_Delete(p->options);
+    kf_task_free(p->task);
+    free(p->hardware);
+}
+
+static bool set_models(plan *p, const kf_option_list *list, kf_error *error)
+{
+    if (list->count > KF_SEARCH_MODELS)
+        return kf_fail(error, KF_ERROR_INPUT, "--model: %zu models, more than %d", list->count, KF_SEARCH_MODELS);
+    for (size_t i = 0; i < list->count; i++) p->models[i] = list->items[i];
+    p->search.models = p->models;
+    p->search.model_count = list->count;
+    return true;
+}
+
+static bool has_model(const plan *p)
+{
+    for (size_t i = 0; i < p->search.model_count; i++)
+        if (strcmp(p->search.models[i], "none") != 0) return true;
+    return false;
+}
+
+static void set_budget(plan *p, const settings *wanted)
+{
+    kf_search_budget *budget = &p->search.budget;
+    if (wanted->time > 0) budget->seconds = wanted->time;
+    if (wanted->candidates > 0) budget->candidates = wanted->candidates;
+    if (wanted->cost > 0) budget->cost_usd = wanted->cost;
+    if (wanted->tokens > 0) budget->tokens = wanted->tokens;
+    if (budget->seconds > 0 || p->run[0]) return;
+    /* Another budget alone is one, too; time has no default then. */
+    if (budget->candidates > 0 || budget->cost_usd > 0 || budget->tokens > 0) return;
+    budget->seconds = has_model(p) ? MODEL_SECONDS : TUNER_SECONDS;
+    if (has_model(p)) budget->candidates = MODEL_CANDIDATES;
+}
+
+static bool plan_new(plan *p, const kf_invocation *invocation, const settings *wanted, kf_error *error)
+{
+    if (invocation->argument_count == 0)
+        return kf_fail(error, KF_ERROR_INPUT, "optimize: expected a TASK, or --resume RUN; \"kforge list --tasks\" shows tasks");
+    p->task = kf_task_load(invocation->arguments[0], error);
+    if (!p->task || !set_models(p, &wanted->models, error)) return false;
+    kf_search_settings *search = &p->search;
+    search->seed = (uint64_t)wanted->seed;
+    search->prompts = wanted->prompts;
+    search->calls = (int)wanted->calls;
+    search->timing_seconds = wanted->seconds;
+    search->timeout_seconds = wanted->timeout;
+    search->strict_sandbox = strcmp(wanted->sandbox, "strict") == 0;
+    search->baseline = wanted->baseline;
+    set_budget(p, wanted);
+    return true;
+}
+
+/* The run to go on with: by its id, or the latest unfinished one ("last"), of the task when there is one. */
+static bool find_run(kf_store *store, const kf_invocation *invocation, const char *word, kf_store_run *run, kf_error *error)
+{
+    bool found;
+    if (strcmp(word, "last") != 0) return kf_store_find_run(store, word, run, error);
+    kf_auto(kf_task) task = NULL;
+    if (invocation->argument_count && !(task = kf_task_load(invocation->arguments[0], error))) return false;
+    if (!kf_store_latest_run(store, task ? kf_task_hash(task) : NULL, true, run, &found, error)) return false;
+    return found ||
+           kf_fail(error, KF_ERROR_INPUT, "--resume last: no unfinished run; \"kforge list\" shows all, give the id of one");
+}
+
+static bool plan_resume(plan *p, kf_store *store, const kf_invocation *invocation, const settings *wanted, kf_error *error)
+{
+    kf_autoresult kf_store_run run = {0};
+    if (!find_run(store, invocation, wanted->resume, &run, error)) return false;
+    snprintf(p->run, sizeof p->run, "%s", run.id);
+    p->task = kf_stored_task(store, run.task, error);
+    if (!p->task || !kf_search_options_read(run.options, &p->search, p->models, &p->options, error)) return false;
+    if (wanted->models.count && !set_models(p, &wanted->models, error)) return false;
+    set_budget(p, wanted);
+    /* The device as the store calls it may say more than the hardware does. */
+    const char *more = p->search.baseline ? strstr(run.device, ", against baseline ") : NULL;
+    p->hardware = more ? strndup(run.device, (size_t)(more - run.device)) : strdup(run.device);
+    return p->hardware || kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+}
+
+/* ---- the result ------------------------------------------------------------------------------------------------------------------------------------ */
+
+typedef struct outcome {
+    const settings *wanted;
+    const plan *plan;
+    const kf_search_result *result;
+    kf_store_candidate best;
+    char *path, *resume;
+    kf_buffer flags; /* compiler flags that the source does not say */
+} outcome;
+
+static void outcome_clear(outcome *o)
+{
+    kf_store_clear(&o->best);
+    free(o->path);
+    free(o->resume);
+    kf_buffer_free(&o->flags);
+}
+
+/* Flags but the -D of tunables, which are in the source. */
+static void read_flags(outcome *o)
+{
+    kf_auto(cJSON) flags = cJSON_Parse(o->best.flags);
+    kf_auto(cJSON) tunables = cJSON_Parse(o->best.tunables);
+    const cJSON *flag;
+    cJSON_ArrayForEach(flag, flags)
+    {
+        const char *text = cJSON_IsString(flag) ? flag->valuestring : "";
+        char name[128] = "";
+        if (strncmp(text, "-D", 2) == 0) snprintf(name, sizeof name, "%.*s", (int)strcspn(text + 2, "="), text + 2);
+        if (!*text || (*name && cJSON_HasObjectItem(tunables, name))) continue;
+        kf_buffer_format(&o->flags, " --flag=%s", text);
+    }
+}
+
+static bool write_best(outcome *o, kf_store *store, kf_error *error)
+{
+    const kf_search_progress *p = &o->result->progress;
+    if (!kf_store_get_candidate(store, p->best, p->run, &o->best, error)) return false;
+    read_flags(o);
+    const char *given = o->wanted->output, *task = kf_task_name(o->plan->task);
+    int printed = given ? asprintf(&o->path, "%s", given) : asprintf(&o->path, "kforge-out/%s/%s/best.cu", task, p->run);
+    kf_autofree char *source = kf_search_source(store, p->run, p->best, error);
+    if (printed < 0) o->path = NULL;
+    if (!source) return false;
+    if (!o->path) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    kf_autobuffer text = {0};
+    kf_buffer_format(&text,
+                     "// %s: candidate c%lld of run %s, %.3f times as fast as the baseline (95 %% interval %.3f to %.3f%s) on %s\n",
+                     task, (long long)p->best, p->run, p->best_speedup.value, p->best_speedup.low, p->best_speedup.high,
+                     p->best_reverified ? ", measured again in fresh processes" : "", o->best.device);
+    if (o->flags.size) kf_buffer_format(&text, "// compiler flags:%s\n", o->flags.data);
+    kf_buffer_string(&text, source);
+    if (text.failed) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    kf_autofree char *folder = strdup(o->path);
+    char *slash = folder ? strrchr(folder, '/') : NULL;
+    if (slash) *slash = '\0';
+    if (slash && slash != folder && !kf_directory_make(folder, error)) return false;
+    return kf_file_write(o->path, text.data, text.size, error);
+}
+
+/* The command that goes on: with more of a budget where it is spent. */
+static bool word_resume(outcome *o, const char *store_path, kf_error *error)
+{
+    const kf_search_result *r = o->result;
+    const kf_search_budget *budget = &r->progress.budget;
+    kf_autobuffer text = {0};
+    kf_buffer_format(&text, "kforge optimize --resume %s", r->progress.run);
+    if (o->wanted->store) kf_buffer_format(&text, " --store %s", store_path);
+    if (budget->seconds > 0 && r->progress.elapsed >= budget->seconds) kf_buffer_format(&text, " --time %.0f", 2 * budget->seconds);
+    if (budget->candidates > 0 && r->progress.judged >= budget->candidates)
+        kf_buffer_format(&text, " --candidates %lld", (long long)(2 * budget->candidates));
+    if (budget->cost_usd > 0 && r->progress.cost_usd >= budget->cost_usd)
+        kf_buffer_format(&text, " --cost %g", 2 * budget->cost_usd);
+    if (budget->tokens > 0 && r->progress.tokens >= budget->tokens)
+        kf_buffer_format(&text, " --tokens %lld", (long long)(2 * budget->tokens));
+    o->resume = kf_buffer_take(&text);
+    return o->resume || kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+}
+
+static bool is_faster(const outcome *o)
+{
+    return o->result->progress.best_speedup.low > 1;
+}
+
+static void print_text(const outcome *o, FILE *out)
+{
+    const kf_search_progress *p = &o->result->progress;
+    char speedup[KF_FIGURE], interval[KF_FIGURE];
+    if (!p->best) {
+        fprintf(out, "nothing correct was found: %s\n", o->result->why.text);
+    } else {
+        fprintf(out, "best      %s %s over the baseline%s\n", kf_figure_speedup(p->best_speedup, speedup),
+                kf_figure_interval(p->best_speedup, interval),
+                p->best_reverified ? ", measured again in fresh processes" : ", not measured again");
+        if (!is_faster(o)) fprintf(out, "          that is not faster than the baseline\n");
+        fprintf(out, "source    %s\n", o->path);
+        if (o->flags.size) fprintf(out, "flags    %s\n", o->flags.data);
+        fprintf(out, "candidate c%lld: kforge show c%lld%s%s\n", (long long)p->best, (long long)p->best,
+                o->wanted->store ? " --store " : "", o->wanted->store ? o->wanted->store : "");
+        fprintf(out, "ended     %s\n", o->result->why.text);
+    }
+    fprintf(out, "resume    %s\n", o->resume);
+}
+
+static const char *end_name(kf_search_end end)
+{
+    static const char *const names[] = {"converged", "spent", "interrupted", "stopped"};
+    return names[end];
+}
+
+static bool print_json(const outcome *o, FILE *out, kf_error *error)
+{
+    const kf_search_progress *p = &o->result->progress;
+    kf_auto(cJSON) json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "schema", "kforge-result/1");
+    cJSON_AddStringToObject(json, "run", p->run);
+    cJSON_AddStringToObject(json, "task", kf_task_name(o->plan->task));
+    cJSON_AddStringToObject(json, "device", p->hardware ? p->hardware : "");
+    cJSON_AddStringToObject(json, "end", end_name(o->result->end));
+    cJSON_AddStringToObject(json, "reason", o->result->why.text);
+    cJSON_AddNumberToObject(json, "attempts", (double)p->attempts);
+    cJSON_AddNumberToObject(json, "judged", (double)p->judged);
+    cJSON_AddNumberToObject(json, "correct", (double)p->correct);
+    cJSON_AddNumberToObject(json, "model_calls", (double)p->calls);
+    cJSON_AddNumberToObject(json, "tokens", (double)p->tokens);
+    kf_add_figure(json, "cost_usd", p->cost_usd);
+    kf_add_figure(json, "seconds", p->elapsed);
+    cJSON_AddStringToObject(json, "resume", o->resume);
+    cJSON *best = p->best ? cJSON_AddObjectToObject(json, "best") : cJSON_AddNullToObject(json, "best");
+    if (p->best) {
+        cJSON_AddNumberToObject(best, "candidate", (double)p->best);
+        cJSON_AddStringToObject(best, "hash", o->best.hash);
+        cJSON_AddStringToObject(best, "source", o->path);
+        kf_add_interval(best, "speedup", p->best_speedup);
+        cJSON_AddBoolToObject(best, "reverified", p->best_reverified);
+        cJSON_AddBoolToObject(best, "faster", is_faster(o));
+        kf_add_embedded(best, "flags", o->best.flags);
+        kf_add_embedded(best, "tunables", o->best.tunables);
+    }
+    return kf_print_json(out, kf_steal(&json), error);
+}
+
+static int status_of(const kf_search_result *result)
+{
+    if (result->end == KF_SEARCH_INTERRUPTED) return KF_EXIT_INTERRUPTED;
+    if (result->end == KF_SEARCH_STOPPED) return KF_EXIT_MACHINE;
+    if (result->progress.best) return KF_EXIT_DONE;
+    return result->end == KF_SEARCH_SPENT ? KF_EXIT_BUDGET : KF_EXIT_NOTHING;
+}
+
+static bool report(const kf_invocation *invocation, outcome *o, kf_store *store, kf_error *error)
+{
+    if (o->result->progress.best && !write_best(o, store, error)) return false;
+    if (!word_resume(o, kf_store_path(store), error)) return false;
+    if (o->wanted->json) return print_json(o, invocation->output, error);
+    print_text(o, invocation->output);
+    return true;
+}
+
+/* ---- the command ----------------------------------------------------------------------------------------------------------------------------------- */
+
+static int run(const kf_invocation *invocation, const void *values, kf_error *error)
+{
+    const settings *wanted = values;
+    __attribute__((cleanup(plan_clear))) plan p = {0};
+    kf_auto(kf_store) store = NULL;
+    if (!wanted->resume && !plan_new(&p, invocation, wanted, error)) return -1;
+    store = kf_store_open(wanted->store, wanted->resume ? KF_STORE_WRITE : KF_STORE_CREATE, error);
+    if (!store || (wanted->resume && !plan_resume(&p, store, invocation, wanted, error))) return -1;
+    kf_auto(kf_workers) workers =
+        kf_workers_open(wanted->workers.items, wanted->workers.count, &(kf_workers_options){.device = wanted->device}, error);
+    if (!workers || (p.hardware && !kf_workers_expect(workers, p.hardware))) return -1;
+    kf_progress_view view = {.log = invocation->log, .terminal = invocation->terminal};
+    if (!p.run[0] && !has_model(&p)) fprintf(invocation->log, "no model is given (--model), so the tuner works alone\n");
+    kf_search_observer observer = {.notify = kf_progress_notify, .context = &view};
+    kf_search_result result;
+    bool ran = kf_search_run(store, p.task, p.run[0] ? p.run : NULL, &p.search, workers, invocation->interrupts, &observer, &result,
+                             error);
+    kf_progress_clear(&view);
+    kf_workers_close(kf_steal(&workers)); /* before anything is said: nothing is left running then */
+    __attribute__((cleanup(outcome_clear))) outcome o = {.wanted = wanted, .plan = &p, .result = &result};
+    if (!ran) {
+        /* What was found is in the store; say how to go on. */
+        if (result.progress.run[0] && word_resume(&o, kf_store_path(store), NULL))
+            fprintf(invocation->log, "what was found until now is stored; go on with: %s\n", o.resume);
+        return -1;
+    }
+    if (!report(invocation, &o, store, error)) return -1;
+    if (result.end == KF_SEARCH_STOPPED) fprintf(invocation->log, "kforge: %s\n", result.why.text);
+    return status_of(&result);
+}
+
+static const kf_option options[] = {
+    {.name = "model",
+     .letter = 'm',
+     .type = KF_OPTION_LIST,
+     .argument = "SPEC",
+     .offset = offsetof(settings, models),
+     .config = true,
+     .help = "A model that proposes candidates: exec:COMMAND, replay:FILE or none; may be given again. Without one the tuner works "
+             "alone."},
+    {.name = "time",
+     .letter = 't',
+     .type = KF_OPTION_DURATION,
+     .argument = "DURATION",
+     .offset = offsetof(settings, time),
+     .low = 0,
+     .high = 1e9,
+     .config = true,
+     .help = "Stop searching after this time, earlier sessions of the run included; measuring the best again comes on top. "
+             "Default, when no "
+             "budget is given: 40s, with a model 30m and 64 candidates."},
+    {.name = "candidates",
+     .letter = 'n',
+     .type = KF_OPTION_INTEGER,
+     .argument = "N",
+     .offset = offsetof(settings, candidates),
+     .low = 0,
+     .high = 1e12,
+     .config = true,
+     .help = "Stop when this many candidates have been judged."},
+    {.name = "cost",
+     .type = KF_OPTION_NUMBER,
+     .argument = "USD",
+     .offset = offsetof(settings, cost),
+     .low = 0,
+     .high = 1e9,
+     .config = true,
+     .help = "Stop when the models have cost this much."},
+    {.name = "tokens",
+     .type = KF_OPTION_INTEGER,
+     .argument = "N",
+     .offset = offsetof(settings, tokens),
+     .low = 0,
+     .high = 1e15,
+     .config = true,
+     .help = "Stop when the models have read and written this many tokens."},
+    {.name = "workers",
+     .letter = 'w',
+     .type = KF_OPTION_LIST,
+     .argument = "SPEC",
+     .offset = offsetof(settings, workers),
+     .config = true,
+     .help = "Who judges: local, a command that speaks JSON lines ('ssh host kforge worker'), or spool:DIR; *N behind it for N of "
+             "them."},
+    KF_ROW_DEVICE(settings),
+    {.name = "resume",
+     .letter = 'r',
+     .type = KF_OPTION_TEXT,
+     .argument = "RUN",
+     .offset = offsetof(settings, resume),
+     .help = "Go on with a run, by its id or \"last\", with its own settings; budgets and models given here replace its own."},
+    {.name = "output",
+     .letter = 'o',
+     .type = KF_OPTION_PATH,
+     .argument = "FILE",
+     .offset = offsetof(settings, output),
+     .help = "Where the best candidate is written; default kforge-out/TASK/RUN/best.cu."},
+    {.name = "seed",
+     .type = KF_OPTION_INTEGER,
+     .argument = "N",
+     .offset = offsetof(settings, seed),
+     .fallback = "1",
+     .low = 0,
+     .high = 9e15,
+     .config = true,
+     .help = "Of the random choices; the same seed and the same verdicts give the same candidates."},
+    {.name = "calls",
+     .type = KF_OPTION_INTEGER,
+     .argument = "N",
+     .offset = offsetof(settings, calls),
+     .low = 0,
+     .high = 64,
+     .config = true,
+     .help = "Model calls at a time; default as many as workers."},
+    {.name = "seconds",
+     .type = KF_OPTION_DURATION,
+     .argument = "SECONDS",
+     .offset = offsetof(settings, seconds),
+     .fallback = "0.6",
+     .low = 0.01,
+     .high = 86400,
+     .help = "Most time for timing a candidate while searching; the best is measured again for longer."},
+    {.name = "timeout",
+     .type = KF_OPTION_DURATION,
+     .argument = "SECONDS",
+     .offset = offsetof(settings, timeout),
+     .fallback = "30",
+     .low = 0.1,
+     .high = 86400,
+     .help = "Most time for a candidate from loading to the last result."},
+    {.name = "baseline",
+     .type = KF_OPTION_TEXT,
+     .argument = "NAME",
+     .offset = offsetof(settings, baseline),
+     .help = "Time against this one of the task's further baselines."},
+    {.name = "sandbox",
+     .type = KF_OPTION_CHOICE,
+     .argument = "HOW",
+     .choices = "best|strict",
+     .fallback = "best",
+     .offset = offsetof(settings, sandbox),
+     .config = true,
+     .help = "strict: judge nothing unless every layer of the sandbox is there; best: with those the machine has."},
+    {.name = "prompts",
+     .type = KF_OPTION_PATH,
+     .argument = "DIR",
+     .offset = offsetof(settings, prompts),
+     .config = true,
+     .help = "Prompt templates that replace the built-in ones of the same name."},
+    KF_ROW_STORE(settings),
+    KF_ROW_JSON(settings),
+    {0},
+};
+
+const kf_command kf_command_optimize = {
+    .name = "optimize",
+    .synopsis = "[TASK]",
+    .summary = "Search for a faster implementation of a task's kernel",
+    .description = "It measures the baseline and the task's seeds, tunes what they declare as tunable, and has models, where some "
+                   "are given, draft, repair "
+                   "and improve candidates. Every candidate is judged in a sandbox and stored. What is reported as best was "
+                   "measured again in fresh "
+                   "processes.\n\n"
+                   "Ctrl-C once waits for the verdicts under way and stops; twice stops at once. Either way nothing that was "
+                   "judged is lost, and the "
+                   "command that goes on is shown.\n\n"
+                   "Exit status: 0 something correct was found, 1 nothing correct, 2 bad input, 3 the machine or a model failed, 4 "
+                   "the budget was spent "
+                   "before anything was correct, 130 interrupted.",
+    .examples = "kforge optimize tasks/row_softmax\ttunes the seeds of a task for 40 seconds\n"
+                "kforge optimize tasks/gemm --model exec:./ask.sh --cost 2\tlets a program of yours ask a model, for at most $2\n"
+                "kforge optimize --resume last --time 5m\tgoes on with what was interrupted\n"
+                "kforge optimize tasks/gemm --workers 'ssh gpu1 kforge worker' --json\tjudges on another machine\n",
+    .most_arguments = 1,
+    .options = options,
+    .settings_size = sizeof(settings),
+    .run = run,
+};

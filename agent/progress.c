@@ -1,0 +1,93 @@
+#include "progress.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "kforge/file.h"
+#include "table.h"
+
+#define REDRAW_SECONDS 0.2
+#define PATIENCE_SECONDS 3 /* for the first worker, before it is mentioned */
+#define COUNT_EVERY 25     /* candidates between two lines of counts in a log */
+
+void kf_progress_clear(kf_progress_view *view)
+{
+    if (view->terminal && view->width) fprintf(view->log, "\r%*s\r", view->width, "");
+    if (view->width) fflush(view->log);
+    view->width = 0;
+}
+
+static void word(const kf_search_progress *p, char *line, size_t size)
+{
+    kf_autobuffer text = {0};
+    char figure[KF_FIGURE];
+    kf_buffer_format(&text, "%lld judged, %lld correct", (long long)p->judged, (long long)p->correct);
+    if (p->best) kf_buffer_format(&text, ", best %.3fx%s", p->best_speedup.value, p->best_reverified ? "" : "?");
+    if (p->elapsed > 2 && p->judged) kf_buffer_format(&text, ", %.0f/min", (double)p->judged / p->elapsed * 60);
+    if (p->calls || p->calls_in_flight) kf_buffer_format(&text, ", %lld model calls", (long long)p->calls);
+    if (p->cost_usd > 0) kf_buffer_format(&text, ", $%.2f", p->cost_usd);
+    double left = p->budget.seconds - p->elapsed;
+    if (p->ending)
+        kf_buffer_string(&text, ", finishing");
+    else if (p->budget.seconds > 0)
+        kf_buffer_format(&text, ", %s left", kf_figure_seconds(left > 1 ? ceil(left) : 1, figure));
+    snprintf(line, size, "%s", text.data ? text.data : "");
+}
+
+static void redraw(kf_progress_view *view, const kf_search_progress *progress)
+{
+    double now = kf_now();
+    char line[200];
+    if (now - view->drawn < REDRAW_SECONDS) return;
+    view->drawn = now;
+    if (progress->hardware) {
+        word(progress, line, sizeof line);
+    } else {
+        if (!view->waiting_since) view->waiting_since = now;
+        if (now - view->waiting_since < PATIENCE_SECONDS) return;
+        snprintf(line, sizeof line, "waiting for a worker");
+    }
+    kf_progress_clear(view);
+    view->width = fprintf(view->log, "%.78s", line);
+    fflush(view->log);
+}
+
+static void tell_once_waiting(kf_progress_view *view)
+{
+    double now = kf_now();
+    if (!view->waiting_since) view->waiting_since = now;
+    if (view->waiting_since < 0 || now - view->waiting_since < PATIENCE_SECONDS) return;
+    view->waiting_since = -1;
+    fprintf(view->log, "waiting for a worker\n");
+    fflush(view->log);
+}
+
+void kf_progress_notify(void *context, kf_search_event event, const kf_search_progress *progress, const char *text)
+{
+    kf_progress_view *view = context;
+    char line[200], figure[KF_FIGURE];
+    switch (event) {
+    case KF_SEARCH_TICK:
+        if (view->terminal)
+            redraw(view, progress);
+        else if (!progress->hardware)
+            tell_once_waiting(view);
+        return;
+    case KF_SEARCH_ATTEMPT:
+        if (view->terminal) {
+            redraw(view, progress);
+            return;
+        }
+        if (progress->judged < view->judged_told + COUNT_EVERY) return;
+        view->judged_told = progress->judged;
+        word(progress, line, sizeof line);
+        fprintf(view->log, "%s\n", line);
+        break;
+    case KF_SEARCH_STARTED:
+        kf_progress_clear(view);
+        fprintf(view->log, "run %s on %s\n", text, progress->hardware);
+        break;
+    default: kf_progress_clear(view); fprintf(view->log, "%8s  %s\n", kf_figure_seconds(progress->elapsed, figure), text);
+    }
+    fflush(view->log);
+}
