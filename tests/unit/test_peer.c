@@ -1,0 +1,154 @@
+/* The judge's side of the protocol against runners that do not keep to it (peer_actor.c). Whatever they send, the judge says what it was within its
+ * time limit, and nothing of the runner is left. PEER_ACTOR is the program's path. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../../evaluator/judge/peer.h"
+#include "kforge/file.h"
+
+static kf_peer *start(const char *way, kf_error *error)
+{
+    static const char *const environment[] = {"PATH=/usr/bin:/bin", NULL};
+    static kf_sandbox_path paths[] = {{"/usr", KF_PATH_READ | KF_PATH_EXEC, false},
+                                      {"/lib", KF_PATH_READ | KF_PATH_EXEC, true},
+                                      {"/lib64", KF_PATH_READ | KF_PATH_EXEC, true},
+                                      {"/etc/ld.so.cache", KF_PATH_READ, true},
+                                      {PEER_ACTOR, KF_PATH_READ | KF_PATH_EXEC, false}};
+    kf_peer_spec spec = {.program = PEER_ACTOR,
+                         .directory = "/usr",
+                         .binary = way,
+                         .paths = paths,
+                         .path_count = sizeof paths / sizeof *paths,
+                         .environment = environment,
+                         .limits = {.output_bytes = 65536},
+                         .start_seconds = 1};
+    return kf_peer_start(&spec, error);
+}
+
+static void bad_hellos_are_no_runner(void **state)
+{
+    (void)state;
+    const char *ways[] = {"no-hello", "bad-hello", "short-hello", "flooded-hello"};
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        kf_error error = {0};
+        double started = kf_now();
+        kf_peer *peer = start(ways[i], &error);
+        if (peer) fail_msg("%s: taken for a runner", ways[i]);
+        assert_true(error.text[0] != '\0');
+        assert_true(kf_now() - started < 5);
+    }
+}
+
+static void batches_are_judged(void **state)
+{
+    (void)state;
+    const struct {
+        const char *way;
+        kf_peer_event event;
+    } rows[] = {
+        {"honest", KF_PEER_OK},
+        {"wrong-nonce", KF_PEER_FORGED},
+        {"wrong-magic", KF_PEER_FORGED},
+        {"odd-result", KF_PEER_FORGED},
+        {"no-code", KF_PEER_FORGED},
+        {"twice", KF_PEER_FORGED},
+        {"half", KF_PEER_TIMEOUT},
+        {"half-and-exit", KF_PEER_ENDED},
+        {"close", KF_PEER_CLOSED},
+        {"silent", KF_PEER_TIMEOUT},
+        {"device-error", KF_PEER_DEVICE_ERROR},
+        {"flood", KF_PEER_FORGED},
+        {"chatter", KF_PEER_OK},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        kf_error error = {0};
+        uint32_t order[3] = {2, 0, 1};
+        kf_peer *peer = start(rows[i].way, &error);
+        if (!peer) fail_msg("%s: %s", rows[i].way, error.text);
+        assert_int_equal(kf_peer_load(peer, 5), KF_PEER_OK);
+        kf_batch batch = {.order = order, .count = 3, .timeout = rows[i].event == KF_PEER_TIMEOUT ? 0.3 : 10};
+        double started = kf_now();
+        kf_peer_event event = kf_peer_batch(peer, &batch);
+        double took = kf_now() - started;
+        kf_peer_explanation why;
+        kf_peer_explain(peer, event, "running a batch", &why);
+        if (event != rows[i].event)
+            fail_msg("%s: event %d, expected %d: %s", rows[i].way, (int)event, (int)rows[i].event, why.text);
+        assert_true(took < 5);
+        if (event == KF_PEER_OK) assert_true(batch.seconds > 0 && batch.seconds <= took);
+        if (event == KF_PEER_DEVICE_ERROR) assert_int_equal(batch.code, 719);
+        if (event != KF_PEER_OK && event != KF_PEER_DEVICE_ERROR) {
+            assert_true(why.text[0] != '\0' && why.rule[0] != '\0');
+            /* A dead peer stays dead. */
+            assert_int_not_equal(kf_peer_batch(peer, &batch), KF_PEER_OK);
+        }
+        kf_peer_free(peer);
+    }
+}
+
+static void a_deaf_runner_does_not_block_the_judge(void **state)
+{
+    (void)state;
+    kf_error error = {0};
+    kf_peer *peer = start("deaf", &error);
+    assert_non_null(peer);
+    double started = kf_now();
+    assert_int_equal(kf_peer_load(peer, 0.3), KF_PEER_TIMEOUT);
+    assert_true(kf_now() - started < 2);
+    kf_peer_free(peer);
+}
+
+static volatile int stop_flag;
+
+static void raise_stop(int number)
+{
+    (void)number;
+    stop_flag = 1;
+}
+
+static void the_caller_can_stop_a_wait(void **state)
+{
+    (void)state;
+    kf_error error = {0};
+    static const char *const environment[] = {NULL};
+    static kf_sandbox_path paths[] = {{"/usr", KF_PATH_READ | KF_PATH_EXEC, false},
+                                      {"/lib", KF_PATH_READ | KF_PATH_EXEC, true},
+                                      {"/lib64", KF_PATH_READ | KF_PATH_EXEC, true},
+                                      {PEER_ACTOR, KF_PATH_READ | KF_PATH_EXEC, false}};
+    kf_peer_spec spec = {.program = PEER_ACTOR,
+                         .directory = "/usr",
+                         .binary = "silent",
+                         .paths = paths,
+                         .path_count = 4,
+                         .environment = environment,
+                         .stop = &stop_flag};
+    kf_peer *peer = kf_peer_start(&spec, &error);
+    if (!peer) fail_msg("%s", error.text);
+    uint32_t order[1] = {0};
+    kf_batch batch = {.order = order, .count = 1, .timeout = 30};
+    signal(SIGALRM, raise_stop);
+    alarm(1);
+    double started = kf_now();
+    assert_int_equal(kf_peer_batch(peer, &batch), KF_PEER_STOPPED);
+    assert_true(kf_now() - started < 3);
+    kf_peer_free(peer);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bad_hellos_are_no_runner),
+        cmocka_unit_test(batches_are_judged),
+        cmocka_unit_test(a_deaf_runner_does_not_block_the_judge),
+        cmocka_unit_test(the_caller_can_stop_a_wait),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
