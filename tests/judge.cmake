@@ -7,3 +7,4 @@ set_target_properties(peer_actor PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BIN
 kf_test(peer kf_judge)
 target_compile_definitions(test_peer PRIVATE PEER_ACTOR="$<TARGET_FILE:peer_actor>")
 add_dependencies(test_peer peer_actor)
+kf_bench(aa kf_judge)
