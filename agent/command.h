@@ -20,11 +20,11 @@
 
 /* Exit status (docs/architecture.md). */
 enum kf_exit {
-    KF_EXIT_DONE = 0,        /* for `eval`: correct */
-    KF_EXIT_NOTHING = 1,     /* done, but nothing correct */
-    KF_EXIT_INPUT = 2,       /* usage or bad input */
-    KF_EXIT_MACHINE = 3,     /* the machine lacks or refuses something */
-    KF_EXIT_BUDGET = 4,      /* budget spent before anything correct */
+    KF_EXIT_DONE = 0,    /* for `eval`: correct */
+    KF_EXIT_NOTHING = 1, /* done, but nothing correct */
+    KF_EXIT_INPUT = 2,   /* usage or bad input */
+    KF_EXIT_MACHINE = 3, /* the machine lacks or refuses something */
+    KF_EXIT_BUDGET = 4,  /* budget spent before anything correct */
     KF_EXIT_INTERRUPTED = 130,
 };
 
@@ -46,8 +46,8 @@ typedef struct kf_option_list {
 } kf_option_list;
 
 typedef struct kf_option {
-    const char *name;     /* long name without dashes; not "help", not "no-…" */
-    char letter;          /* short form, 0 none; not 'h' */
+    const char *name; /* long name without dashes; not "help", not "no-…" */
+    char letter;      /* short form, 0 none; not 'h' */
     kf_option_type type;
     const char *argument; /* what help calls the value: "SECONDS", NULL for flags */
     size_t offset;        /* of the value in the command's settings struct */
@@ -62,17 +62,17 @@ typedef struct kf_config kf_config; /* agent/options.h */
 typedef struct kf_command kf_command;
 
 typedef struct kf_invocation {
-    const char *program;           /* "kforge" */
-    const char *const *arguments;  /* behind the options */
+    const char *program;          /* "kforge" */
+    const char *const *arguments; /* behind the options */
     size_t argument_count;
-    FILE *output, *log;            /* results; progress and errors */
-    bool terminal;                 /* log is a terminal: a progress line may be redrawn */
-    const volatile int *interrupts; /* how often Ctrl-C (SIGINT) or SIGTERM came: 1 drain, 2 stop; the third ends the process */
-    bool color;                    /* output may be coloured: a terminal, and NO_COLOR is not set */
-    int width;                     /* columns of output; 0: not a terminal, nothing needs to be cut */
+    FILE *output, *log;                /* results; progress and errors */
+    bool terminal;                     /* log is a terminal: a progress line may be redrawn */
+    const volatile int *interrupts;    /* how often Ctrl-C (SIGINT) or SIGTERM came: 1 drain, 2 stop; the third ends the process */
+    bool color;                        /* output may be coloured: a terminal, and NO_COLOR is not set */
+    int width;                         /* columns of output; 0: not a terminal, nothing needs to be cut */
     const kf_command *const *commands; /* all of them, ends with NULL */
-    const kf_config *config;       /* files in force; NULL when they can't be read (only for tolerant commands) */
-    const kf_error *config_error;  /* why not */
+    const kf_config *config;           /* files in force; NULL when they can't be read (only for tolerant commands) */
+    const kf_error *config_error;      /* why not */
 } kf_invocation;
 
 struct kf_command {
@@ -91,13 +91,21 @@ struct kf_command {
 };
 
 /* Rows that several commands share. SETTINGS is the command's settings struct with a member of that name. */
-#define KF_ROW_STORE(SETTINGS)                                                                                                            \
-    {.name = "store", .type = KF_OPTION_PATH, .argument = "FILE", .offset = offsetof(SETTINGS, store), .config = true,                    \
-     .help = "The database with all runs and candidates; default $XDG_DATA_HOME/kforge/kforge.db or ~/.local/share/kforge/kforge.db."}
-#define KF_ROW_JSON(SETTINGS)                                                                                                             \
-    {.name = "json", .type = KF_OPTION_FLAG, .offset = offsetof(SETTINGS, json), .help = "Write one JSON value instead of text."}
-#define KF_ROW_DEVICE(SETTINGS)                                                                                                           \
-    {.name = "device", .letter = 'd', .type = KF_OPTION_TEXT, .argument = "DEVICE", .offset = offsetof(SETTINGS, device), .config = true,  \
-     .help = "Where kernels run: cpu, cuda or cuda:N; default the first GPU, else the CPU."}
+#define KF_ROW_STORE(SETTINGS)                                                                                            \
+    {                                                                                                                     \
+        .name = "store", .type = KF_OPTION_PATH, .argument = "FILE", .offset = offsetof(SETTINGS, store), .config = true, \
+        .help = "The database with all runs and candidates; default $XDG_DATA_HOME/kforge/kforge.db or "                  \
+                "~/.local/share/kforge/kforge.db."                                                                        \
+    }
+#define KF_ROW_JSON(SETTINGS)                                                       \
+    {                                                                               \
+        .name = "json", .type = KF_OPTION_FLAG, .offset = offsetof(SETTINGS, json), \
+        .help = "Write one JSON value instead of text."                             \
+    }
+#define KF_ROW_DEVICE(SETTINGS)                                                                                              \
+    {                                                                                                                        \
+        .name = "device", .letter = 'd', .type = KF_OPTION_TEXT, .argument = "DEVICE", .offset = offsetof(SETTINGS, device), \
+        .config = true, .help = "Where kernels run: cpu, cuda or cuda:N; default the first GPU, else the CPU."               \
+    }
 
 #endif

@@ -19,7 +19,7 @@ void kf_heading(const kf_view *view, const char *text)
 
 bool kf_print_json(FILE *out, cJSON *json, kf_error *error)
 {
-    kf_auto(cJSON) owned = json;
+    kf_auto(cJSON) owned __attribute__((unused)) = json;
     char *text = json ? cJSON_Print(json) : NULL;
     if (!text) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     fprintf(out, "%s\n", text);

@@ -63,8 +63,8 @@ bool kf_fail_copy(kf_error *to, const kf_error *from)
 const char *kf_error_code_name(kf_error_code code)
 {
     static const char *const names[] = {
-        [KF_ERROR_NONE] = "none",       [KF_ERROR_INPUT] = "input", [KF_ERROR_MACHINE] = "machine", [KF_ERROR_IO] = "io",
-        [KF_ERROR_LIMIT] = "limit",     [KF_ERROR_BUSY] = "busy",   [KF_ERROR_MEMORY] = "memory",   [KF_ERROR_INTERNAL] = "internal",
+        [KF_ERROR_NONE] = "none",   [KF_ERROR_INPUT] = "input", [KF_ERROR_MACHINE] = "machine", [KF_ERROR_IO] = "io",
+        [KF_ERROR_LIMIT] = "limit", [KF_ERROR_BUSY] = "busy",   [KF_ERROR_MEMORY] = "memory",   [KF_ERROR_INTERNAL] = "internal",
     };
     return (size_t)code < sizeof names / sizeof *names ? names[code] : "unknown";
 }

@@ -91,7 +91,8 @@ char *kf_directory_temporary(const char *prefix, kf_error *error)
     }
     snprintf(path, size, "%s/%s.XXXXXX", base, prefix);
     if (!mkdtemp(path)) {
-        kf_fail(error, KF_ERROR_IO, "%s: cannot make a temporary directory: %s; set TMPDIR to a writable one", base, strerror(errno));
+        kf_fail(error, KF_ERROR_IO, "%s: cannot make a temporary directory: %s; set TMPDIR to a writable one", base,
+                strerror(errno));
         return NULL;
     }
     return kf_steal(&path);

@@ -391,8 +391,8 @@ static bool size_batches(run *r, kf_error *error)
     double target = fmin(bench->device->batch_seconds, fmax(bench->seconds / 72, 0.002));
     double wanted = fmax(ceil(target / best), 1);
     uint64_t a_set = bench->problem->total_bytes ? bench->problem->total_bytes : 1;
-    double room = (double)(bench->device->set_bytes / a_set);
-    uint32_t count = (uint32_t)fmax(fmin(fmin(ceil(wanted * 8 / 7) + 1, room), MOST_SETS), LEAST_SETS);
+    uint64_t room = bench->device->set_bytes / a_set;
+    uint32_t count = (uint32_t)fmax(fmin(fmin(ceil(wanted * 8 / 7) + 1, (double)room), MOST_SETS), LEAST_SETS);
     r->calls = (uint32_t)fmin(wanted, count - left_out(count));
     if (count <= LEAST_SETS) return true;
     for (int side = 0; side < 2; side++) {

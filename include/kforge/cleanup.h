@@ -14,7 +14,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static inline void kf_cleanup_free(void *pointer_to_pointer) { free(*(void **)pointer_to_pointer); }
+static inline void kf_cleanup_free(void *pointer_to_pointer)
+{
+    free(*(void **)pointer_to_pointer);
+}
 static inline void kf_cleanup_close(const int *fd)
 {
     if (*fd >= 0) close(*fd);
@@ -29,16 +32,19 @@ static inline void kf_cleanup_fclose(FILE **file)
 #define kf_autofclose __attribute__((cleanup(kf_cleanup_fclose)))
 
 /* Defines the cleanup for `TYPE *` variables; FREE must accept NULL. */
-#define KF_DEFINE_AUTO(TYPE, FREE)                                                                                                \
-    static inline void kf_cleanup_##TYPE(TYPE **pointer) { FREE(*pointer); }
+#define KF_DEFINE_AUTO(TYPE, FREE)                       \
+    static inline void kf_cleanup_##TYPE(TYPE **pointer) \
+    {                                                    \
+        FREE(*pointer);                                  \
+    }
 #define kf_auto(TYPE) __attribute__((cleanup(kf_cleanup_##TYPE))) TYPE *
 
 /* Takes the value out of an owning variable, leaving NULL behind. */
-#define kf_steal(pointer_to_variable)                                                                                             \
-    ({                                                                                                                            \
-        __typeof__(*(pointer_to_variable)) kf_stolen = *(pointer_to_variable);                                                    \
-        *(pointer_to_variable) = NULL;                                                                                            \
-        kf_stolen;                                                                                                                \
+#define kf_steal(pointer_to_variable)                                          \
+    ({                                                                         \
+        __typeof__(*(pointer_to_variable)) kf_stolen = *(pointer_to_variable); \
+        *(pointer_to_variable) = NULL;                                         \
+        kf_stolen;                                                             \
     })
 
 #endif

@@ -26,10 +26,10 @@
 
 /* Errors of one buffer against the truth, mergeable over sets and batches. Zero-initialise with first_nonfinite = -1 (KF_NO_ERRORS). */
 typedef struct kf_error_sums {
-    double sum_square, max; /* of absolute error over elements finite in both */
+    double sum_square, max;         /* of absolute error over elements finite in both */
     double scale_square, scale_max; /* of expected, as far as finite */
     int64_t count;
-    int64_t nonfinite; /* elements where exactly one of them is finite, or they differ in kind */
+    int64_t nonfinite;       /* elements where exactly one of them is finite, or they differ in kind */
     int64_t first_nonfinite; /* in the last buffer that had any; -1 none */
 } kf_error_sums;
 #define KF_NO_ERRORS ((kf_error_sums){.first_nonfinite = -1})
@@ -38,14 +38,14 @@ typedef struct kf_error_sums {
 void kf_error_accumulate(const kf_problem_argument *argument, const void *data, const void *expected, kf_error_sums *sums);
 /* The same for elements [first, first+count) of the buffers that begin at `data` and `expected`, so that threads can split a buffer; sums
  * merged in another order differ in the last bits. */
-void kf_error_accumulate_part(const kf_problem_argument *argument, const void *data, const void *expected, int64_t first, int64_t count,
-                              kf_error_sums *sums);
+void kf_error_accumulate_part(const kf_problem_argument *argument, const void *data, const void *expected, int64_t first,
+                              int64_t count, kf_error_sums *sums);
 void kf_error_merge(kf_error_sums *into, const kf_error_sums *from);
 double kf_error_rms(const kf_error_sums *sums); /* 0 for none */
 
 /* The limits of KF_ERROR_RATIO for an output whose scale is in `own` beside `baseline` (NULL: a baseline without error). */
-void kf_error_limits(const kf_problem_argument *argument, const kf_error_sums *own, const kf_error_sums *baseline, double *allowed_rms,
-                     double *allowed_max);
+void kf_error_limits(const kf_problem_argument *argument, const kf_error_sums *own, const kf_error_sums *baseline,
+                     double *allowed_rms, double *allowed_max);
 
 /* Judges one buffer; `baseline` holds the baseline's errors for the same workload, NULL where the tolerance does not ask for them. Fills
  * figures (element counts, first mismatch, pattern of the mismatches in words) and returns true when it passes. `mismatched` is never 0 when it

@@ -24,9 +24,9 @@ typedef enum kf_dtype {
     KF_DTYPE_COUNT
 } kf_dtype;
 
-size_t kf_dtype_size(kf_dtype dtype);          /* bytes an element */
-const char *kf_dtype_name(kf_dtype dtype);     /* "f32" */
-const char *kf_dtype_ctype(kf_dtype dtype);    /* "float", "__half", "__nv_bfloat16", "__nv_fp8_e4m3", "int64_t", … */
+size_t kf_dtype_size(kf_dtype dtype);       /* bytes an element */
+const char *kf_dtype_name(kf_dtype dtype);  /* "f32" */
+const char *kf_dtype_ctype(kf_dtype dtype); /* "float", "__half", "__nv_bfloat16", "__nv_fp8_e4m3", "int64_t", … */
 bool kf_dtype_is_float(kf_dtype dtype);
 /* Unit roundoff u = 2^-(p): half the distance from 1 to the next number (f32: 2^-24, tf32: 2^-11). 0 for integers. */
 double kf_dtype_roundoff(kf_dtype dtype);

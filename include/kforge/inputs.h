@@ -43,7 +43,8 @@ kf_variation kf_variation_choose(const kf_problem_argument *argument, kf_key key
 
 /* Fills elements [first, first+count) of an argument whose storage begins at `data` (data points at element 0, aligned for
  * its type). Thread-safe: callers split ranges; multiples of 1024 elements are fastest. */
-void kf_input_fill(const kf_problem_argument *argument, kf_key key, kf_variation variation, void *data, int64_t first, int64_t count);
+void kf_input_fill(const kf_problem_argument *argument, kf_key key, kf_variation variation, void *data, int64_t first,
+                   int64_t count);
 /* Fills bytes [first, first+count) of the buffer at `data` with random bits (poison, guards) of stream `key`, which never overlap those of
  * kf_input_fill under the same key. */
 void kf_poison_fill(kf_key key, void *data, uint64_t first, uint64_t count);

@@ -20,9 +20,9 @@
 
 #define KF_JOB_SCHEMA "kforge-job/1"
 #define KF_JOB_BYTES (64u << 20) /* longest line either side accepts */
-#define KF_JOB_ID_BYTES 128      /* letters, digits, '.', '_', ':' and '-', none of the marks first: an id may become a file's name */
-#define KF_JOB_FLAGS 64          /* most extra compiler flags */
-#define KF_FLAG_BYTES 256        /* longest of them */
+#define KF_JOB_ID_BYTES 128 /* letters, digits, '.', '_', ':' and '-', none of the marks first: an id may become a file's name */
+#define KF_JOB_FLAGS 64     /* most extra compiler flags */
+#define KF_FLAG_BYTES 256   /* longest of them */
 
 typedef struct kf_job_options {
     double seconds;         /* time budget for timing all workloads; 0: the device's own (CPU 1.2, GPU 6); the build has its own */
@@ -31,11 +31,11 @@ typedef struct kf_job_options {
     double half_width;      /* stopping rule, 0.01 */
     bool check_only;        /* correctness only, few batches, no speedup */
     bool strict_sandbox;
-    bool asan;              /* CPU device: AddressSanitizer build; never timed */
-    bool counters;          /* take hardware counters after the verdict */
-    bool verify;            /* measure twice, in fresh processes, and say whether the intervals agree */
-    char *baseline;         /* named alternative baseline, or NULL */
-    char *replay_key;       /* hex secret (1 to 64 digits) to repeat a verdict, or NULL for a fresh one */
+    bool asan;        /* CPU device: AddressSanitizer build; never timed */
+    bool counters;    /* take hardware counters after the verdict */
+    bool verify;      /* measure twice, in fresh processes, and say whether the intervals agree */
+    char *baseline;   /* named alternative baseline, or NULL */
+    char *replay_key; /* hex secret (1 to 64 digits) to repeat a verdict, or NULL for a fresh one */
 } kf_job_options;
 
 typedef struct kf_job {
@@ -53,8 +53,8 @@ typedef struct kf_job {
 kf_job_options kf_job_options_default(void);
 /* A job with copies of id, source and flags and default options; takes `task` over, also when it fails. NULL for KF_ERROR_INPUT (what
  * kf_source_check, kf_flag_check and the rule for ids refuse) or KF_ERROR_MEMORY. */
-kf_job *kf_job_new(const char *id, kf_task *task, const char *source, size_t source_size, const char *const *flags, size_t flag_count,
-                   kf_error *error);
+kf_job *kf_job_new(const char *id, kf_task *task, const char *source, size_t source_size, const char *const *flags,
+                   size_t flag_count, kf_error *error);
 void kf_job_free(kf_job *job);
 KF_DEFINE_AUTO(kf_job, kf_job_free)
 kf_job *kf_job_from_json(const cJSON *json, kf_error *error);

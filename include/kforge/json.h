@@ -18,8 +18,8 @@
 #include "kforge/cleanup.h"
 #include "kforge/error.h"
 
-#define KF_JSON_DEPTH 64            /* nesting levels accepted */
-#define KF_JSON_KEYS 128            /* most distinct keys one reader can be asked for */
+#define KF_JSON_DEPTH 64             /* nesting levels accepted */
+#define KF_JSON_KEYS 128             /* most distinct keys one reader can be asked for */
 #define KF_JSON_TASK_BYTES (1 << 20) /* default size limit for files that people write */
 
 KF_DEFINE_AUTO(cJSON, cJSON_Delete)

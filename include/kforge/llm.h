@@ -47,9 +47,9 @@ bool kf_llm_outcome_parse(const char *name, kf_llm_outcome *outcome);
 typedef struct kf_llm_reply {
     int64_t tag;
     kf_llm_outcome outcome;
-    char *text;   /* owned by the reply; NUL-terminated */
+    char *text; /* owned by the reply; NUL-terminated */
     size_t size;
-    char *model;  /* what answered, as the provider names it */
+    char *model;                              /* what answered, as the provider names it */
     int64_t prompt_tokens, completion_tokens; /* -1 unknown */
     double cost_usd;                          /* NaN unknown */
     double seconds;

@@ -44,9 +44,9 @@ typedef enum kf_sandbox_layer {
 } kf_sandbox_layer;
 
 typedef enum kf_sandbox_access {
-    KF_PATH_READ = 1,  /* read files, list directories */
-    KF_PATH_WRITE = 2, /* create, write, remove */
-    KF_PATH_EXEC = 4,  /* execute programs */
+    KF_PATH_READ = 1,   /* read files, list directories */
+    KF_PATH_WRITE = 2,  /* create, write, remove */
+    KF_PATH_EXEC = 4,   /* execute programs */
     KF_PATH_DEVICE = 8, /* open a device node and ioctl it */
 } kf_sandbox_access;
 
@@ -63,19 +63,20 @@ typedef struct kf_sandbox_fd {
 
 /* Which system calls are filtered (sandbox/seccomp.c lists them with the reason for each). */
 typedef enum kf_seccomp_profile {
-    KF_SECCOMP_BUILD,  /* compilers: fork, exec and files are fine; no network, no ptrace, no namespaces, no mounts, no keys */
+    KF_SECCOMP_BUILD, /* compilers: fork, exec and files are fine; no network, no ptrace, no namespaces, no mounts, no keys */
     KF_SECCOMP_RUNNER, /* one process that loads a candidate: also no fork, no exec of anything after the first, no signals to others,
                           no userfaultfd, perf, bpf, io_uring. What CUDA needs before its context exists is still allowed. */
 } kf_seccomp_profile;
 
 typedef struct kf_sandbox_limits {
-    double wall_seconds;     /* 0: none; the watchdog kills the whole tree */
-    double cpu_seconds;      /* 0: none */
-    uint64_t memory_bytes;   /* of the whole tree where a cgroup is delegated, else data segment of each process (never RLIMIT_AS
+    double wall_seconds;   /* 0: none; the watchdog kills the whole tree */
+    double cpu_seconds;    /* 0: none */
+    uint64_t memory_bytes; /* of the whole tree where a cgroup is delegated, else data segment of each process (never RLIMIT_AS
                                 when `device` paths are given: CUDA reserves terabytes); 0: none */
-    uint64_t file_bytes;     /* largest file written; 0: none */
-    uint64_t output_bytes;   /* of stdout and stderr together that are kept; the rest is read and dropped. 0: 1 MiB */
-    uint64_t processes;      /* processes and threads; 0: none. For a caller that is the machine's root it takes a pids cgroup, or Linux 6.14 and
+    uint64_t file_bytes;   /* largest file written; 0: none */
+    uint64_t output_bytes; /* of stdout and stderr together that are kept; the rest is read and dropped. 0: 1 MiB */
+    uint64_t
+        processes; /* processes and threads; 0: none. For a caller that is the machine's root it takes a pids cgroup, or Linux 6.14 and
                                 a pid namespace (then at least 301) */
     uint64_t temporary_bytes; /* size of the private /tmp and /dev/shm; 0: 64 MiB each */
 } kf_sandbox_limits;
@@ -84,23 +85,24 @@ typedef struct kf_sandbox_spec {
     const char *const *argv;        /* argv[0] is an absolute path; NULL-terminated */
     const char *const *environment; /* complete; NULL-terminated; NULL: PATH, LANG=C.UTF-8, HOME and TMPDIR=/tmp only */
     const char *directory;          /* working directory; must lie under one of `paths` */
-    const kf_sandbox_path *paths;   /* all that exists for the child, beside the private /tmp, /dev/shm, /proc, /dev/null|zero|urandom */
+    const kf_sandbox_path
+        *paths; /* all that exists for the child, beside the private /tmp, /dev/shm, /proc, /dev/null|zero|urandom */
     size_t path_count;
     const kf_sandbox_fd *fds;
     size_t fd_count;
     kf_sandbox_limits limits;
     kf_seccomp_profile seccomp;
-    int layers; /* layers wanted; 0 means KF_LAYER_ALL */
+    int layers;  /* layers wanted; 0 means KF_LAYER_ALL */
     bool strict; /* a wanted layer that the machine refuses is an error */
 } kf_sandbox_spec;
 
 typedef enum kf_sandbox_end {
-    KF_END_EXITED,  /* status: exit status */
-    KF_END_SIGNAL,  /* status: signal number */
-    KF_END_WALL,    /* killed: wall time */
-    KF_END_CPU,     /* killed: CPU time */
-    KF_END_MEMORY,  /* killed: memory limit of the cgroup */
-    KF_END_KILLED,  /* killed by kf_sandbox_kill */
+    KF_END_EXITED, /* status: exit status */
+    KF_END_SIGNAL, /* status: signal number */
+    KF_END_WALL,   /* killed: wall time */
+    KF_END_CPU,    /* killed: CPU time */
+    KF_END_MEMORY, /* killed: memory limit of the cgroup */
+    KF_END_KILLED, /* killed by kf_sandbox_kill */
 } kf_sandbox_end;
 
 typedef struct kf_sandbox_result {

@@ -25,10 +25,11 @@
 bool kf_worker_serve(kf_judge *judge, int input, int output, const volatile int *stop, kf_error *error);
 
 typedef struct kf_spool_options {
-    bool once;           /* end when there is no job left, instead of waiting for more */
+    bool once;            /* end when there is no job left, instead of waiting for more */
     double poll_seconds;  /* 0: 0.2; how often the folder is looked at */
     double lease_seconds; /* 0: KF_SPOOL_LEASE_SECONDS; the same for all workers of a folder */
 } kf_spool_options;
-bool kf_worker_spool(kf_judge *judge, const char *directory, const kf_spool_options *options, const volatile int *stop, kf_error *error);
+bool kf_worker_spool(kf_judge *judge, const char *directory, const kf_spool_options *options, const volatile int *stop,
+                     kf_error *error);
 
 #endif

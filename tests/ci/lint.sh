@@ -24,10 +24,14 @@ lint_format() {
     (cd "$root" && lint_sources | xargs clang-format-14 --dry-run -Werror)
 }
 
-lint_cppcheck() {
-    (cd "$root" && git ls-files '*.c' '*.cpp' | grep -v '^tests/' |
-        xargs cppcheck -j "$jobs" --quiet --error-exitcode=1 --std=c11 --std=c++17 --enable=warning,performance,portability --inline-suppr \
-            --suppressions-list=tests/ci/cppcheck.txt -D_GNU_SOURCE -DKFORGE_VERSION='""' -I include -I evaluator/cpu -I evaluator/cpu/include)
+# Over the compile commands of the release build, which needs no building for that.
+lint_tidy() {
+    local sources=(-p "$root/build/release" --quiet)
+    configure release -DKFORGE_TESTS=ON
+    (cd "$root" && git ls-files '*.c' | grep -v '^tests/' | xargs -P "$jobs" -n 4 clang-tidy-14 "${sources[@]}" &&
+        git ls-files '*.cpp' | grep -v '^tests/' | xargs -P "$jobs" -n 4 clang-tidy-14 "${sources[@]}" --extra-arg=-std=gnu++17) 2>&1 |
+        grep -vE '^[0-9]+ warnings? (generated|treated)|^Suppressed|^Use -header-filter'
+    return "${PIPESTATUS[0]}"
 }
 
 # Shell scripts parse.
@@ -49,7 +53,7 @@ lint_links() {
 }
 
 lint_check format lint_format
-lint_check cppcheck lint_cppcheck
+lint_check tidy lint_tidy
 lint_check shell lint_shell
 lint_check links lint_links
 [ -n "${stages+x}" ] || exit $((${failed:-0} > 0))

@@ -184,8 +184,7 @@ static void test_durations(void **state)
         if (fabs(parse(line)->budget - good[i].seconds) > 1e-9)
             fail_msg("%s: %g", good[i].text, ((settings *)parsed.settings)->budget);
     }
-    static const char *const bad[] = {"x",  "5x", "m",    "30m1h", "1h1h", "1h30",
-                                      "-5", "nan", "inf", "0x10", "1e999", "5sm",  "ms"};
+    static const char *const bad[] = {"x", "5x", "m", "30m1h", "1h1h", "1h30", "-5", "nan", "inf", "0x10", "1e999", "5sm", "ms"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char line[64];
         snprintf(line, sizeof line, "--build-budget=%s", bad[i]);
