@@ -52,6 +52,8 @@ void kf_option_usage(const kf_option *option, kf_buffer *text)
     if (option->argument) kf_buffer_format(text, "=%s", option->argument);
 }
 
+#define NO_LIMIT 1e9 /* a range that ends there or later is not worth telling */
+
 void kf_option_explanation(const kf_option *option, kf_buffer *text)
 {
     kf_buffer_string(text, option->help);
@@ -60,11 +62,13 @@ void kf_option_explanation(const kf_option *option, kf_buffer *text)
         kf_buffer_string(&more, "one of ");
         for (const char *c = option->choices; *c; c++) kf_buffer_format(&more, *c == '|' ? ", " : "%c", *c);
     }
-    if (option->type == KF_OPTION_LIST) kf_buffer_string(&more, "may be given again");
+    if (option->type == KF_OPTION_LIST && !strstr(option->help, "given again")) kf_buffer_string(&more, "may be given again");
     bool number = option->type == KF_OPTION_INTEGER || option->type == KF_OPTION_NUMBER || option->type == KF_OPTION_DURATION;
     const char *unit = option->type == KF_OPTION_DURATION ? " s" : "";
-    if (number && (option->low != 0 || option->high != 0))
-        kf_buffer_format(&more, "%s%.12g to %.12g%s", more.size ? "; " : "", option->low, option->high, unit);
+    if (number && option->high >= NO_LIMIT && option->low > 0)
+        kf_buffer_format(&more, "at least %.12g%s", option->low, unit);
+    else if (number && option->high < NO_LIMIT && (option->low != 0 || option->high != 0))
+        kf_buffer_format(&more, "%.12g to %.12g%s", option->low, option->high, unit);
     if (option->fallback && option->fallback[0]) kf_buffer_format(&more, "%sdefault %s", more.size ? "; " : "", option->fallback);
     if (more.size) kf_buffer_format(text, " (%s)", more.data);
 }

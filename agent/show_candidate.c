@@ -135,14 +135,17 @@ static void print_findings(const kf_view *view, const kf_verdict *verdict)
     for (size_t i = 0; i < verdict->flag_count; i++) fprintf(view->out, "  suspicious, no conviction: %s\n", verdict->flags[i]);
 }
 
-/* "name value, name value" of an object's numbers and strings. */
+/* "name value, name value" of an object. */
 static void print_object(const kf_view *view, const char *title, const cJSON *object)
 {
     kf_autobuffer text = {0};
     const cJSON *value;
     cJSON_ArrayForEach(value, object)
     {
-        if (strcmp(value->string, "log") == 0) continue;
+        static const char *const elsewhere[] = {"log", "seconds", "flags"}; /* shown by others */
+        bool skip = false;
+        for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++) skip |= strcmp(value->string, elsewhere[i]) == 0;
+        if (skip) continue;
         char *rest = cJSON_IsString(value) ? NULL : cJSON_PrintUnformatted(value);
         kf_buffer_format(&text, "%s%s %s", text.size ? ", " : "", value->string,
                          rest                    ? rest

@@ -4,6 +4,26 @@ source "$(dirname "$0")/lib.sh"
 
 expect 0 help --markdown
 cmp -s out "$root/docs/commands.md" || fail "docs/commands.md is out of date; make it anew with: cmake --build BUILD --target docs"
+
+# Options of one name mean the same in every command; no letter stands for two.
+python3 - <<'END' || fail "the option tables disagree"
+import collections, re, sys
+forms, bad = collections.defaultdict(set), False
+for section in re.split(r"^## kforge ", open("out").read(), flags=re.M)[1:]:
+    command, letters = section.split("\n")[0], []
+    for letter, name, argument in re.findall(r"^\| `(?:-(.), )?--([a-z-]+)(=[^`]*)?` ", section, re.M):
+        forms[name].add((letter, argument))
+        letters.append(letter)
+        if name == "help" or name.startswith("no-") or letter == "h":
+            bad = True; print(command, name, "is taken", file=sys.stderr)
+    twice = [l for l, n in collections.Counter(letters).items() if l and n > 1]
+    if twice: bad = True; print(command, "letters", twice, file=sys.stderr)
+settings = set(re.findall(r"^\| `([a-z-]+)` \| `KFORGE_", open("out").read(), re.M))
+for name in settings:
+    if len(forms[name]) != 1: bad = True; print(name, forms[name], file=sys.stderr)
+sys.exit(bad or not settings)
+END
+
 expect 0 help --man
 grep -q '^\.TH KFORGE 1' out || fail "no title"
 for section in NAME SYNOPSIS COMMANDS SETTINGS ENVIRONMENT "EXIT STATUS"; do

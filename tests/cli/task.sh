@@ -40,6 +40,17 @@ if [ "$(id -u)" != 0 ]; then
     complains "cannot"
 fi
 
+# A full disk leaves nothing behind.
+mkdir small
+if unshare -rm mount -t tmpfs -o size=16k none small 2>/dev/null; then
+    unshare -rm bash -c 'mount -t tmpfs -o size=16k none small; head -c 100k /dev/zero >small/fill 2>/dev/null; "$0" task new small/x; echo "status $?"; ls -A small' \
+        "$program" >out 2>err
+    out=$(cat out) err=$(cat err)
+    complains "No space left on device"
+    [ "$out" = "status 3
+fill" ] || fail "full disk: $out"
+fi
+
 # Lint
 expect 2 task lint tasks/none
 [[ $out == *"tasks/none"*"error"* ]] || fail "missing: $out"
