@@ -1,0 +1,58 @@
+#!/bin/bash
+# Commands that write, on stores that can't be written: they say why, at once, and leave what is there alone.
+source "$(dirname "$0")/lib.sh"
+export KFORGE_STORE_PATIENCE=1
+task=$root/tasks/axpy
+try() { expect "$1" optimize "$task" --device cpu --time 1s --output "$work/best.cu" --store "$2"; }
+
+echo hello >text.db
+try 2 text.db
+complains "not a kforge store"
+[ "$(cat text.db)" = hello ] || fail "text.db was changed"
+python3 -c 'import sqlite3; c = sqlite3.connect("other.db"); c.execute("create table t (x)"); c.commit()'
+try 2 other.db
+complains "another program's database"
+try 2 .
+complains "is a folder"
+try 3 /proc/none/x.db
+complains "/proc/none"
+
+"$bin/../tests/make_store" good.db "$task" >/dev/null || fail make_store
+cp good.db newer.db
+python3 -c 'import sqlite3; c = sqlite3.connect("newer.db"); c.execute("pragma user_version = 999"); c.commit()'
+try 2 newer.db
+complains "newer"
+head -c 20000 good.db >cut.db
+try 3 cut.db
+complains "cut.db"
+
+# Somebody else writes for longer than our patience.
+python3 - good.db <<'END' &
+import sqlite3, sys, time
+c = sqlite3.connect(sys.argv[1]); c.execute("begin immediate"); open("locked", "w").close()
+while True: time.sleep(0.1)
+END
+locker=$!
+for _ in $(seq 100); do [ -e locked ] || sleep 0.1; done
+try 3 good.db
+[[ $err == *"kforge: good.db"* || $err == *"kforge: "*"good.db"* ]] || fail "locked: $err"
+kill "$locker"
+wait "$locker" 2>/dev/null
+
+# A disk that is full, one that is read-only
+mkdir small
+if unshare -rm mount -t tmpfs -o size=16k none small 2>/dev/null; then
+    unshare -rm bash -c 'mount -t tmpfs -o size=16k none small; head -c 100k /dev/zero >small/fill 2>/dev/null
+                         "$0" optimize "$1" --device cpu --time 1s --store small/x.db; echo "status $?"; ls -A small' "$program" "$task" >out 2>err
+    out=$(cat out) err=$(cat err)
+    complains "the disk is full"
+    [ "$(head -1 out)" = "status 3" ] || fail "full disk: $out"
+    cp good.db small.db
+    unshare -rm bash -c 'mount -t tmpfs none small; cp small.db small/x.db; mount -o remount,ro small
+                         "$0" optimize "$1" --device cpu --time 1s --store small/x.db; echo "status $?"; "$0" list --ids --store small/x.db' "$program" "$task" >out 2>err
+    out=$(cat out) err=$(cat err)
+    complains "read-only"
+    [ "$(head -1 out)" = "status 3" ] || fail "read-only: $out"
+    [ "$(wc -l <out)" = 2 ] || fail "list does not read a read-only store: $out"
+fi
+finish
