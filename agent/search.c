@@ -80,12 +80,12 @@ static int interrupts(const kf_search *s)
     return s->interrupts ? *s->interrupts : 0;
 }
 
-/* Which budget is spent, in words; NULL: none. */
-static const char *spent(const kf_search *s)
+/* Which budget is spent, in words; NULL: none. `ahead`: what is in flight counts as judged. */
+static const char *spent(const kf_search *s, bool ahead)
 {
     const kf_search_budget *budget = &s->settings->budget;
     int64_t flying = 0;
-    for (const kf_proposal *p = s->in_flight; p; p = p->next) flying += p->step != KF_STEP_VERIFY;
+    for (const kf_proposal *p = s->in_flight; ahead && p; p = p->next) flying += p->step != KF_STEP_VERIFY;
     if (budget->seconds > 0 && kf_search_elapsed(s) >= budget->seconds) return "the time is up";
     if (budget->candidates > 0 && s->progress.judged + flying >= budget->candidates)
         return "all candidates of the budget are judged";
@@ -233,7 +233,7 @@ static bool propose(kf_search *s, kf_proposal **proposal, kf_error *error)
 static bool fill(kf_search *s, bool *stuck, kf_error *error)
 {
     *stuck = false;
-    while (kf_workers_room(s->workers) > 0 && !spent(s) && !interrupts(s) && !s->models_gone) {
+    while (kf_workers_room(s->workers) > 0 && !spent(s, true) && !interrupts(s) && !s->models_gone) {
         kf_proposal *proposal = NULL;
         /* A call is due before the tuner may fill the time until its reply. */
         if (defaults_settled(s) && !kf_models_step(s, true, 0, error)) return false;
@@ -306,7 +306,7 @@ static bool search(kf_search *s, kf_search_result *result, kf_error *error)
     for (;;) {
         bool stuck;
         if (!fill(s, &stuck, error)) return false;
-        const char *over = spent(s);
+        const char *over = spent(s, false);
         s->progress.ending = over || interrupts(s) || s->models_gone;
         if (s->progress.ending) withdraw(s);
         if (interrupts(s) >= 2) break;
@@ -315,7 +315,7 @@ static bool search(kf_search *s, kf_search_result *result, kf_error *error)
         }
         if (!wait_some(s, error)) return false;
     }
-    const char *over = spent(s);
+    const char *over = spent(s, false);
     result->end = interrupts(s)    ? KF_SEARCH_INTERRUPTED
                   : s->models_gone ? KF_SEARCH_STOPPED
                   : over           ? KF_SEARCH_SPENT

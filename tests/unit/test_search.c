@@ -1,0 +1,566 @@
+/* The search with tests/cli/fake_worker.c as its judge: what is tried, what is stored, what a run that was cut off goes on with. What a candidate
+ * is worth stands in its source ("// fake: …"), so that every expectation is written next to it. */
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "kforge/buffer.h"
+#include "kforge/file.h"
+#include "search.h"
+
+#define TUNED(SPEED, BEST)                                                                                                \
+    "// fake: speed " SPEED "\n// fake: optimum BLOCK " BEST "\n// kforge: tune BLOCK 32 64 128 256 512\n#ifndef BLOCK\n" \
+    "#define BLOCK 32\n#endif\n"
+
+typedef struct fixture {
+    char *folder, *path, *task_folder;
+    kf_task *task;
+    kf_store *store;
+    volatile int interrupts;
+    int64_t interrupt_at; /* after this many attempts; 0 never */
+    char news[4096];
+    kf_search_result result;
+    kf_error error;
+    bool ran;
+} fixture;
+
+static void write_text(const char *folder, const char *name, const char *text)
+{
+    kf_autofree char *path = kf_path_join(folder, name);
+    assert_true(kf_file_write(path, text, strlen(text), NULL));
+}
+
+/* A task with these seeds (NULL ends them). */
+static void make_task(fixture *f, const char *const *seeds)
+{
+    kf_autobuffer json = {0};
+    kf_buffer_string(&json,
+                     "{\"schema\": \"kforge-task/1\", \"name\": \"toy\", \"description\": \"A toy.\", \"params\": {\"n\": 64},"
+                     "\"arguments\": [{\"name\": \"x\", \"kind\": \"input\", \"dtype\": \"f32\", \"shape\": [\"n\"]},"
+                     "{\"name\": \"y\", \"kind\": \"output\", \"dtype\": \"f32\", \"shape\": [\"n\"]}],"
+                     "\"oracle\": {\"file\": \"oracle.cu\"}, \"baseline\": {\"file\": \"baseline.cu\"},"
+                     "\"tolerance\": {\"error_ratio\": 8}, \"workloads\": [{\"name\": \"main\"}], \"seeds\": [");
+    for (int i = 0; seeds[i]; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "seed%d.cu", i);
+        kf_buffer_format(&json, "%s\"%s\"", i ? ", " : "", name);
+        write_text(f->task_folder, name, seeds[i]);
+    }
+    kf_buffer_string(&json, "]}");
+    write_text(f->task_folder, "task.json", json.data);
+    write_text(f->task_folder, "oracle.cu", "void toy_oracle() {}\n");
+    write_text(f->task_folder, "baseline.cu", "// fake: speed 1\nvoid toy() {}\n");
+    kf_task_free(f->task);
+    f->task = kf_task_load(f->task_folder, &f->error);
+    if (!f->task) fail_msg("%s", f->error.text);
+}
+
+static int set_up(void **state)
+{
+    fixture *f = calloc(1, sizeof *f);
+    f->folder = kf_directory_temporary("kforge-test-search", NULL);
+    f->path = kf_path_join(f->folder, "s.db");
+    f->task_folder = kf_path_join(f->folder, "toy");
+    kf_directory_make(f->task_folder, NULL);
+    f->store = kf_store_open(f->path, KF_STORE_CREATE, NULL);
+    *state = f;
+    return f->store ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    fixture *f = *state;
+    unsetenv("FAKE_SLEEP");
+    kf_store_close(f->store);
+    kf_task_free(f->task);
+    kf_directory_remove(f->folder, NULL);
+    free(f->folder);
+    free(f->path);
+    free(f->task_folder);
+    free(f);
+    return 0;
+}
+
+static void notify(void *context, kf_search_event event, const kf_search_progress *progress, const char *text)
+{
+    fixture *f = context;
+    if (event == KF_SEARCH_NEWS) snprintf(f->news, sizeof f->news, "%s", text);
+    if (f->interrupt_at && progress->attempts >= f->interrupt_at && event == KF_SEARCH_ATTEMPT) f->interrupts = 1;
+}
+
+/* A session of a run: a new one, or the one that is in f->result. */
+static void run_session(fixture *f, const char *workers, const kf_search_settings *settings, const char *run)
+{
+    kf_error error = {0};
+    kf_auto(kf_workers) pool = kf_workers_open(&workers, 1, &(kf_workers_options){.grace_seconds = 1}, &error);
+    assert_non_null(pool);
+    kf_search_observer observer = {notify, f};
+    f->ran = kf_search_run(f->store, f->task, run, settings, pool, &f->interrupts, &observer, &f->result, &f->error);
+}
+
+static void search(fixture *f, const kf_search_settings *settings)
+{
+    run_session(f, FAKE_WORKER, settings, NULL);
+    if (!f->ran) fail_msg("%s", f->error.text);
+    if (!kf_store_check(f->store, &f->error)) fail_msg("%s", f->error.text);
+}
+
+/* "step outcome status speedup" of every attempt, a line each; with hashes when `hashes`. malloc'd. */
+static char *history(fixture *f, const char *run, bool hashes)
+{
+    kf_autobuffer text = {0};
+    kf_auto(kf_store_cursor) cursor = kf_store_attempts(f->store, run, 1, &f->error);
+    kf_autoresult kf_store_attempt attempt = {0};
+    int64_t number = 0;
+    while (kf_store_next_attempt(cursor, &attempt, &f->error) == 1) {
+        assert_int_equal(attempt.number, ++number);
+        kf_buffer_format(&text, "%s %s", attempt.step, kf_attempt_outcome_name(attempt.outcome));
+        if (attempt.verdict) kf_buffer_format(&text, " %s", kf_status_name(attempt.status));
+        if (attempt.verdict && attempt.speedup.value > 0) kf_buffer_format(&text, " %.2f", attempt.speedup.value);
+        if (hashes) kf_buffer_format(&text, " %.8s", attempt.hash);
+        kf_buffer_string(&text, "\n");
+    }
+    return kf_buffer_take(&text);
+}
+
+static int count(const char *text, const char *what)
+{
+    int n = 0;
+    for (; (text = strstr(text, what)); text++) n++;
+    return n;
+}
+
+static double best_of(const fixture *f)
+{
+    return f->result.progress.best_speedup.value;
+}
+
+#define assert_near(a, b) assert_true(fabs((a) - (b)) < 0.005)
+
+/* ---- the tuner ------------------------------------------------------------------------------------------------------------------------------- */
+
+static void finds_the_optimum(void **state)
+{
+    fixture *f = *state;
+    make_task(f, (const char *const[]){TUNED("2", "256"), NULL});
+    search(f, &(kf_search_settings){.seed = 1});
+    assert_int_equal(f->result.end, KF_SEARCH_CONVERGED);
+    assert_near(best_of(f), 2);
+    assert_true(f->result.progress.best_reverified);
+    kf_autofree char *text = history(f, f->result.progress.run, false);
+    assert_int_equal(strncmp(text, "baseline judged correct 1.00\nseed judged correct 1.02\n", 54), 0);
+    assert_int_equal(count(text, "tune judged"), 4); /* the defaults are one of the five points */
+    kf_autoresult kf_store_run run = {0};
+    assert_true(kf_store_find_run(f->store, f->result.progress.run, &run, &f->error));
+    assert_int_equal(run.status, KF_RUN_FINISHED);
+    assert_int_equal(f->result.progress.judged, 6);
+}
+
+/* Points go to the promising source first; one that is hopelessly slow is measured at its defaults and never again. */
+static void passes_hopeless_seeds_over(void **state)
+{
+    fixture *f = *state;
+    make_task(f, (const char *const[]){TUNED("0.01", "64"), TUNED("2", "128"), TUNED("1.9", "128"), NULL});
+    search(f, &(kf_search_settings){.seed = 3});
+    kf_autofree char *text = history(f, f->result.progress.run, false);
+    assert_int_equal(count(text, "tune judged"), 8);
+    assert_int_equal(count(text, "judged correct 0.01"), 1);
+    assert_near(best_of(f), 2);
+}
+
+static void distrusts_luck(void **state)
+{
+    fixture *f = *state;
+    make_task(f, (const char *const[]){"// fake: speed 3\n// fake: verified 1.1\n", "// fake: speed 1.5\n", "// fake: speed 1.2\n",
+                                       NULL});
+    search(f, &(kf_search_settings){.seed = 1});
+    assert_near(best_of(f), 1.5);
+    assert_true(f->result.progress.best_reverified);
+    kf_autofree char *text = history(f, f->result.progress.run, false);
+    assert_int_equal(count(text, "verify reverified"), 2);
+}
+
+static void says_what_could_not_be_verified(void **state)
+{
+    fixture *f = *state;
+    make_task(f, (const char *const[]){"// fake: speed 3\n// fake: disagree\n", NULL});
+    search(f, &(kf_search_settings){.seed = 1});
+    assert_near(best_of(f), 3);
+    assert_false(f->result.progress.best_reverified);
+}
+
+static void same_code_is_judged_once(void **state)
+{
+    fixture *f = *state;
+    make_task(f, (const char *const[]){"// fake: speed 1.5\n// fake: code A\n", "// fake: speed 1.7\n// fake: code A\n", NULL});
+    search(f, &(kf_search_settings){.seed = 1});
+    kf_autofree char *text = history(f, f->result.progress.run, false);
+    assert_non_null(strstr(text, "seed same_code correct 1.50"));
+    assert_near(best_of(f), 1.5);
+}
+
+static void known_candidates_cost_nothing(void **state)
+{
+    fixture *f = *state;
+    make_task(f, (const char *const[]){TUNED("2", "256"), NULL});
+    search(f, &(kf_search_settings){.seed = 1});
+    kf_autofree char *first = history(f, f->result.progress.run, true);
+    search(f, &(kf_search_settings){.seed = 1});
+    assert_int_equal(f->result.progress.judged, 0);
+    kf_autofree char *second = history(f, f->result.progress.run, true);
+    assert_int_equal(count(second, " known "), 6);
+    assert_near(best_of(f), 2);
+    /* Other conditions, other times. */
+    kf_autofree char *conditions = kf_search_conditions("cpu test", "cublas");
+    assert_string_equal(conditions, "cpu test, against baseline cublas");
+}
+
+static void budgets_end_a_run(void **state)
+{
+    fixture *f = *state;
+    make_task(f, (const char *const[]){TUNED("2", "256"), TUNED("2.1", "64"), NULL});
+    search(f, &(kf_search_settings){.seed = 1, .budget = {.candidates = 5}});
+    assert_int_equal(f->result.end, KF_SEARCH_SPENT);
+    assert_int_equal(f->result.progress.judged, 5);
+    setenv("FAKE_SLEEP", "0.1", 1);
+    double started = kf_now();
+    make_task(f, (const char *const[]){TUNED("2.5", "256"), TUNED("2.2", "64"), NULL});
+    search(f, &(kf_search_settings){.seed = 1, .budget = {.seconds = 0.35}});
+    assert_int_equal(f->result.end, KF_SEARCH_SPENT);
+    assert_true(kf_now() - started < 2);
+    assert_true(f->result.progress.judged >= 3);
+}
+
+static void nothing_correct(void **state)
+{
+    fixture *f = *state;
+    make_task(f, (const char *const[]){"// fake: status crash\n", "// fake: status wrong_result\n", NULL});
+    search(f, &(kf_search_settings){.seed = 1});
+    assert_int_equal(f->result.end, KF_SEARCH_CONVERGED);
+    assert_int_equal(f->result.progress.best, 0); /* the baseline is no find */
+}
+
+/* A source whose defaults do not build is tuned when there is nothing better: another point may. */
+static void the_machine_gets_another_chance(void **state)
+{
+    fixture *f = *state;
+    make_task(f, (const char *const[]){"// fake: status interference\n", "// fake: worker die\n", "// fake: speed 1.3\n", NULL});
+    search(f, &(kf_search_settings){.seed = 1});
+    kf_autofree char *text = history(f, f->result.progress.run, false);
+    assert_int_equal(count(text, "seed judged interference"), 2);
+    assert_int_equal(count(text, "seed lost"), 1);
+    assert_near(best_of(f), 1.3);
+}
+
+static void broken_tunables_are_told(void **state)
+{
+    fixture *f = *state;
+    make_task(f, (const char *const[]){"// kforge: tune BLOCK\n", NULL});
+    run_session(f, FAKE_WORKER, &(kf_search_settings){.seed = 1}, NULL);
+    assert_false(f->ran);
+    assert_int_equal(f->error.code, KF_ERROR_INPUT);
+    assert_non_null(strstr(f->error.text, "seed0.cu"));
+}
+
+static void no_worker(void **state)
+{
+    fixture *f = *state;
+    make_task(f, (const char *const[]){NULL});
+    run_session(f, "exit 3", &(kf_search_settings){.seed = 1}, NULL);
+    assert_false(f->ran);
+    assert_non_null(strstr(f->error.text, "status 3"));
+}
+
+/* ---- models --------------------------------------------------------------------------------------------------------------------------------------- */
+
+#define REPLY(TEXT) "{\"reply\": \"```cuda\\n// fake: " TEXT "\\nvoid toy() {}\\n```\"}\n"
+#define CASSETTE_HEAD "{\"schema\": \"kforge-cassette/1\", \"source\": \"this test\", \"model\": \"test\"}\n"
+
+static char *cassette(fixture *f, const char *replies)
+{
+    kf_autobuffer text = {0};
+    kf_buffer_format(&text, "%s%s", CASSETTE_HEAD, replies);
+    write_text(f->folder, "replies.jsonl", text.data);
+    char *spec;
+    assert_true(asprintf(&spec, "replay:%s/replies.jsonl", f->folder) > 0);
+    return spec;
+}
+
+static void drafts_repairs_improves(void **state)
+{
+    fixture *f = *state;
+    make_task(f, (const char *const[]){NULL});
+    kf_autofree char *spec =
+        cassette(f, REPLY("status compile_error") REPLY("status wrong_result") REPLY("speed 1.4")
+                        REPLY("speed 1.6\\n// kforge: tune BLOCK 32 64\\n#ifndef BLOCK\\n#define BLOCK 32\\n#endif\\n// fake: "
+                              "optimum BLOCK 64"));
+    search(f, &(kf_search_settings){.seed = 1, .models = (const char *const[]){spec}, .model_count = 1});
+    kf_autofree char *text = history(f, f->result.progress.run, false);
+    assert_string_equal(text, "baseline judged correct 1.00\n"
+                              "draft judged compile_error\n"
+                              "repair_build judged wrong_result\n"
+                              "repair_wrong judged correct 1.40\n"
+                              "verify reverified correct 1.40\n"
+                              "improve judged correct 1.28\n"
+                              "tune judged correct 1.60\n"
+                              "verify reverified correct 1.60\n");
+    kf_store_spent spent;
+    assert_true(kf_store_run_spent(f->store, f->result.progress.run, &spent, &f->error));
+    assert_int_equal(spent.calls, 4);
+    assert_int_equal(f->result.end, KF_SEARCH_CONVERGED);
+}
+
+static void useless_replies(void **state)
+{
+    fixture *f = *state;
+    make_task(f, (const char *const[]){"// fake: speed 1.5\nvoid toy() {}\n", NULL});
+    kf_autofree char *spec = cassette(f, "{\"reply\": \"I would rather not.\"}\n"
+                                         "{\"reply\": \"<<<<<<< SEARCH\\nnowhere to be found\\n=======\\nx\\n>>>>>>> REPLACE\"}\n"
+                                         "{\"reply\": \"<<<<<<< SEARCH\\nnowhere to be found\\n=======\\nx\\n>>>>>>> REPLACE\"}\n"
+                                         "{\"reply\": \"\", \"outcome\": \"refused\"}\n" REPLY("speed 1.2"));
+    search(f, &(kf_search_settings){.seed = 1, .models = (const char *const[]){spec}, .model_count = 1});
+    kf_autofree char *text = history(f, f->result.progress.run, false);
+    assert_int_equal(count(text, " no_source\n") + count(text, " bad_edit\n"), 3);
+    assert_true(count(text, " bad_edit\n") >= 1);
+    assert_int_equal(count(text, " model_failed\n"), 1);
+    assert_non_null(strstr(text, "judged correct 1.20"));
+}
+
+static void failing_model_stops_the_run(void **state)
+{
+    fixture *f = *state;
+    make_task(f, (const char *const[]){"// fake: speed 1.5\n", NULL});
+    search(f, &(kf_search_settings){.seed = 1, .models = (const char *const[]){"exec:echo no key >&2; exit 7"}, .model_count = 1});
+    assert_int_equal(f->result.end, KF_SEARCH_STOPPED);
+    if (!strstr(f->result.why.text, "5 calls in a row failed") || !strstr(f->result.why.text, "no key"))
+        fail_msg("%s", f->result.why.text);
+    assert_near(best_of(f), 1.5); /* and what there is was verified */
+    assert_true(f->result.progress.best_reverified);
+    kf_autoresult kf_store_run run = {0};
+    assert_true(kf_store_find_run(f->store, f->result.progress.run, &run, &f->error));
+    assert_int_equal(run.status, KF_RUN_FAILED);
+}
+
+static void tokens_and_money_end_a_run(void **state)
+{
+    fixture *f = *state;
+    make_task(f, (const char *const[]){NULL});
+    const char *const model[] = {
+        "exec:printf '{\"text\":\"```cuda\\\\n// fake: speed 1.%s\\\\nvoid toy() {}\\\\n```\",\"cost_usd\":0.4,\"usage\":"
+        "{\"prompt_tokens\":100,\"completion_tokens\":50}}' $(date +%N)"};
+    search(f, &(kf_search_settings){.seed = 1, .models = model, .model_count = 1, .budget = {.cost_usd = 1}});
+    assert_int_equal(f->result.end, KF_SEARCH_SPENT);
+    assert_int_equal(f->result.progress.calls, 3);
+    assert_near(f->result.progress.cost_usd, 1.2);
+    search(f, &(kf_search_settings){.seed = 1, .models = model, .model_count = 1, .budget = {.tokens = 250}});
+    assert_int_equal(f->result.progress.calls, 2);
+    assert_int_equal(f->result.progress.tokens, 300);
+}
+
+/* ---- going on --------------------------------------------------------------------------------------------------------------------------------------- */
+
+#define REPLIES                                                                                                   \
+    REPLY("status compile_error")                                                                                 \
+    REPLY("status crash")                                                                                         \
+    REPLY("speed 1.4")                                                                                            \
+    REPLY("speed 1.5\\n// kforge: tune BLOCK 32 64 128\\n#ifndef BLOCK\\n#define BLOCK 32\\n#endif\\n// fake: "   \
+          "optimum BLOCK 64") "{\"reply\": \"no code at all\"}\n" REPLY("speed 1.1") REPLY("status wrong_result") \
+        REPLY("speed 1.9") REPLY("speed 0.7")
+
+/* A store of its own, so that nothing is known. */
+static void fresh_store(fixture *f)
+{
+    kf_store_close(f->store);
+    unlink(f->path);
+    kf_autofree char *wal = NULL, *shm = NULL;
+    assert_true(asprintf(&wal, "%s-wal", f->path) > 0 && asprintf(&shm, "%s-shm", f->path) > 0);
+    unlink(wal);
+    unlink(shm);
+    assert_non_null(f->store = kf_store_open(f->path, KF_STORE_CREATE, &f->error));
+}
+
+static void resume_until_done(fixture *f, const kf_search_settings *settings)
+{
+    char run[KF_RUN_ID];
+    for (int sessions = 0; f->result.end == KF_SEARCH_INTERRUPTED; sessions++) {
+        assert_true(sessions < 200);
+        f->interrupts = 0;
+        if (f->interrupt_at) f->interrupt_at = f->result.progress.attempts + 1;
+        snprintf(run, sizeof run, "%s", f->result.progress.run);
+        run_session(f, FAKE_WORKER, settings, run);
+        if (!f->ran) fail_msg("%s", f->error.text);
+    }
+}
+
+/* Interrupted after every single attempt, a run makes the attempts that it would have made, in the same order. */
+static void goes_on_as_if_nothing_had_happened(void **state)
+{
+    fixture *f = *state;
+    for (int with_model = 0; with_model < 2; with_model++) {
+        make_task(f, (const char *const[]){TUNED("2", "256"), TUNED("1.8", "64"), "// fake: status interference\n", NULL});
+        kf_autofree char *spec = cassette(f, REPLIES);
+        kf_search_settings settings = {.seed = 5, .models = (const char *const[]){spec}, .model_count = (size_t)with_model};
+        fresh_store(f);
+        f->interrupt_at = 0;
+        f->interrupts = 0;
+        search(f, &settings);
+        kf_autofree char *whole = history(f, f->result.progress.run, true);
+        fresh_store(f);
+        f->interrupt_at = 1;
+        search(f, &settings);
+        assert_int_equal(f->result.end, KF_SEARCH_INTERRUPTED);
+        resume_until_done(f, &settings);
+        kf_autofree char *pieces = history(f, f->result.progress.run, true);
+        assert_string_equal(whole, pieces);
+        assert_true(count(whole, "\n") > 10);
+    }
+}
+
+/* A process that is killed at any instant leaves a sound store; the run goes on and ends with the same attempts. */
+static void survives_kill(void **state)
+{
+    fixture *f = *state;
+    make_task(f, (const char *const[]){TUNED("2", "256"), TUNED("1.8", "64"), NULL});
+    kf_autofree char *spec = cassette(f, REPLIES);
+    kf_search_settings settings = {.seed = 5, .models = (const char *const[]){spec}, .model_count = 1};
+    search(f, &settings);
+    kf_autofree char *whole = history(f, f->result.progress.run, true);
+    fresh_store(f);
+    kf_store_close(kf_steal(&f->store));
+    unsigned random = 12345;
+    char id[KF_RUN_ID] = "";
+    int kills = 0, status = -1;
+    for (int session = 0; session < 400 && !(WIFEXITED(status) && WEXITSTATUS(status) == 0); session++) {
+        pid_t pid = fork();
+        if (pid == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            f->store = kf_store_open(f->path, KF_STORE_CREATE, &f->error);
+            run_session(f, FAKE_WORKER, &settings, *id ? id : NULL);
+            _exit(f->ran && f->result.end == KF_SEARCH_CONVERGED ? 0 : 1);
+        }
+        random = random * 1103515245u + 12345u;
+        usleep(5000 + (random >> 8) % (50000 + 3000 * (unsigned)session)); /* longer each time: a busy machine gets there, too */
+        kills += kill(pid, SIGKILL) == 0;
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        kf_auto(kf_store) store = kf_store_open(f->path, KF_STORE_WRITE, &f->error);
+        if (!store) continue; /* killed before there was one */
+        if (!kf_store_check(store, &f->error)) fail_msg("%s", f->error.text);
+        kf_autoresult kf_store_run run = {0};
+        bool found;
+        assert_true(kf_store_latest_run(store, NULL, false, &run, &found, &f->error));
+        if (found) snprintf(id, sizeof id, "%s", run.id);
+    }
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    assert_true(kills > 3);
+    f->store = kf_store_open(f->path, KF_STORE_WRITE, &f->error);
+    kf_autofree char *pieces = history(f, id, true);
+    assert_string_equal(whole, pieces);
+}
+
+static void interrupt_at_once(void *context, kf_search_event event, const kf_search_progress *progress, const char *text)
+{
+    (void)text;
+    fixture *f = context;
+    static double since;
+    if (event == KF_SEARCH_STARTED) since = kf_now();
+    if (event == KF_SEARCH_TICK && progress->in_flight && kf_now() - since > 0.2) f->interrupts = 2;
+}
+
+/* The second Ctrl-C does not wait for a verdict that may never come. */
+static void interrupted_twice(void **state)
+{
+    fixture *f = *state;
+    make_task(f, (const char *const[]){"// fake: sleep 60\n", NULL});
+    const char *workers = FAKE_WORKER;
+    kf_workers *pool = kf_workers_open(&workers, 1, NULL, &f->error);
+    kf_search_observer observer = {interrupt_at_once, f};
+    double started = kf_now();
+    assert_true(kf_search_run(f->store, f->task, NULL, &(kf_search_settings){.seed = 1}, pool, &f->interrupts, &observer,
+                              &f->result, &f->error));
+    kf_workers_close(pool);
+    assert_true(kf_now() - started < 3);
+    assert_int_equal(f->result.end, KF_SEARCH_INTERRUPTED);
+    kf_autofree char *text = history(f, f->result.progress.run, false);
+    assert_string_equal(text, "baseline judged correct 1.00\n");
+    errno = 0;
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+}
+
+static void several_workers(void **state)
+{
+    fixture *f = *state;
+    make_task(f, (const char *const[]){TUNED("2", "256"), TUNED("1.8", "64"), TUNED("1.7", "64"), NULL});
+    setenv("FAKE_SLEEP", "0.02", 1);
+    run_session(f, FAKE_WORKER "*4", &(kf_search_settings){.seed = 1}, NULL);
+    assert_true(f->ran);
+    assert_true(kf_store_check(f->store, &f->error));
+    assert_near(best_of(f), 2);
+    kf_autofree char *text = history(f, f->result.progress.run, true);
+    assert_int_equal(count(text, "tune judged"), 12);
+}
+
+static void options_survive(void **state)
+{
+    (void)state;
+    const char *models[KF_SEARCH_MODELS] = {"none", "exec:a \"b\""}, *read_models[KF_SEARCH_MODELS];
+    kf_search_settings settings = {.seed = UINT64_MAX - 1,
+                                   .models = models,
+                                   .model_count = 2,
+                                   .prompts = "p",
+                                   .baseline = "cublas",
+                                   .calls = 3,
+                                   .budget = {1.5, 7, 0.25, 900},
+                                   .timing_seconds = 0.7,
+                                   .strict_sandbox = true},
+                       again;
+    kf_autofree char *text = kf_search_options_json(&settings);
+    cJSON *memory = NULL;
+    kf_error error = {0};
+    if (!kf_search_options_read(text, &again, read_models, &memory, &error)) fail_msg("%s", error.text);
+    assert_true(again.seed == settings.seed && again.calls == 3 && again.strict_sandbox);
+    assert_int_equal(again.model_count, 2);
+    assert_string_equal(again.models[1], models[1]);
+    assert_string_equal(again.baseline, "cublas");
+    assert_memory_equal(&again.budget, &settings.budget, sizeof again.budget);
+    cJSON_Delete(memory);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(finds_the_optimum),
+        TEST(passes_hopeless_seeds_over),
+        TEST(distrusts_luck),
+        TEST(says_what_could_not_be_verified),
+        TEST(same_code_is_judged_once),
+        TEST(known_candidates_cost_nothing),
+        TEST(budgets_end_a_run),
+        TEST(nothing_correct),
+        TEST(the_machine_gets_another_chance),
+        TEST(broken_tunables_are_told),
+        TEST(no_worker),
+        TEST(drafts_repairs_improves),
+        TEST(useless_replies),
+        TEST(failing_model_stops_the_run),
+        TEST(tokens_and_money_end_a_run),
+        TEST(goes_on_as_if_nothing_had_happened),
+        TEST(survives_kill),
+        TEST(interrupted_twice),
+        TEST(several_workers),
+        TEST(options_survive),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
