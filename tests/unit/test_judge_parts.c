@@ -1,0 +1,271 @@
+/* The judge's parts alone: secrets, the digest, shared loops, buffer sets of the CPU device, generated files, the ELF reader. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../../evaluator/judge/device.h"
+#include "../../evaluator/judge/digest.h"
+#include "../../evaluator/judge/parallel.h"
+#include "../../evaluator/judge/secret.h"
+#include "kforge/file.h"
+
+/* ---- secrets ------------------------------------------------------------------------------------------------------------------------------------ */
+
+static void secrets_are_drawn_from(void **state)
+{
+    (void)state;
+    kf_secret one, two, again;
+    char hex[65];
+    assert_true(kf_secret_new(&one, NULL, NULL) && kf_secret_new(&two, NULL, NULL));
+    assert_memory_not_equal(&one, &two, sizeof one);
+    kf_secret_hex(&one, hex);
+    assert_true(kf_secret_new(&again, hex, NULL)); /* what a verdict reveals repeats it */
+    assert_memory_equal(&one, &again, sizeof one);
+    assert_true(kf_secret_draw(&one, "inputs", 0, 1) == kf_secret_draw(&again, "inputs", 0, 1));
+    assert_true(kf_secret_draw(&one, "inputs", 0, 1) != kf_secret_draw(&one, "inputs", 1, 0));
+    assert_true(kf_secret_draw(&one, "inputs", 0, 1) != kf_secret_draw(&one, "poison", 0, 1));
+    assert_true(kf_secret_new(&one, "c0ffee", NULL) && kf_secret_new(&two, "c0ffee", NULL));
+    assert_memory_equal(&one, &two, sizeof one);
+}
+
+static void permutations_are_fair(void **state)
+{
+    (void)state;
+    kf_choices choices = {42};
+    int first[5] = {0};
+    for (int turn = 0; turn < 50000; turn++) {
+        uint32_t items[5] = {0, 1, 2, 3, 4}, seen = 0;
+        kf_choices_permute(&choices, items, 5);
+        for (int i = 0; i < 5; i++) seen |= 1u << items[i];
+        assert_int_equal(seen, 31);
+        first[items[0]]++;
+    }
+    for (int i = 0; i < 5; i++) assert_in_range(first[i], 9600, 10400); /* 10000, 4.5 standard deviations */
+}
+
+/* ---- digest, loops ------------------------------------------------------------------------------------------------------------------------------- */
+
+static void every_bit_counts(void **state)
+{
+    (void)state;
+    unsigned char data[203];
+    for (size_t i = 0; i < sizeof data; i++) data[i] = (unsigned char)(i * 37);
+    for (size_t size = 0; size <= sizeof data; size += 7) {
+        uint64_t whole = kf_digest(1, data, size);
+        assert_true(whole != kf_digest(2, data, size) || !size);
+        for (size_t bit = 0; bit < 8 * size; bit++) {
+            data[bit / 8] ^= (unsigned char)(1u << bit % 8);
+            assert_true(kf_digest(1, data, size) != whole);
+            data[bit / 8] ^= (unsigned char)(1u << bit % 8);
+        }
+        if (size) assert_true(kf_digest(1, data, size - 1) != whole);
+    }
+    unsigned char zeros[64] = {0};
+    assert_true(kf_digest(1, zeros, 8) != kf_digest(1, zeros, 16));
+}
+
+static void count_up(void *context, size_t i)
+{
+    __atomic_fetch_add(&((int *)context)[i], 1, __ATOMIC_RELAXED);
+}
+
+static void loops_do_everything_once(void **state)
+{
+    (void)state;
+    kf_auto(kf_parallel) parallel = kf_parallel_new();
+    int counts[1000];
+    for (int round = 0; round < 200; round++) {
+        memset(counts, 0, sizeof counts);
+        kf_parallel_for(parallel, (size_t)round * 5, count_up, counts);
+        for (int i = 0; i < 1000; i++) assert_int_equal(counts[i], i < round * 5);
+    }
+}
+
+/* ---- buffer sets ---------------------------------------------------------------------------------------------------------------------------------- */
+
+typedef struct bench {
+    kf_parallel *parallel;
+    kf_device *device;
+    kf_task *task;
+    kf_problem *problem;
+    kf_sets *sets;
+} bench;
+
+static void open_bench(bench *b, const char *task, uint32_t count)
+{
+    kf_error error = {0};
+    bool applies = false;
+    b->parallel = kf_parallel_new();
+    b->device = kf_device_cpu_open(b->parallel, &error);
+    b->task = kf_task_load(task, &error);
+    b->problem = calloc(1, sizeof *b->problem);
+    if (!b->device || !b->task) fail_msg("%s", error.text);
+    assert_true(kf_task_resolve(b->task, 0, "cpu", b->problem, &applies, &error) && applies);
+    b->sets = b->device->operations->sets_new(b->device, b->problem, count, true, &error);
+    if (!b->sets) fail_msg("%s", error.text);
+}
+
+static void close_bench(bench *b)
+{
+    b->device->operations->sets_free(b->sets);
+    b->device->operations->free(b->device);
+    kf_parallel_free(b->parallel);
+    kf_task_free(b->task);
+    free(b->problem);
+}
+
+static kf_damage inspect(bench *b, const bool *chosen)
+{
+    kf_damage damage;
+    assert_true(b->device->operations->inspect(b->sets, chosen, &damage, NULL));
+    return damage;
+}
+
+/* axpy: x is an input, y an inout. Every byte around and in the buffers is touched once, as a candidate might. */
+static void damage_is_found(void **state)
+{
+    (void)state;
+    bench b = {0};
+    kf_set_variation none[3] = {{-1, KF_VARY_NONE}, {-1, KF_VARY_NONE}, {-1, KF_VARY_NONE}};
+    bool chosen[3] = {true, true, false};
+    open_bench(&b, KFORGE_SOURCE_DIR "/tasks/axpy", 3);
+    const kf_device_operations *device = b.device->operations;
+    assert_true(device->fill(b.sets, 7, none, NULL) && device->poison(b.sets, 8, NULL));
+    assert_int_equal(inspect(&b, chosen).kind, KF_DAMAGE_NONE);
+    for (uint32_t set = 0; set < 3; set++)
+        for (int argument = 0; argument < 2; argument++) {
+            unsigned char *data = (unsigned char *)(uintptr_t)device->output(b.sets, set, argument, NULL);
+            int64_t size = (int64_t)b.problem->arguments[argument].bytes;
+            int64_t places[] = {-4096, -1, 0, size / 2, size - 1, size, size + 4095};
+            for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+                data[places[i]] ^= 0x10;
+                kf_damage damage = inspect(&b, chosen);
+                bool inside = places[i] >= 0 && places[i] < size;
+                int expected = !inside         ? KF_DAMAGE_GUARD
+                               : argument == 0 ? KF_DAMAGE_INPUT
+                               : chosen[set]   ? KF_DAMAGE_NONE
+                                               : KF_DAMAGE_UNCHOSEN;
+                assert_int_equal(damage.kind, expected);
+                if (expected != KF_DAMAGE_NONE) {
+                    assert_int_equal(damage.set, set);
+                    assert_int_equal(damage.argument, argument);
+                }
+                if (expected == KF_DAMAGE_GUARD) assert_int_equal(damage.byte, places[i]);
+                data[places[i]] ^= 0x10;
+            }
+        }
+    assert_int_equal(inspect(&b, chosen).kind, KF_DAMAGE_NONE);
+    close_bench(&b);
+}
+
+static void sets_hold_what_the_secret_says(void **state)
+{
+    (void)state;
+    bench b = {0};
+    kf_set_variation variations[3] = {{-1, KF_VARY_NONE}, {0, KF_VARY_SCALE_UP}, {1, KF_VARY_OFFSET}};
+    uint32_t list[3] = {0, 1, 2};
+    open_bench(&b, KFORGE_SOURCE_DIR "/tasks/axpy", 3);
+    const kf_device_operations *device = b.device->operations;
+    const kf_problem_argument *y = &b.problem->arguments[1];
+    assert_true(device->fill(b.sets, 7, variations, NULL) && device->poison(b.sets, 8, NULL) &&
+                device->prepare_truth(b.sets, list, 3, NULL));
+    float *expected = malloc(y->bytes);
+    for (uint32_t set = 0; set < 3; set++)
+        for (int argument = 0; argument < 2; argument++) {
+            kf_variation variation = variations[set].argument == argument ? variations[set].variation : KF_VARY_NONE;
+            kf_input_fill(&b.problem->arguments[argument], (kf_key){7, set, (uint32_t)argument}, variation, expected, 0,
+                          y->elements);
+            assert_memory_equal(device->input(b.sets, set, argument, NULL), expected, y->bytes);
+            if (argument == 0) continue;
+            const double *truth = device->truth(b.sets, set, argument, NULL);
+            for (int64_t i = 0; i < y->elements; i++) assert_true(truth[i] == (double)expected[i]);
+        }
+    /* Copies survive poisoning. */
+    assert_true(device->copy_input(b.sets, 0, 2, 1, NULL) && device->poison(b.sets, 9, NULL) &&
+                device->prepare_truth(b.sets, list, 3, NULL));
+    assert_memory_equal(device->input(b.sets, 2, 1, NULL), device->input(b.sets, 0, 1, NULL), y->bytes);
+    assert_memory_equal(device->truth(b.sets, 2, 1, NULL), device->truth(b.sets, 0, 1, NULL), y->elements * sizeof(double));
+    bool chosen[3] = {false, false, false};
+    assert_int_equal(inspect(&b, chosen).kind, KF_DAMAGE_NONE);
+    free(expected);
+    close_bench(&b);
+}
+
+static void too_large_a_problem_is_refused(void **state)
+{
+    (void)state;
+    bench b = {0};
+    kf_error error = {0};
+    open_bench(&b, KFORGE_SOURCE_DIR "/tasks/axpy", 1);
+    b.problem->arguments[0].bytes = (uint64_t)1 << 44;
+    assert_null(b.device->operations->sets_new(b.device, b.problem, 3, true, &error));
+    assert_int_equal(error.code, KF_ERROR_LIMIT);
+    assert_non_null(strstr(error.text, "device_params"));
+    close_bench(&b);
+}
+
+/* ---- generated files, binaries ---------------------------------------------------------------------------------------------------------------------- */
+
+static void the_shim_calls_the_entry(void **state)
+{
+    (void)state;
+    kf_error error = {0};
+    kf_task *task = kf_task_load(KFORGE_SOURCE_DIR "/tasks/axpy", &error);
+    assert_non_null(task);
+    char *shim = kf_build_shim(task, false), *oracle = kf_build_shim(task, true), *header = kf_build_prototype_header(task, true);
+    assert_non_null(strstr(shim, "axpy((const float *)buffers[0], (float *)buffers[1], *(const float *)&scalars[2], *(const "
+                                 "int64_t *)&scalars[3], stream);"));
+    assert_non_null(strstr(oracle, "axpy_oracle((const float *)buffers[0], (double *)buffers[1], "));
+    assert_non_null(strstr(header, "axpy_oracle("));
+    free(shim);
+    free(oracle);
+    free(header);
+    kf_task_free(task);
+}
+
+static void damaged_binaries_are_refused(void **state)
+{
+    (void)state;
+    kf_error error = {0};
+    size_t size;
+    char hex[KF_HASH_HEX], other[KF_HASH_HEX];
+    char *self = kf_file_read("/proc/self/exe", 256u << 20, &size, &error);
+    if (!self) fail_msg("%s", error.text);
+    assert_true(kf_elf_code_hash(self, size, hex, &error));
+    assert_true(kf_elf_code_hash(self, size, other, &error));
+    assert_string_equal(hex, other);
+    for (size_t cut = 0; cut < size; cut += size / 97 + 1)
+        assert_false(kf_elf_code_hash(self, cut, other, &error) && strcmp(hex, other) == 0 && cut < size / 2);
+    /* Any byte of the header may be anything; what matters is that nothing outside is read (AddressSanitizer). */
+    for (size_t at = 0; at < 64; at++)
+        for (int value = 0; value < 256; value += 51) {
+            char kept = self[at];
+            self[at] = (char)value;
+            kf_elf_code_hash(self, size, other, &error);
+            self[at] = kept;
+        }
+    assert_false(kf_elf_code_hash("\177ELF", 4, other, &error));
+    free(self);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(secrets_are_drawn_from),
+        cmocka_unit_test(permutations_are_fair),
+        cmocka_unit_test(every_bit_counts),
+        cmocka_unit_test(loops_do_everything_once),
+        cmocka_unit_test(damage_is_found),
+        cmocka_unit_test(sets_hold_what_the_secret_says),
+        cmocka_unit_test(the_shim_calls_the_entry),
+        cmocka_unit_test(too_large_a_problem_is_refused),
+        cmocka_unit_test(damaged_binaries_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
