@@ -9,6 +9,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "dtype_formula.h"
+
 typedef struct type_row {
     const char *name, *ctype;
     size_t size;
@@ -79,21 +81,7 @@ bool kf_dtype_parse(const char *name, kf_dtype *dtype)
 
 static uint32_t narrow_encode(double value, narrow_format format)
 {
-    int bias = (1 << (format.exponent_bits - 1)) - 1;
-    uint32_t sign = signbit(value) ? 1u << (format.exponent_bits + format.mantissa_bits) : 0;
-    uint32_t ones = (1u << (format.exponent_bits + format.mantissa_bits)) - 1; /* all but the sign */
-    uint32_t infinity = format.has_infinity ? ones & ~((1u << format.mantissa_bits) - 1) : ones;
-    if (isnan(value)) return sign | (format.has_infinity ? infinity | 1u << (format.mantissa_bits - 1) : ones);
-    double magnitude = fabs(value);
-    if (magnitude == 0) return sign;
-    if (isinf(magnitude)) return sign | infinity;
-    int exponent = ilogb(magnitude);
-    if (exponent > bias + 1) return sign | infinity; /* also keeps the shifts below in range */
-    if (exponent < 1 - bias) exponent = 1 - bias;    /* subnormal: fixed quantum */
-    /* The significand in units of the last place, rounded to nearest even; a carry into the next binade comes out right by itself. */
-    uint32_t units = (uint32_t)rint(ldexp(magnitude, format.mantissa_bits - exponent));
-    uint32_t bits = ((uint32_t)(exponent + bias - 1) << format.mantissa_bits) + units;
-    return sign | (bits < infinity ? bits : infinity);
+    return kf_narrow_encode(value, format.exponent_bits, format.mantissa_bits, format.has_infinity);
 }
 
 static double narrow_decode(uint32_t bits, narrow_format format)

@@ -4,7 +4,7 @@
 #include <float.h>
 #include <string.h>
 
-#include "inputs_formula.h"
+#include "dtype_formula.h"
 #include "multiversion.h"
 
 double kf_dtype_largest(kf_dtype dtype)
@@ -19,46 +19,21 @@ double kf_dtype_largest(kf_dtype dtype)
 
 /* ---- narrowing ------------------------------------------------------------------------------------------------------------------------ */
 
-/* Encodes |value| in a format of `mantissa` bits and exponent bias `bias`; `most` holds the float bits of its largest finite value. Normal
- * results: add half a unit less the bit that makes ties even, rebias, shift. Subnormal ones: adding the float whose last place weighs as much
- * as the format's smallest subnormal makes the processor round there. */
-static inline __attribute__((always_inline)) uint32_t encode(uint32_t bits, int mantissa, int bias, uint32_t most)
-{
-    int shift = 23 - mantissa;
-    uint32_t magnitude = bits & 0x7fffffff;
-    magnitude = magnitude < most ? magnitude : most;
-    uint32_t normal = (magnitude + (1u << (shift - 1)) - 1 + (magnitude >> shift & 1) - ((uint32_t)(127 - bias) << 23)) >> shift;
-    uint32_t magic = (uint32_t)(127 + 1 - bias - mantissa + 23) << 23;
-    uint32_t subnormal = kf_bits_of_float(kf_float_of_bits(magnitude) + kf_float_of_bits(magic)) - magic;
-    return magnitude < (uint32_t)(127 + 1 - bias) << 23 ? subnormal : normal;
-}
-
 KF_BODY store_f16_body(const float *restrict values, size_t count, uint16_t *restrict out)
 {
-    for (size_t i = 0; i < count; i++) {
-        uint32_t bits = kf_bits_of_float(values[i]);
-        out[i] = (uint16_t)(encode(bits, 10, 15, 0x477fe000) | (bits >> 16 & 0x8000));
-    }
+    for (size_t i = 0; i < count; i++) out[i] = kf_f16_of_float(values[i]);
 }
 KF_MULTIVERSION(store_f16, (const float *restrict values, size_t count, uint16_t *restrict out), (values, count, out))
 
 KF_BODY store_bf16_body(const float *restrict values, size_t count, uint16_t *restrict out)
 {
-    for (size_t i = 0; i < count; i++) {
-        uint32_t bits = kf_bits_of_float(values[i]), magnitude = bits & 0x7fffffff;
-        magnitude = magnitude < 0x7f7f0000 ? magnitude : 0x7f7f0000;
-        out[i] = (uint16_t)((magnitude + 0x7fff + (magnitude >> 16 & 1)) >> 16 | (bits >> 16 & 0x8000));
-    }
+    for (size_t i = 0; i < count; i++) out[i] = kf_bf16_of_float(values[i]);
 }
 KF_MULTIVERSION(store_bf16, (const float *restrict values, size_t count, uint16_t *restrict out), (values, count, out))
 
 KF_BODY store_f8_body(const float *restrict values, size_t count, uint8_t *restrict out, int mantissa)
 {
-    for (size_t i = 0; i < count; i++) {
-        uint32_t bits = kf_bits_of_float(values[i]);
-        uint32_t code = mantissa == 3 ? encode(bits, 3, 7, 0x43e00000) : encode(bits, 2, 15, 0x47600000);
-        out[i] = (uint8_t)(code | (bits >> 24 & 0x80));
-    }
+    for (size_t i = 0; i < count; i++) out[i] = kf_f8_of_float(values[i], mantissa);
 }
 KF_MULTIVERSION(store_f8, (const float *restrict values, size_t count, uint8_t *restrict out, int mantissa),
                 (values, count, out, mantissa))

@@ -38,10 +38,11 @@
 
 #include "dtype_bulk.h"
 #include "inputs_formula.h"
+#include "inputs_plan_make.h"
 #include "multiversion.h"
 #include "philox.h"
 
-#define RUN 1024 /* elements computed at a time */
+#define RUN KF_RUN /* elements computed at a time */
 
 /* ---- variations ------------------------------------------------------------------------------------------------------------------------ */
 
@@ -93,21 +94,7 @@ static double scale_factor(kf_dtype dtype, kf_variation variation)
 
 /* ---- a plan: what all elements of a buffer share --------------------------------------------------------------------------------------- */
 
-typedef struct plan {
-    const kf_problem_argument *argument;
-    kf_key key;
-    kf_variation variation;
-    kf_distribution_kind kind;
-    kf_dtype dtype;
-    double a, b;        /* varied */
-    double scale;       /* of values, for the kinds whose a and b are not scales */
-    double bottom, top; /* of uniform and sorted values, representable in dtype */
-    int64_t last;       /* length of the last axis, at least 1 */
-    int64_t low;        /* integers: least value and number of values */
-    uint64_t range;
-    int half_bits; /* permutation */
-    uint32_t round_keys[8];
-} plan;
+typedef kf_input_plan plan;
 
 /* The representable number next below (direction -1) or above (+1) `value`, itself representable. */
 static double neighbour(kf_dtype dtype, double value, int direction)
@@ -133,10 +120,10 @@ static double rounded(kf_dtype dtype, double value)
 
 static void plan_interval(plan *p)
 {
-    p->bottom = rounded(p->dtype, p->a);
-    if (p->bottom < p->a) p->bottom = neighbour(p->dtype, p->bottom, 1);
-    p->top = rounded(p->dtype, p->b);
-    if (p->top >= p->b) p->top = neighbour(p->dtype, p->top, -1);
+    p->bottom = rounded((kf_dtype)p->dtype, p->a);
+    if (p->bottom < p->a) p->bottom = neighbour((kf_dtype)p->dtype, p->bottom, 1);
+    p->top = rounded((kf_dtype)p->dtype, p->b);
+    if (p->top >= p->b) p->top = neighbour((kf_dtype)p->dtype, p->top, -1);
     if (!(p->top >= p->bottom)) p->top = p->bottom; /* no number in between: the nearest one */
 }
 
@@ -155,19 +142,48 @@ static void plan_integers(plan *p)
 
 static void plan_permutation(plan *p)
 {
-    uint64_t n = (uint64_t)p->argument->elements;
+    uint64_t n = p->elements;
     for (p->half_bits = 1; p->half_bits < 31 && (uint64_t)1 << (2 * p->half_bits) < n;) p->half_bits++;
 }
 
-static plan make_plan(const kf_problem_argument *argument, kf_key key, kf_variation variation)
+static kf_carrier carrier_of(const plan *p)
+{
+    switch (p->kind) {
+    case KF_NORMAL:
+    case KF_UNIFORM:
+    case KF_SPARSE: return p->is_float && p->dtype != KF_F64 ? KF_CARRY_FLOATS : KF_CARRY_DOUBLES;
+    case KF_SORTED: return p->is_float ? KF_CARRY_DOUBLES : KF_CARRY_INTEGERS;
+    case KF_CONSTANT:
+    case KF_POSITIVE_DEFINITE: return KF_CARRY_DOUBLES;
+    default: return KF_CARRY_INTEGERS;
+    }
+}
+
+static uint64_t axis(const kf_problem_argument *argument, int from_last)
+{
+    int64_t length = argument->dims >= from_last ? argument->shape[argument->dims - from_last] : 1;
+    return length > 0 ? (uint64_t)length : 1;
+}
+
+kf_input_plan kf_input_plan_make(const kf_problem_argument *argument, kf_key key, kf_variation variation)
 {
     const kf_distribution *d = &argument->distribution;
     if (!kf_variation_applies(argument, variation)) variation = KF_VARY_NONE;
-    plan p = {
-        .argument = argument, .key = key, .variation = variation, .kind = d->kind, .dtype = argument->dtype, .a = d->a, .b = d->b};
-    p.scale = scale_factor(p.dtype, variation);
-    p.last = argument->dims > 0 && argument->shape[argument->dims - 1] > 0 ? argument->shape[argument->dims - 1] : 1;
-    if (p.kind == KF_UNIFORM && !kf_dtype_is_float(p.dtype)) p.kind = KF_INTEGERS;
+    plan p = {.secret = key.secret,
+              .set = key.set,
+              .argument = key.argument,
+              .variation = (int32_t)variation,
+              .kind = (int32_t)d->kind,
+              .dtype = (int32_t)argument->dtype,
+              .is_float = kf_dtype_is_float(argument->dtype),
+              .elements = (uint64_t)argument->elements,
+              .last = axis(argument, 1),
+              .rows = axis(argument, 2),
+              .a = d->a,
+              .b = d->b,
+              .most = kf_dtype_largest(argument->dtype)};
+    p.scale = scale_factor(argument->dtype, variation);
+    if (p.kind == KF_UNIFORM && !p.is_float) p.kind = KF_INTEGERS;
     if (p.kind == KF_NORMAL || p.kind == KF_UNIFORM) {
         double shift = variation != KF_VARY_OFFSET ? 0
                        : p.kind == KF_NORMAL       ? 8 * p.b
@@ -178,10 +194,12 @@ static plan make_plan(const kf_problem_argument *argument, kf_key key, kf_variat
         p.a += shift;
         if (p.kind == KF_UNIFORM) p.b += shift;
     }
-    if (p.kind == KF_UNIFORM || (p.kind == KF_SORTED && kf_dtype_is_float(p.dtype))) plan_interval(&p);
+    if (p.kind == KF_UNIFORM || (p.kind == KF_SORTED && p.is_float)) plan_interval(&p);
     if (p.kind == KF_INTEGERS || p.kind == KF_SORTED) plan_integers(&p);
     if (p.kind == KF_PERMUTATION) plan_permutation(&p);
     if (p.kind == KF_PERMUTATION || p.kind == KF_POSITIVE_DEFINITE) kf_random_words(key, KF_FOR_PERMUTATION, 0, 2, p.round_keys);
+    if (p.kind == KF_SPARSE) p.threshold = p.a >= 1 ? (uint64_t)1 << 32 : p.a > 0 ? (uint64_t)(p.a * 0x1p32) : 0;
+    p.carrier = (int32_t)carrier_of(&p);
     return p;
 }
 
@@ -276,32 +294,16 @@ typedef union carrier {
     int64_t i64[RUN];
 } carrier;
 
-typedef enum carrier_type { CARRY_FLOATS, CARRY_DOUBLES, CARRY_INTEGERS } carrier_type;
-
-static carrier_type carrier_of(const plan *p)
+static kf_key key_of(const plan *p)
 {
-    switch (p->kind) {
-    case KF_NORMAL:
-    case KF_UNIFORM:
-    case KF_SPARSE: return kf_dtype_is_float(p->dtype) && p->dtype != KF_F64 ? CARRY_FLOATS : CARRY_DOUBLES;
-    case KF_SORTED: return kf_dtype_is_float(p->dtype) ? CARRY_DOUBLES : CARRY_INTEGERS;
-    case KF_CONSTANT:
-    case KF_POSITIVE_DEFINITE: return CARRY_DOUBLES;
-    default: return CARRY_INTEGERS;
-    }
+    return (kf_key){.secret = p->secret, .set = p->set, .argument = p->argument};
 }
 
 /* Words of a run: `per_element` is 1 or 2. */
 static void run_words(const plan *p, kf_purpose purpose, uint64_t run, int per_element, uint32_t *words)
 {
     size_t blocks = (size_t)RUN / 4 * (size_t)per_element;
-    kf_random_words(p->key, purpose, run * blocks, blocks, words);
-}
-
-/* Words below this are non-zeros. */
-static uint64_t density_threshold(const plan *p)
-{
-    return p->a >= 1 ? (uint64_t)1 << 32 : p->a > 0 ? (uint64_t)(p->a * 0x1p32) : 0;
+    kf_random_words(key_of(p), purpose, run * blocks, blocks, words);
 }
 
 static void run_floats(const plan *p, uint64_t run, uint32_t *words, float *out)
@@ -312,7 +314,7 @@ static void run_floats(const plan *p, uint64_t run, uint32_t *words, float *out)
     } else if (p->kind == KF_UNIFORM) {
         uniform_floats(words, (float)p->a, (float)(p->b - p->a), (float)p->bottom, (float)p->top, out);
     } else {
-        uint64_t threshold = density_threshold(p);
+        uint64_t threshold = p->threshold;
         uint32_t more[RUN];
         run_words(p, KF_FOR_VALUES_TOO, run, 1, more);
         normal_floats(more, 0, (float)p->scale, out);
@@ -323,18 +325,17 @@ static void run_floats(const plan *p, uint64_t run, uint32_t *words, float *out)
 /* Unheld values of a sorted run: out[i] from words[i]. */
 static void run_sorted(const plan *p, uint64_t run, const uint32_t *words, double *out)
 {
-    uint64_t place = run * RUN % (uint64_t)p->last;
+    uint64_t place = run * RUN % p->last;
     for (int i = 0; i < RUN; i++) {
-        out[i] = fma(((double)(int64_t)place + (double)words[i] * 0x1p-32) / (double)p->last, p->b - p->a, p->a);
-        if (++place == (uint64_t)p->last) place = 0;
+        out[i] = fma(((double)(int64_t)place + (double)words[i] * 0x1p-32) / (double)(int64_t)p->last, p->b - p->a, p->a);
+        if (++place == p->last) place = 0;
     }
 }
 
 /* Rows of symmetric matrices, walking along; positions past the end of the buffer go on counting. */
 static void run_matrix(const plan *p, uint64_t run, double *out)
 {
-    uint64_t columns = (uint64_t)p->last, rows = p->argument->dims > 1 ? (uint64_t)p->argument->shape[p->argument->dims - 2] : 1;
-    if (rows == 0) rows = 1;
+    uint64_t columns = p->last, rows = p->rows;
     uint64_t n = rows > columns ? rows : columns, index = run * RUN;
     uint64_t column = index % columns, row = index / columns % rows, matrix = index / columns / rows;
     for (int i = 0; i < RUN; i++) {
@@ -363,7 +364,7 @@ static void run_doubles(const plan *p, uint64_t run, uint32_t *words, double *ou
         run_words(p, KF_FOR_VALUES_TOO, run, 2, words);
         normal_doubles(words, 0, p->scale, out);
         run_words(p, KF_FOR_VALUES, run, 1, words);
-        for (int i = 0; i < RUN; i++) out[i] = words[i] < density_threshold(p) ? out[i] : 0;
+        for (int i = 0; i < RUN; i++) out[i] = words[i] < p->threshold ? out[i] : 0;
         return;
     case KF_SORTED:
         run_words(p, KF_FOR_VALUES, run, 1, words);
@@ -385,7 +386,7 @@ static int64_t sorted_integer(const plan *p, double place)
 
 static int64_t offset_value(const plan *p, uint64_t index, uint32_t word)
 {
-    uint64_t rows = (uint64_t)p->argument->elements - 1;
+    uint64_t rows = p->elements - 1;
     if (index == 0) return 0;
     if (index >= rows) return (int64_t)p->a;
     double place = fma((double)word, 0x1p-32 * (255.0 / 256), (double)(int64_t)index) / (double)(int64_t)rows;
@@ -396,13 +397,13 @@ static int64_t offset_value(const plan *p, uint64_t index, uint32_t word)
 /* Ones of the rows that a run touches. */
 static void run_one_hot(const plan *p, uint64_t run, int64_t *out)
 {
-    uint64_t n = (uint64_t)p->last, row = UINT64_MAX, hot = 0;
+    uint64_t n = p->last, row = UINT64_MAX, hot = 0;
     for (int i = 0; i < RUN; i++) {
         uint64_t index = run * RUN + (uint64_t)i;
         if (index / n != row) {
             uint32_t words[4];
             row = index / n;
-            kf_random_words(p->key, KF_FOR_VALUES, row / 2, 1, words);
+            kf_random_words(key_of(p), KF_FOR_VALUES, row / 2, 1, words);
             hot = kf_below(words[2 * (row % 2)], words[2 * (row % 2) + 1], n);
         }
         out[i] = index % n == hot;
@@ -411,7 +412,7 @@ static void run_one_hot(const plan *p, uint64_t run, int64_t *out)
 
 static void run_integers(const plan *p, uint64_t run, uint32_t *words, int64_t *out)
 {
-    uint64_t first = run * RUN, n = (uint64_t)p->argument->elements;
+    uint64_t first = run * RUN, n = p->elements;
     double places[RUN];
     switch (p->kind) {
     case KF_INTEGERS:
@@ -446,21 +447,21 @@ static void run_integers(const plan *p, uint64_t run, uint32_t *words, int64_t *
 /* The element of a run that is special: two words choose it among those that exist. */
 static int special_element(const plan *p, uint64_t run, const uint32_t words[4])
 {
-    uint64_t left = (uint64_t)p->argument->elements - run * RUN;
+    uint64_t left = p->elements - run * RUN;
     return (int)kf_below(words[0], words[1], left < RUN ? left : RUN);
 }
 
-static void vary_run(const plan *p, uint64_t run, carrier_type type, carrier *values)
+static void vary_run(const plan *p, uint64_t run, kf_carrier type, carrier *values)
 {
     if (p->variation == KF_VARY_CANCELLATION) {
-        if (type == CARRY_FLOATS) cancel_floats(values->f32);
-        for (int i = 0; i < RUN && type == CARRY_DOUBLES; i += 2)
+        if (type == KF_CARRY_FLOATS) cancel_floats(values->f32);
+        for (int i = 0; i < RUN && type == KF_CARRY_DOUBLES; i += 2)
             values->f64[i + 1] = fma(values->f64[i + 1], 0x1p-6, -values->f64[i]);
     } else if (p->variation == KF_VARY_OUTLIER) {
         uint32_t words[4];
-        kf_random_words(p->key, KF_FOR_OUTLIERS, run, 1, words);
+        kf_random_words(key_of(p), KF_FOR_OUTLIERS, run, 1, words);
         int special = special_element(p, run, words);
-        if (type == CARRY_FLOATS)
+        if (type == KF_CARRY_FLOATS)
             values->f32[special] *= 32;
         else
             values->f64[special] *= 32;
@@ -497,10 +498,11 @@ static void store_integers(kf_dtype dtype, const int64_t *values, void *out)
 static void sprinkle_nonfinite(const plan *p, uint64_t run, char *out)
 {
     uint32_t words[4];
-    kf_random_words(p->key, KF_FOR_NONFINITE, run, 1, words);
+    kf_random_words(key_of(p), KF_FOR_NONFINITE, run, 1, words);
     if (run != 0 && words[2] % 16 != 0) return;
     static const float kinds[] = {INFINITY, -INFINITY, NAN};
-    kf_dtype_store(p->dtype, out + (size_t)special_element(p, run, words) * kf_dtype_size(p->dtype), (double)kinds[words[3] % 3]);
+    kf_dtype dtype = (kf_dtype)p->dtype;
+    kf_dtype_store(dtype, out + (size_t)special_element(p, run, words) * kf_dtype_size(dtype), (double)kinds[words[3] % 3]);
 }
 
 /* All RUN elements of a run, stored at `out`; those past the end of the buffer are computed like the others. */
@@ -508,20 +510,20 @@ static void fill_run(const plan *p, uint64_t run, void *out)
 {
     carrier values;
     uint32_t words[2 * RUN];
-    carrier_type type = carrier_of(p);
-    if (type == CARRY_FLOATS)
+    kf_carrier type = (kf_carrier)p->carrier;
+    if (type == KF_CARRY_FLOATS)
         run_floats(p, run, words, values.f32);
-    else if (type == CARRY_DOUBLES)
+    else if (type == KF_CARRY_DOUBLES)
         run_doubles(p, run, words, values.f64);
     else
         run_integers(p, run, words, values.i64);
     vary_run(p, run, type, &values);
-    if (type == CARRY_FLOATS)
-        kf_store_floats(p->dtype, values.f32, RUN, out);
-    else if (type == CARRY_DOUBLES)
-        store_doubles(p->dtype, values.f64, out);
+    if (type == KF_CARRY_FLOATS)
+        kf_store_floats((kf_dtype)p->dtype, values.f32, RUN, out);
+    else if (type == KF_CARRY_DOUBLES)
+        store_doubles((kf_dtype)p->dtype, values.f64, out);
     else
-        store_integers(p->dtype, values.i64, out);
+        store_integers((kf_dtype)p->dtype, values.i64, out);
     if (p->variation == KF_VARY_NONFINITE) sprinkle_nonfinite(p, run, out);
 }
 
@@ -530,8 +532,8 @@ void kf_input_fill(const kf_problem_argument *argument, kf_key key, kf_variation
 {
     if (first < 0 || first >= argument->elements || count <= 0) return;
     if (count > argument->elements - first) count = argument->elements - first;
-    plan p = make_plan(argument, key, variation);
-    size_t size = kf_dtype_size(p.dtype);
+    plan p = kf_input_plan_make(argument, key, variation);
+    size_t size = kf_dtype_size(argument->dtype);
     for (int64_t left = count; left > 0;) {
         uint64_t run = (uint64_t)first / RUN;
         size_t skip = (size_t)first % RUN, take = left < (int64_t)(RUN - skip) ? (size_t)left : RUN - skip;

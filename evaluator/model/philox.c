@@ -8,23 +8,17 @@
 
 #include <string.h>
 
-#define M0 0xD2511F53u
-#define M1 0xCD9E8D57u
-#define W0 0x9E3779B9u
-#define W1 0xBB67AE85u
+#include "philox_formula.h"
+
+#define M0 KF_PHILOX_M0
+#define M1 KF_PHILOX_M1
+#define W0 KF_PHILOX_W0
+#define W1 KF_PHILOX_W1
 #define LANES 32 /* blocks computed side by side: enough to hide the latency of a multiplication */
 
 void kf_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4])
 {
-    uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3], k0 = key[0], k1 = key[1];
-    for (int round = 0; round < 10; round++, k0 += W0, k1 += W1) {
-        uint64_t p0 = (uint64_t)M0 * c0, p1 = (uint64_t)M1 * c2;
-        c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
-        c1 = (uint32_t)p1;
-        c2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
-        c3 = (uint32_t)p0;
-    }
-    out[0] = c0, out[1] = c1, out[2] = c2, out[3] = c3;
+    kf_philox_block(counter[0], counter[1], counter[2], counter[3], key[0], key[1], out);
 }
 
 typedef struct stream {

@@ -1,0 +1,267 @@
+/* Four neighbouring elements of an input at a time: what one thread of a device computes. inputs.c says what the numbers are; its vectorised
+ * loops and this agree bit for bit (tests/unit/test_inputs_element.c, and on a GPU tests/gpu). Needs the enumerations of kforge/task.h,
+ * kforge/inputs.h and kforge/dtype.h, which a device has no headers for: kernels.c hands it their values. */
+#ifndef KFORGE_INPUTS_ELEMENT_H
+#define KFORGE_INPUTS_ELEMENT_H
+
+#include "dtype_formula.h"
+#include "inputs_plan.h"
+#include "philox_formula.h"
+
+KF_FORMULA uint64_t kf_bits_of_double(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+KF_FORMULA void kf_plan_block(const kf_input_plan *p, uint32_t purpose, uint64_t block, uint32_t words[4])
+{
+    kf_stream_block(p->secret, p->set, p->argument, purpose, block, words);
+}
+
+/* ---- storing: the low bytes of the result are the element --------------------------------------------------------------------------- */
+
+/* As kf_store_floats. */
+KF_FORMULA uint64_t kf_element_of_float(int dtype, float value)
+{
+    switch (dtype) {
+    case KF_F16: return kf_f16_of_float(value);
+    case KF_BF16: return kf_bf16_of_float(value);
+    case KF_F8E4M3: return kf_f8_of_float(value, 3);
+    case KF_F8E5M2: return kf_f8_of_float(value, 2);
+    default: break;
+    }
+    const float most = 3.402823466e+38f; /* FLT_MAX */
+    value = value < most ? value : most;
+    return kf_bits_of_float(value > -most ? value : -most);
+}
+
+KF_FORMULA int64_t kf_integer_of_double(double value, int64_t low, int64_t high)
+{
+    if (isnan(value)) return 0;
+    double nearest = rint(value);
+    if (nearest <= (double)low) return low;
+    if (nearest >= (double)high) return high; /* (double)INT64_MAX is 2^63 */
+    return (int64_t)nearest;
+}
+
+/* As kf_dtype_store behind what inputs.c holds within the type's range. */
+KF_FORMULA uint64_t kf_element_of_double(const kf_input_plan *p, double value)
+{
+    if (p->is_float) value = value > p->most ? p->most : value < -p->most ? -p->most : value;
+    switch (p->dtype) {
+    case KF_F64: return kf_bits_of_double(value);
+    case KF_F16: return kf_narrow_encode(value, 5, 10, 1);
+    case KF_BF16: return kf_narrow_encode(value, 8, 7, 1);
+    case KF_F8E4M3: return kf_narrow_encode(value, 4, 3, 0);
+    case KF_F8E5M2: return kf_narrow_encode(value, 5, 2, 1);
+    case KF_I64: return (uint64_t)kf_integer_of_double(value, INT64_MIN, INT64_MAX);
+    case KF_I32: return (uint64_t)kf_integer_of_double(value, INT32_MIN, INT32_MAX);
+    case KF_I16: return (uint64_t)kf_integer_of_double(value, INT16_MIN, INT16_MAX);
+    case KF_I8: return (uint64_t)kf_integer_of_double(value, INT8_MIN, INT8_MAX);
+    case KF_U8: return (uint64_t)kf_integer_of_double(value, 0, UINT8_MAX);
+    case KF_BOOL: return value != 0;
+    default: return kf_bits_of_float((float)value);
+    }
+}
+
+KF_FORMULA uint64_t kf_element_of_integer(const kf_input_plan *p, int64_t value)
+{
+    if (p->dtype == KF_I64) return (uint64_t)value;
+    if (p->dtype == KF_I32) {
+        value = value < INT32_MAX ? value : INT32_MAX;
+        return (uint64_t)(value > INT32_MIN ? value : INT32_MIN);
+    }
+    return kf_element_of_double(p, (double)value);
+}
+
+/* +inf, -inf and NaN as kf_dtype_store writes them. */
+KF_FORMULA uint64_t kf_nonfinite_element(int dtype, uint32_t which)
+{
+    switch (dtype) {
+    case KF_F64: return which == 0 ? 0x7ff0000000000000u : which == 1 ? 0xfff0000000000000u : 0x7ff8000000000000u;
+    case KF_F16: return which == 0 ? 0x7c00 : which == 1 ? 0xfc00 : 0x7e00;
+    case KF_BF16: return which == 0 ? 0x7f80 : which == 1 ? 0xff80 : 0x7fc0;
+    case KF_F8E4M3: return which == 1 ? 0xff : 0x7f;
+    case KF_F8E5M2: return which == 0 ? 0x7c : which == 1 ? 0xfc : 0x7e;
+    default: return which == 0 ? 0x7f800000 : which == 1 ? 0xff800000 : 0x7fc00000;
+    }
+}
+
+/* ---- the three carriers, elements 4 group … 4 group + 3 ------------------------------------------------------------------------------- */
+
+KF_FORMULA void kf_four_normals(const uint32_t words[4], float mean, float deviation, float out[4])
+{
+    for (int i = 0; i < 4; i += 2) {
+        float z0, z1;
+        kf_normal_pair(words[i], words[i + 1], &z0, &z1);
+        out[i] = fmaf(z0, deviation, mean);
+        out[i + 1] = fmaf(z1, deviation, mean);
+    }
+}
+
+KF_FORMULA void kf_four_floats(const kf_input_plan *p, uint64_t group, float out[4])
+{
+    uint32_t words[4];
+    kf_plan_block(p, KF_FOR_VALUES, group, words);
+    if (p->kind == KF_NORMAL) {
+        kf_four_normals(words, (float)p->a, (float)p->b, out);
+    } else if (p->kind == KF_UNIFORM) {
+        float low = (float)p->a, range = (float)(p->b - p->a), bottom = (float)p->bottom, top = (float)p->top;
+        for (int i = 0; i < 4; i++) {
+            float value = fmaf(kf_unit_float(words[i]), range, low);
+            value = value < top ? value : top;
+            out[i] = value > bottom ? value : bottom;
+        }
+    } else {
+        uint32_t more[4];
+        kf_plan_block(p, KF_FOR_VALUES_TOO, group, more);
+        kf_four_normals(more, 0, (float)p->scale, out);
+        for (int i = 0; i < 4; i++) out[i] = words[i] < p->threshold ? out[i] : 0;
+    }
+}
+
+KF_FORMULA double kf_sorted_place(const kf_input_plan *p, uint64_t index, uint32_t word)
+{
+    return fma(((double)(int64_t)(index % p->last) + (double)word * 0x1p-32) / (double)(int64_t)p->last, p->b - p->a, p->a);
+}
+
+KF_FORMULA double kf_matrix_element(const kf_input_plan *p, uint64_t index)
+{
+    uint64_t column = index % p->last, row = index / p->last % p->rows, matrix = index / p->last / p->rows;
+    uint64_t n = p->rows > p->last ? p->rows : p->last, low = row < column ? row : column, high = row < column ? column : row;
+    double u = (double)kf_hash_word(matrix * n * n + low * n + high, p->round_keys) * 0x1p-32;
+    return p->scale * (row == column ? fma(p->a, (double)(int64_t)n, u) : fma(2, u, -1));
+}
+
+KF_FORMULA void kf_four_doubles(const kf_input_plan *p, uint64_t group, double out[4])
+{
+    uint32_t words[8];
+    if (p->kind == KF_NORMAL || p->kind == KF_UNIFORM || p->kind == KF_SPARSE) {
+        uint32_t purpose = p->kind == KF_SPARSE ? KF_FOR_VALUES_TOO : KF_FOR_VALUES;
+        kf_plan_block(p, purpose, 2 * group, words);
+        kf_plan_block(p, purpose, 2 * group + 1, words + 4);
+    }
+    if (p->kind == KF_UNIFORM) {
+        for (int i = 0; i < 4; i++) {
+            double value = fma(kf_unit_double(words[2 * i], words[2 * i + 1]), p->b - p->a, p->a);
+            value = value < p->top ? value : p->top;
+            out[i] = value > p->bottom ? value : p->bottom;
+        }
+    } else if (p->kind == KF_NORMAL || p->kind == KF_SPARSE) {
+        double mean = p->kind == KF_NORMAL ? p->a : 0, deviation = p->kind == KF_NORMAL ? p->b : p->scale;
+        for (int i = 0; i < 2; i++) {
+            float z0, z1;
+            kf_normal_pair(words[4 * i], words[4 * i + 1], &z0, &z1);
+            out[2 * i] = fma(kf_refine_normal(z0, words[4 * i + 2]), deviation, mean);
+            out[2 * i + 1] = fma(kf_refine_normal(z1, words[4 * i + 3]), deviation, mean);
+        }
+        if (p->kind == KF_NORMAL) return;
+        kf_plan_block(p, KF_FOR_VALUES, group, words);
+        for (int i = 0; i < 4; i++) out[i] = words[i] < p->threshold ? out[i] : 0;
+    } else if (p->kind == KF_SORTED) {
+        kf_plan_block(p, KF_FOR_VALUES, group, words);
+        for (int i = 0; i < 4; i++) {
+            double value = kf_sorted_place(p, 4 * group + (uint64_t)i, words[i]);
+            out[i] = value > p->top ? p->top : value < p->bottom ? p->bottom : value;
+        }
+    } else if (p->kind == KF_POSITIVE_DEFINITE) {
+        for (int i = 0; i < 4; i++) out[i] = kf_matrix_element(p, 4 * group + (uint64_t)i);
+    } else {
+        for (int i = 0; i < 4; i++) out[i] = p->a;
+    }
+}
+
+KF_FORMULA int64_t kf_sorted_integer(const kf_input_plan *p, double place)
+{
+    double value = floor(place), high = (double)p->low + (double)(p->range - 1);
+    return value < high ? (value > (double)p->low ? (int64_t)value : p->low) : p->low + (int64_t)(p->range - 1);
+}
+
+KF_FORMULA int64_t kf_offset_value(const kf_input_plan *p, uint64_t index, uint32_t word)
+{
+    uint64_t rows = p->elements - 1;
+    if (index == 0) return 0;
+    if (index >= rows) return (int64_t)p->a;
+    double place = fma((double)word, 0x1p-32 * (255.0 / 256), (double)(int64_t)index) / (double)(int64_t)rows;
+    double value = floor(p->a * (p->b == 1 ? place : kf_power_unit(place, p->b)));
+    return value < p->a ? (int64_t)value : (int64_t)p->a;
+}
+
+KF_FORMULA int64_t kf_one_hot_value(const kf_input_plan *p, uint64_t index)
+{
+    uint32_t words[4];
+    uint64_t row = index / p->last;
+    kf_plan_block(p, KF_FOR_VALUES, row / 2, words);
+    uint64_t hot = row % 2 ? kf_below(words[2], words[3], p->last) : kf_below(words[0], words[1], p->last);
+    return index % p->last == hot;
+}
+
+KF_FORMULA void kf_four_integers(const kf_input_plan *p, uint64_t group, int64_t out[4])
+{
+    uint32_t words[8];
+    uint64_t first = 4 * group;
+    if (p->kind == KF_INTEGERS) {
+        kf_plan_block(p, KF_FOR_VALUES, 2 * group, words);
+        kf_plan_block(p, KF_FOR_VALUES, 2 * group + 1, words + 4);
+        for (int i = 0; i < 4; i++) out[i] = (int64_t)((uint64_t)p->low + kf_below(words[2 * i], words[2 * i + 1], p->range));
+    } else if (p->kind == KF_PERMUTATION) {
+        for (int i = 0; i < 4; i++) {
+            uint64_t index = first + (uint64_t)i;
+            out[i] = index < p->elements ? (int64_t)kf_permuted(index, p->elements, p->half_bits, p->round_keys) : 0;
+        }
+    } else if (p->kind == KF_SORTED) {
+        kf_plan_block(p, KF_FOR_VALUES, group, words);
+        for (int i = 0; i < 4; i++) out[i] = kf_sorted_integer(p, kf_sorted_place(p, first + (uint64_t)i, words[i]));
+    } else if (p->kind == KF_OFFSETS) {
+        kf_plan_block(p, KF_FOR_VALUES, group, words);
+        for (int i = 0; i < 4; i++) out[i] = kf_offset_value(p, first + (uint64_t)i, words[i]);
+    } else {
+        for (int i = 0; i < 4; i++) out[i] = kf_one_hot_value(p, first + (uint64_t)i);
+    }
+}
+
+/* ---- all of it ---------------------------------------------------------------------------------------------------------------------------- */
+
+/* Which of the group's elements is the run's special one; 4 or more: none of them. */
+KF_FORMULA uint64_t kf_special_of_group(const kf_input_plan *p, uint64_t group, const uint32_t words[4])
+{
+    uint64_t run = 4 * group / KF_RUN, left = p->elements - run * KF_RUN;
+    return run * KF_RUN + kf_below(words[0], words[1], left < KF_RUN ? left : KF_RUN) - 4 * group;
+}
+
+/* Elements 4 group … 4 group + 3, each in the low bytes of its word. Elements past the end are computed like the others. */
+KF_FORMULA void kf_input_four(const kf_input_plan *p, uint64_t group, uint64_t elements[4])
+{
+    uint32_t words[4];
+    uint64_t special = 4;
+    if (p->variation == KF_VARY_OUTLIER) {
+        kf_plan_block(p, KF_FOR_OUTLIERS, 4 * group / KF_RUN, words);
+        special = kf_special_of_group(p, group, words);
+    }
+    if (p->carrier == KF_CARRY_FLOATS) {
+        float values[4];
+        kf_four_floats(p, group, values);
+        if (p->variation == KF_VARY_CANCELLATION)
+            for (int i = 0; i < 4; i += 2) values[i + 1] = fmaf(values[i + 1], 0x1p-6f, -values[i]);
+        for (uint64_t i = 0; i < 4; i++) elements[i] = kf_element_of_float(p->dtype, i == special ? values[i] * 32 : values[i]);
+    } else if (p->carrier == KF_CARRY_DOUBLES) {
+        double values[4];
+        kf_four_doubles(p, group, values);
+        if (p->variation == KF_VARY_CANCELLATION)
+            for (int i = 0; i < 4; i += 2) values[i + 1] = fma(values[i + 1], 0x1p-6, -values[i]);
+        for (uint64_t i = 0; i < 4; i++) elements[i] = kf_element_of_double(p, i == special ? values[i] * 32 : values[i]);
+    } else {
+        int64_t values[4];
+        kf_four_integers(p, group, values);
+        for (int i = 0; i < 4; i++) elements[i] = kf_element_of_integer(p, values[i]);
+    }
+    if (p->variation != KF_VARY_NONFINITE) return;
+    kf_plan_block(p, KF_FOR_NONFINITE, 4 * group / KF_RUN, words);
+    if (4 * group >= KF_RUN && words[2] % 16 != 0) return;
+    special = kf_special_of_group(p, group, words);
+    for (uint64_t i = 0; i < 4; i++) elements[i] = i == special ? kf_nonfinite_element(p->dtype, words[3] % 3) : elements[i];
+}
+
+#endif
