@@ -23,9 +23,10 @@
 
 #define LEAST_SETS 3
 #define MOST_SETS 256
-#define CHECK_PAIRS 2    /* of workloads that are not timed */
-#define COMPARED_PAIRS 2 /* in which all sets are compared */
-#define ALONE_BATCHES 7  /* enough for a 95 % interval of the median */
+#define CHECK_PAIRS 2     /* of workloads that are not timed */
+#define COMPARED_PAIRS 2  /* in which all sets are compared */
+#define PAIRS_WANTED 12.0 /* in the time there is */
+#define ALONE_BATCHES 7   /* enough for a 95 % interval of the median */
 #define NULL_BATCHES 12
 #define LATENCY_PAIRS 8
 #define SLOW 3.0 /* a candidate this much slower is judged on few calls */
@@ -51,6 +52,7 @@ typedef struct run {
     uint32_t calls;            /* in a batch of the baseline, and of a candidate that is not slow */
     double *seconds[2], *latency[2], *alone, *null;
     size_t pairs, latency_pairs, alone_count, null_count, capacity;
+    bool timed;
     bool over; /* a finding ended it */
     double started;
 } run;
@@ -367,32 +369,35 @@ static uint32_t left_out(uint32_t sets)
     return sets >= 16 ? sets / 8 : 1;
 }
 
-/* How long a call of the baseline takes, and with that how many sets make a batch. */
+/* How long a call of the baseline takes and what a set costs beside it, and with that how many sets make a batch. */
 static bool size_batches(run *r, kf_error *error)
 {
     kf_workbench *bench = r->bench;
+    double started = kf_now(), best = INFINITY, around = INFINITY;
     if (!r->device->fill(r->sets, draw(r, "probe", 0), r->variations, error)) return false;
-    double best = INFINITY;
+    double filling = kf_now() - started;
     for (int turn = 0; turn < 3 && !r->over; turn++) {
         kf_batch batch, empty = {.order = r->order, .count = 1, .null = true, .timeout = 20};
         r->order[0] = (uint32_t)turn;
+        started = kf_now();
         if (!refresh(r, turn, BASELINE, error)) return false;
         kf_peer_event event = kf_peer_batch(r->peers[BASELINE], &empty);
         if (event != KF_PEER_OK)
             return report_event(r, r->peers[BASELINE], KF_ROLE_BASELINE, event, empty.code, "running an empty batch", error);
         if (!batch_of(r, BASELINE, 0, 1, 0, -1, &batch, error)) return false;
-        if (turn > 0) best = fmin(best, fmax(batch.seconds - empty.seconds, 1e-6)); /* the first call warms up */
+        if (turn == 0) continue; /* the first call warms up */
+        best = fmin(best, fmax(batch.seconds - empty.seconds, 1e-6));
+        around = fmin(around, fmax(kf_now() - started - batch.seconds - empty.seconds, 0));
     }
     if (r->over) return true;
     r->baseline_call = best;
     r->calls = r->set_count - left_out(r->set_count);
-    if (!bench->result->timed || bench->options->check_only || bench->options->asan) return true;
-    /* A pair costs some six times its batches: inputs, poison, the oracle. Aim at a dozen pairs in the time there is. */
-    double target = fmin(bench->device->batch_seconds, fmax(bench->seconds / 72, 0.002));
-    double wanted = fmax(ceil(target / best), 1);
-    uint64_t a_set = bench->problem->total_bytes ? bench->problem->total_bytes : 1;
-    uint64_t room = bench->device->set_bytes / a_set;
-    uint32_t count = (uint32_t)fmax(fmin(fmin(ceil(wanted * 8 / 7) + 1, (double)room), MOST_SETS), LEAST_SETS);
+    if (!r->timed) return true;
+    /* A dozen pairs are to fit into the time there is. Comparing costs about as much again as poison and inspection. */
+    double a_pair = bench->seconds / PAIRS_WANTED, a_set = (filling + 3 * around) / LEAST_SETS + 2 * best;
+    double wanted = fmax(fmin(ceil(bench->device->batch_seconds / best), floor(a_pair / a_set)), 1);
+    double room = (double)(bench->device->set_bytes / (bench->problem->total_bytes ? bench->problem->total_bytes : 1));
+    uint32_t count = (uint32_t)fmax(fmin(fmin(ceil(wanted * 8 / 7) + 1, room), MOST_SETS), LEAST_SETS);
     r->calls = (uint32_t)fmin(wanted, count - left_out(count));
     if (count <= LEAST_SETS) return true;
     for (int side = 0; side < 2; side++) {
@@ -408,12 +413,20 @@ static bool size_batches(run *r, kf_error *error)
 /* The baseline's batches with no candidate there. */
 static bool measure_alone(run *r, uint32_t calls, kf_error *error)
 {
+    bool in_place = false;
+    for (int i = 0; i < r->bench->problem->argument_count; i++)
+        in_place = in_place || r->bench->problem->arguments[i].kind == KF_INOUT;
     r->alone_count = 0;
     for (uint32_t i = 0; i < r->set_count; i++) r->order[i] = i;
     if (!r->device->fill(r->sets, draw(r, "alone", 0), r->variations, error)) return false;
     for (int i = 0; i <= ALONE_BATCHES && !r->over; i++) { /* the first one warms up */
         kf_batch batch;
-        if (!refresh(r, i, BASELINE, error) || !batch_of(r, BASELINE, 0, calls, i ? 'a' : 0, -1, &batch, error)) return false;
+        if (i == 0 || in_place) {
+            if (!refresh(r, i, BASELINE, error)) return false;
+        } else { /* the baseline has no use for poison */
+            r->device->cool(r->sets);
+        }
+        if (!batch_of(r, BASELINE, 0, calls, i ? 'a' : 0, -1, &batch, error)) return false;
         if (i && !r->over) r->alone[r->alone_count++] = batch.seconds / calls;
     }
     return true;
@@ -431,7 +444,7 @@ static bool reserve(run *r, kf_error *error)
 static bool measure_pairs(run *r, const kf_stopping_rule *rule, kf_error *error)
 {
     kf_workbench *bench = r->bench;
-    bool timed = bench->result->timed && !bench->options->check_only && !bench->options->asan;
+    bool timed = r->timed;
     uint32_t calls = r->calls;
     kf_stopping_rule bound = *rule;
     for (int number = 0; !r->over; number++) {
@@ -576,7 +589,6 @@ static void release(run *r)
 static bool measure(run *r, kf_error *error)
 {
     kf_workbench *bench = r->bench;
-    bool timed = bench->result->timed && !bench->options->check_only && !bench->options->asan;
     kf_stopping_rule rule = {
         .least_pairs = 8, .most_pairs = 400, .half_width = bench->options->half_width, .seconds = bench->seconds};
     r->capacity = rule.most_pairs;
@@ -587,11 +599,11 @@ static bool measure(run *r, kf_error *error)
     if (!r->over && !hand_over(r, KF_ROLE_BASELINE, r->peers[BASELINE], error)) return false;
     if (!r->over && !hand_over(r, KF_ROLE_ORACLE, r->oracle, error)) return false;
     if (!r->over && !size_batches(r, error)) return false;
-    if (!r->over && timed && !measure_alone(r, r->calls, error)) return false;
+    if (!r->over && r->timed && !measure_alone(r, r->calls, error)) return false;
     if (!r->over && !start_peer(r, KF_ROLE_CANDIDATE, &r->peers[CANDIDATE], error)) return false;
     if (!r->over && !hand_over(r, KF_ROLE_CANDIDATE, r->peers[CANDIDATE], error)) return false;
     if (!r->over && !measure_pairs(r, &rule, error)) return false;
-    if (!r->over && timed && !conclude(r, error)) return false;
+    if (!r->over && r->timed && !conclude(r, error)) return false;
     if (!r->over) bench->result->status = KF_CORRECT;
     return true;
 }
@@ -599,6 +611,7 @@ static bool measure(run *r, kf_error *error)
 bool kf_measure_workload(kf_workbench *bench, kf_error *error)
 {
     run r = {.bench = bench, .device = bench->device->operations, .started = kf_now()};
+    r.timed = bench->result->timed && !bench->options->check_only && !bench->options->asan;
     r.choices.state = kf_secret_draw(bench->secret, bench->attempt ? "choices/1" : "choices/0", (uint32_t)bench->workload, 0);
     bool done = measure(&r, error);
     release(&r);
