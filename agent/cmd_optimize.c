@@ -234,7 +234,7 @@ static bool print_json(const outcome *o, FILE *out, kf_error *error)
     cJSON_AddStringToObject(json, "schema", "kforge-result/1");
     cJSON_AddStringToObject(json, "run", p->run);
     cJSON_AddStringToObject(json, "task", kf_task_name(o->plan->task));
-    cJSON_AddStringToObject(json, "device", p->hardware ? p->hardware : "");
+    cJSON_AddStringToObject(json, "device", p->hardware);
     cJSON_AddStringToObject(json, "end", end_name(o->result->end));
     cJSON_AddStringToObject(json, "reason", o->result->why.text);
     cJSON_AddNumberToObject(json, "attempts", (double)p->attempts);

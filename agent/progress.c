@@ -40,7 +40,7 @@ static void redraw(kf_progress_view *view, const kf_search_progress *progress)
     char line[200];
     if (now - view->drawn < REDRAW_SECONDS) return;
     view->drawn = now;
-    if (progress->hardware) {
+    if (*progress->hardware) {
         word(progress, line, sizeof line);
     } else {
         if (!view->waiting_since) view->waiting_since = now;
@@ -70,7 +70,7 @@ void kf_progress_notify(void *context, kf_search_event event, const kf_search_pr
     case KF_SEARCH_TICK:
         if (view->terminal)
             redraw(view, progress);
-        else if (!progress->hardware)
+        else if (!*progress->hardware)
             tell_once_waiting(view);
         return;
     case KF_SEARCH_ATTEMPT:

@@ -60,6 +60,12 @@ double kf_search_elapsed(const kf_search *s)
     return s->elapsed_before + (s->started > 0 ? kf_now() - s->started : 0);
 }
 
+static void note_hardware(kf_search *s)
+{
+    const char *hardware = kf_workers_hardware(s->workers);
+    snprintf(s->progress.hardware, sizeof s->progress.hardware, "%s", hardware ? hardware : "");
+}
+
 void kf_search_tell(kf_search *s, kf_search_event event, const char *format, ...)
 {
     char text[1200];
@@ -68,7 +74,7 @@ void kf_search_tell(kf_search *s, kf_search_event event, const char *format, ...
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     s->progress.elapsed = kf_search_elapsed(s);
-    s->progress.hardware = kf_workers_hardware(s->workers);
+    note_hardware(s);
     s->progress.in_flight = kf_workers_in_flight(s->workers);
     s->progress.calls_in_flight = 0;
     for (const kf_call *call = s->calls; call; call = call->next) s->progress.calls_in_flight++;
@@ -387,7 +393,10 @@ static void release(kf_search *s)
 
 static bool run_all(kf_search *s, const char *run, kf_search_result *result, bool *begun, kf_error *error)
 {
-    if (!make_job(s, error) || !kf_arms_defaults(s, error) || !await_hello(s, error) || !begin_run(s, run, error)) return false;
+    const kf_search_settings *settings = s->settings;
+    if (!kf_models_check(settings, error) || !make_job(s, error) || !kf_arms_defaults(s, error) || !await_hello(s, error) ||
+        !begin_run(s, run, error))
+        return false;
     *begun = true;
     s->started = kf_now();
     kf_search_tell(s, KF_SEARCH_STARTED, "%s", s->progress.run);
@@ -420,7 +429,7 @@ bool kf_search_run(kf_store *store, const kf_task *task, const char *run, const 
         ran = ran && ended;
         s->progress.elapsed = kf_search_elapsed(s);
     }
-    s->progress.hardware = kf_workers_hardware(workers);
+    note_hardware(s);
     result->progress = s->progress;
     release(s);
     return ran;

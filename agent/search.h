@@ -44,7 +44,7 @@ typedef struct kf_search_settings {
 
 typedef struct kf_search_progress {
     char run[KF_RUN_ID];
-    const char *hardware; /* NULL: no worker has said hello yet */
+    char hardware[256]; /* "": no worker has said hello yet */
     int64_t attempts, judged, correct, calls, tokens;
     size_t in_flight, calls_in_flight;
     int64_t best; /* candidate, 0 none */

@@ -176,6 +176,8 @@ bool kf_verify_propose(kf_search *s, bool final, kf_proposal **proposal, kf_erro
 void kf_verify_tried(kf_search *s, int64_t candidate);
 
 /* search_model.c */
+/* Before there is a run: that the models can be opened at all. */
+bool kf_models_check(const kf_search_settings *settings, kf_error *error);
 bool kf_models_open(kf_search *s, kf_error *error);
 void kf_models_close(kf_search *s);
 bool kf_models_alive(const kf_search *s);

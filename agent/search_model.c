@@ -42,11 +42,20 @@ static char *skipping(const char *spec, int64_t skipped)
     return asprintf(&text, "%.*s,skip=%lld%s", (int)head, spec, (long long)skipped, spec + head) < 0 ? NULL : text;
 }
 
+bool kf_models_check(const kf_search_settings *settings, kf_error *error)
+{
+    if (settings->model_count > KF_SEARCH_MODELS)
+        return kf_fail(error, KF_ERROR_INPUT, "%zu models, more than %d", settings->model_count, KF_SEARCH_MODELS);
+    for (size_t i = 0; i < settings->model_count; i++) {
+        kf_auto(kf_llm) llm = kf_llm_open(settings->models[i], error);
+        if (!llm) return false;
+    }
+    return true;
+}
+
 bool kf_models_open(kf_search *s, kf_error *error)
 {
     const kf_search_settings *settings = s->settings;
-    if (settings->model_count > KF_SEARCH_MODELS)
-        return kf_fail(error, KF_ERROR_INPUT, "%zu models, more than %d", settings->model_count, KF_SEARCH_MODELS);
     for (size_t i = 0; i < settings->model_count; i++) {
         kf_model *model = &s->models[s->model_count];
         /* What the state of the run says of it holds when it is the same model. */

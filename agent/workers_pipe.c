@@ -171,8 +171,16 @@ static void fail(pipe_end *p, bool wrong_machine, const kf_error *why)
 static void fail_ended(pipe_end *p)
 {
     kf_error why;
+    bool starting = p->state == STARTING;
     int status = reap(p);
     const char *words = last_words(p), *comma = *words ? ": " : "";
+    /* Our own program says what is wrong, and trying again would not change it. */
+    bool final = !p->command && starting && WIFEXITED(status) && WEXITSTATUS(status) > 0 && strncmp(words, "kforge: ", 8) == 0;
+    if (final) {
+        kf_fail(&why, WEXITSTATUS(status) == 2 ? KF_ERROR_INPUT : KF_ERROR_MACHINE, "%s", words + 8);
+        fail(p, true, &why);
+        return;
+    }
     if (WIFSIGNALED(status))
         kf_fail(&why, KF_ERROR_MACHINE, "it was ended by signal %d%s%s", WTERMSIG(status), comma, words);
     else

@@ -370,13 +370,13 @@ static void tokens_and_money_end_a_run(void **state)
 
 /* ---- going on --------------------------------------------------------------------------------------------------------------------------------------- */
 
-#define REPLIES                                                                                                   \
-    REPLY("status compile_error")                                                                                 \
-    REPLY("status crash")                                                                                         \
-    REPLY("speed 1.4")                                                                                            \
-    REPLY("speed 1.5\\n// kforge: tune BLOCK 32 64 128\\n#ifndef BLOCK\\n#define BLOCK 32\\n#endif\\n// fake: "   \
-          "optimum BLOCK 64") "{\"reply\": \"no code at all\"}\n" REPLY("speed 1.1") REPLY("status wrong_result") \
-        REPLY("speed 1.9") REPLY("speed 0.7")
+#define REPLIES                                                                                                 \
+    REPLY("status compile_error")                                                                               \
+    REPLY("status crash")                                                                                       \
+    REPLY("speed 1.4")                                                                                          \
+    REPLY("speed 1.5\\n// kforge: tune BLOCK 32 64 128\\n#ifndef BLOCK\\n#define BLOCK 32\\n#endif\\n// fake: " \
+          "optimum BLOCK 64")                                                                                   \
+    "{\"reply\": \"no code at all\"}\n" REPLY("speed 1.1") REPLY("status wrong_result") REPLY("speed 1.9") REPLY("speed 0.7")
 
 /* A store of its own, so that nothing is known. */
 static void fresh_store(fixture *f)

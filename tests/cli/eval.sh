@@ -1,0 +1,64 @@
+#!/bin/bash
+# kforge eval: statuses, what is stored, what is refused; then the real judge, once.
+source "$(dirname "$0")/lib.sh"
+fake=$bin/../tests/fake_worker
+task=$root/tasks/axpy
+candidate() { printf '// fake: %s\n' "$@" >mine.cu; }
+
+candidate "speed 1.5"
+expect 0 eval "$task" mine.cu --workers "$fake"
+says "correct, speedup 1.50x [1.48, 1.52]"
+says "stored as c1"
+expect 0 eval "$task" mine.cu --workers "$fake" --json --flag=-DBLOCK=64
+json 'o["schema"] == "kforge-verdict/1" and o["status"] == "correct"'
+expect 0 eval "$task" mine.cu --workers "$fake" --verify
+says "measured twice"
+expect 0 show c2
+says "-DBLOCK=64"
+expect 0 eval "$task" mine.cu --workers "$fake" --no-keep --flag=-DBLOCK=1
+expect 0 eval "$task" mine.cu --workers "$fake" --check-only --flag=-DBLOCK=2
+case $out in *"stored as"*) fail "a check was stored" ;; esac
+expect 2 show c3
+
+candidate "status wrong_result"
+expect 1 eval "$task" mine.cu --workers "$fake"
+says "wrong_result"
+candidate "status compile_error"
+expect 1 eval "$task" mine.cu --workers "$fake"
+says "error: as the test asked"
+candidate "status interference"
+expect 3 eval "$task" mine.cu --workers "$fake"
+says "the fault is the machine's"
+candidate "worker die"
+expect 3 eval "$task" mine.cu --workers "$fake"
+complains "2 workers failed"
+
+candidate "speed 1.5"
+expect 2 eval "$task"
+expect 2 eval "$task" nowhere.cu
+complains "nowhere.cu"
+expect 2 eval "$task" mine.cu --flag=-I/etc
+complains "-I/etc"
+expect 2 eval "$task" mine.cu --baseline nosuch
+complains "nosuch"
+expect 2 eval "$task" mine.cu --verify --asan
+complains "--asan"
+printf 'void f(){}\0' >nul.cu
+expect 2 eval "$task" nul.cu
+complains "NUL byte"
+head -c 50000000 /dev/zero | tr '\0' ' ' >large.cu
+expect 2 eval "$task" large.cu
+complains "large.cu"
+: >empty.cu
+expect 2 eval "$task" empty.cu
+complains "empty"
+
+# The judge itself, in the worker that eval starts.
+expect 0 eval "$task" "$task/baseline.cu" --check-only --device cpu
+says "correct"
+printf 'extern "C" void axpy() {}\n' >wrong.cu
+expect 1 eval "$task" wrong.cu --device cpu
+says "compile_error"
+expect 2 eval "$task" "$task/baseline.cu" --device tpu
+complains "unknown device \"tpu\""
+finish

@@ -1,0 +1,124 @@
+#!/bin/bash
+# kforge optimize from the outside, with workers that judge by what stands in the candidate (fake_worker.c).
+source "$(dirname "$0")/lib.sh"
+fake=$bin/../tests/fake_worker
+task=$root/tasks/axpy
+export FAKE_LOG=$work/jobs
+gone() { # every worker that ever logged a job is gone, or soon is
+    local pid tries
+    for pid in $(awk '{print $3}' "$FAKE_LOG" | sort -u); do
+        for tries in $(seq 40); do
+            case $(sed -n 's/^State:\t\(.\).*/\1/p' "/proc/$pid/status" 2>/dev/null) in '' | Z | X) continue 2 ;; esac
+            sleep 0.05
+        done
+        fail "worker $pid is still there"
+    done
+}
+wait_for_jobs() { # N lines in the log, at most 10 s
+    local tries
+    for tries in $(seq 200); do
+        [ "$(cat "$FAKE_LOG" 2>/dev/null | wc -l)" -ge "$1" ] && return
+        sleep 0.05
+    done
+    fail "only $(cat "$FAKE_LOG" | wc -l) jobs"
+}
+
+# A whole run: result on stdout, progress on stderr, the best as a file, and the commands that show it and go on.
+expect 0 optimize "$task" --workers "$fake" --candidates 6
+says "best "
+says "measured again in fresh processes"
+says "kforge show c"
+says "--candidates 12"
+case $err in *"new best"*) ;; *) fail "no progress: $err" ;; esac
+source_file=$(sed -n 's/^source  *//p' out)
+grep -q 'extern "C" void axpy' "$source_file" || fail "no source in $source_file"
+resume=$(sed -n 's/^resume  *kforge //p' out)
+# shellcheck disable=SC2086
+expect 0 $resume --workers "$fake"
+expect 0 show "$(sed -n 's/^candidate \(c[0-9]*\):.*/\1/p' out)"
+expect 0 eval "$task" "$source_file" --workers "$fake"
+gone
+
+expect 0 optimize "$task" --workers "$fake" --candidates 4 --json --output best.cu --store other.db
+json 'o["schema"] == "kforge-result/1" and o["judged"] == 4 and o["end"] == "spent" and o["best"]["reverified"]'
+json 'o["best"]["speedup"]["low"] < o["best"]["speedup"]["value"] and o["best"]["source"].endswith("best.cu")'
+grep -q axpy best.cu || fail "no best.cu"
+
+# Recorded replies, and a model that fails.
+expect 0 optimize "$task" --workers "$fake" --model "replay:$root/tests/replay/axpy.jsonl" --store replay.db --json
+json 'o["model_calls"] == 4'
+expect 3 optimize "$task" --workers "$fake" --model 'exec:echo no key >&2; false' --store failing.db
+says "best "
+case $err in *"5 calls in a row failed"*"no key"*) ;; *) fail "$err" ;; esac
+
+# What can't be done is said in one line.
+expect 2 optimize
+complains "TASK"
+expect 2 optimize nowhere
+complains "nowhere"
+expect 2 optimize "$task" --model gpt
+complains "unknown model"
+expect 2 optimize --resume last --store other.db
+complains "no unfinished run"
+expect 2 optimize --resume zzzz
+complains "no run zzzz"
+expect 2 optimize "$task" --workers 'local*0'
+complains "local*0"
+expect 3 optimize "$task" --workers 'echo broken >&2; exit 9'
+case $err in *"kforge: "*"status 9: broken"*) ;; *) fail "$err" ;; esac
+expect 4 optimize "$task" --workers "$fake" --candidates 1 --store one.db
+says "nothing correct"
+
+# Ctrl-C: the verdict under way is waited for, the run can go on.
+export FAKE_SLEEP=0.3 KFORGE_STORE=$work/interrupted.db
+rm "$FAKE_LOG"
+"$program" optimize "$task" --workers "$fake" >out 2>err &
+pid=$!
+wait_for_jobs 3
+kill -INT $pid
+wait $pid
+[ $? = 130 ] || fail "exit status not 130: $(cat err)"
+out=$(cat out)
+says "interrupted"
+says "resume    kforge optimize --resume"
+expect 0 list
+says "interrupted"
+[ "$(wc -l <"$FAKE_LOG")" = 3 ] || fail "more work was begun after Ctrl-C"
+gone
+FAKE_SLEEP=0 expect 0 optimize --resume last --workers "$fake" --candidates 6 --json
+json 'o["judged"] == 6'
+
+# Twice: at once, whatever the worker does.
+export FAKE_SLEEP=60 KFORGE_STORE=$work/twice.db
+rm "$FAKE_LOG"
+"$program" optimize "$task" --workers "$fake*2" >out 2>err &
+pid=$!
+wait_for_jobs 2
+kill -INT $pid
+sleep 0.3
+kill -0 $pid 2>/dev/null || fail "it did not wait for the verdict"
+started=$SECONDS
+kill -INT $pid
+wait $pid
+[ $? = 130 ] || fail "exit status not 130: $(cat err)"
+[ $((SECONDS - started)) -lt 3 ] || fail "it took $((SECONDS - started)) s"
+gone
+
+# kill -9: workers don't outlive it.
+rm "$FAKE_LOG"
+"$program" optimize "$task" --workers "$fake*2" >out 2>err &
+pid=$!
+wait_for_jobs 2
+kill -9 $pid
+wait $pid 2>/dev/null
+gone
+
+# It stays small.
+unset FAKE_SLEEP
+python3 - "$program" "$task" "$fake" <<'END' || fail "too much memory"
+import resource, subprocess, sys
+subprocess.run([sys.argv[1], "optimize", sys.argv[2], "--workers", sys.argv[3], "--store", "memory.db"], check=True, capture_output=True)
+most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+sys.exit(f"{most} KiB" if most > 64 * 1024 else 0)
+END
+finish
