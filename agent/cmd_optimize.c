@@ -211,7 +211,10 @@ static void print_text(const outcome *o, FILE *out)
         fprintf(out, "best      %s %s over the baseline%s\n", kf_figure_speedup(p->best_speedup, speedup),
                 kf_figure_interval(p->best_speedup, interval),
                 p->best_reverified ? ", measured again in fresh processes" : ", not measured again");
-        if (!is_faster(o)) fprintf(out, "          that is not faster than the baseline\n");
+        if (!is_faster(o) && p->best_speedup.value > 1)
+            fprintf(out, "          the interval reaches below 1: not shown to be faster; a quieter machine measures better\n");
+        else if (!is_faster(o))
+            fprintf(out, "          that is not faster than the baseline\n");
         fprintf(out, "source    %s\n", o->path);
         if (o->flags.size) fprintf(out, "flags    %s\n", o->flags.data);
         fprintf(out, "candidate c%lld: kforge show c%lld%s%s\n", (long long)p->best, (long long)p->best,

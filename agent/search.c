@@ -17,7 +17,7 @@
 #include "search_internal.h"
 
 #define WAIT_SECONDS 0.1 /* how long an interrupt or a reply may go unnoticed */
-#define FINAL_SECONDS 15 /* after this no further candidate is measured again */
+#define FINAL_SECONDS 8  /* after this no further candidate is measured again */
 #define FINAL_TRIES 4
 
 static const char *const step_names[KF_STEP_COUNT] = {

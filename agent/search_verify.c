@@ -38,7 +38,13 @@ void kf_verify_tried(kf_search *s, int64_t candidate)
     s->tries[s->tries_count++] = (kf_tries){candidate, 1};
 }
 
-/* The best standing candidate but the baseline: 1 found, 0 none, -1 error. With `untried` the best that is not re-verified and may be tried. */
+/* Measuring again has said what it can: a candidate that seems faster and whose interval still reaches below 1 may be tried once more. */
+static bool is_settled(const kf_store_candidate *candidate)
+{
+    return candidate->reverified && (candidate->speedup.low > 1 || candidate->speedup.value <= 1);
+}
+
+/* The best standing candidate but the baseline: 1 found, 0 none, -1 error. With `untried` the best that is not settled and may be tried. */
 static int find_best(kf_search *s, bool untried, kf_store_candidate *best, kf_error *error)
 {
     kf_auto(kf_store_cursor) cursor =
@@ -46,7 +52,7 @@ static int find_best(kf_search *s, bool untried, kf_store_candidate *best, kf_er
     int row = cursor ? 1 : -1;
     while (row == 1 && (row = kf_store_next_candidate(cursor, best, error)) == 1) {
         if (best->id == s->baseline_candidate) continue;
-        if (!untried || (!best->reverified && tries_of(s, best->id) < TRIES)) return 1;
+        if (!untried || (!is_settled(best) && tries_of(s, best->id) < TRIES)) return 1;
     }
     return row;
 }
@@ -60,10 +66,10 @@ bool kf_best_refresh(kf_search *s, kf_error *error)
     int found = find_best(s, false, &best, error);
     if (found < 0) return false;
     kf_auto(kf_store_cursor) cursor =
-        kf_store_best(s->store, &(kf_store_scope){.run = s->progress.run, .island = -1, .reverified = true}, 2, error);
+        kf_store_best(s->store, &(kf_store_scope){.run = s->progress.run, .island = -1, .reverified = true}, LOOK, error);
     int row = cursor ? 1 : -1;
     while ((row = row == 1 ? kf_store_next_candidate(cursor, &verified, error) : row) == 1)
-        if (verified.id != s->baseline_candidate) break;
+        if (verified.id != s->baseline_candidate && is_settled(&verified)) break;
     if (row < 0) return false;
     s->verified_best = row == 1 ? verified.speedup.value : 0;
     kf_search_progress *p = &s->progress;
