@@ -36,7 +36,8 @@ const char kf_config_text[] = "A setting comes from the command line, else from 
 
 void kf_paragraphs(const char *text, kf_paragraph *paragraph, void *context)
 {
-    while (text && *text) {
+    if (!text) return;
+    while (*text) {
         const char *end = strstr(text, "\n\n");
         size_t size = end ? (size_t)(end - text) : strlen(text);
         paragraph(context, text, size, size > 2 && text[0] == ' ' && text[1] == ' ');

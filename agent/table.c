@@ -211,7 +211,7 @@ const char *kf_figure_seconds(double seconds, char text[KF_FIGURE])
             const char *unit;
         } units[] = {{0.9995, 1, "s"}, {0.9995e-3, 1e3, "ms"}, {0.9995e-6, 1e6, "us"}, {0, 1e9, "ns"}};
         int i = 0;
-        while (seconds < units[i].least && i < 3) i++;
+        while (i < 3 && seconds < units[i].least) i++;
         double value = seconds * units[i].scale;
         snprintf(text, KF_FIGURE, "%.*f %s", value == 0 ? 0 : decimals(value), value, seconds == 0 ? "s" : units[i].unit);
     }
