@@ -10,3 +10,10 @@ foreach(name completion docs doctor help show store task)
   add_test(NAME cli.${name} COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/${name}.sh ${CMAKE_BINARY_DIR}/bin)
   set_tests_properties(cli.${name} PROPERTIES TIMEOUT 120)
 endforeach()
+
+# For cli.doctor: one library under the two names that the driver has.
+foreach(name libcuda.so.1 libnvidia-ml.so.1)
+  string(MAKE_C_IDENTIFIER fake_${name} target)
+  add_library(${target} SHARED cli/fake_driver.c)
+  set_target_properties(${target} PROPERTIES PREFIX "" SUFFIX "" OUTPUT_NAME ${name} NO_SONAME ON LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/fake_driver)
+endforeach()

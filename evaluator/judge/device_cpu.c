@@ -226,6 +226,11 @@ static const kf_device_operations cpu_operations = {
 
 kf_device *kf_device_cpu_open(kf_parallel *parallel, kf_error *error)
 {
+    static const char *const files[] = {"bin/kforge-cpucc", "bin/kforge-runner"}; /* without them every verdict would be judge_error */
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        kf_autofree char *path = kf_root_file(files[i], error);
+        if (!path) return NULL;
+    }
     kf_cpu_device *cpu = calloc(1, sizeof *cpu);
     if (!cpu) {
         kf_fail(error, KF_ERROR_MEMORY, "out of memory");

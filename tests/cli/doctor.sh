@@ -16,6 +16,20 @@ json 'all(f["hint"] for f in o["facts"] if f["state"] == "missing" and f["subjec
 # Without compilers
 PATH=/nonexistent CUDA_HOME=/nonexistent "$program" doctor --json >out
 json '[f for f in o["facts"] if f["subject"] == "g++" and f["state"] == "missing" and "apt install g++" in f["hint"]]'
+# GPUs, by a driver that pretends
+fake=$bin/../tests/fake_driver
+LD_LIBRARY_PATH=$fake expect 0 doctor
+says "cuda:0 Pretend GPU A, 16 GiB, compute capability 9.0, CUDA 13.1, driver 580.65.06"
+says "cuda:1 Pretend GPU B, 32 GiB, compute capability 9.1"
+LD_LIBRARY_PATH=$fake FAKE_CUDA_ERROR=100 expect 0 doctor --json
+json '[f for f in o["facts"] if f["subject"] == "gpu" and f["text"] == "the CUDA driver does not start: no CUDA-capable device is detected (error 100)" and "/dev/nvidia" in f["hint"]]'
+LD_LIBRARY_PATH=$fake FAKE_CUDA_ERROR=7 expect 0 doctor --json
+json '[f for f in o["facts"] if f["text"] == "the CUDA driver does not start: unknown error (error 7)"]'
+LD_LIBRARY_PATH=$fake FAKE_CUDA_NONE=1 expect 0 doctor --json
+json '[f for f in o["facts"] if f["text"] == "the driver works and shows no GPU" and f["state"] == "missing"]'
+# Without kforge's own files nothing can judge.
+KFORGE_ROOT=$work/nothing expect 3 doctor
+says "can't judge kernels here"
 # Stores
 echo hello >text.db
 expect 0 doctor --store text.db

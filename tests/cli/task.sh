@@ -40,6 +40,14 @@ if [ "$(id -u)" != 0 ]; then
     complains "cannot"
 fi
 
+# Ctrl-C
+cp -r tasks/my-kernel tasks/again
+"$program" task lint --device cpu tasks/my-kernel tasks/again tasks/my-kernel tasks/again tasks/my-kernel >out 2>err &
+sleep 0.5
+kill -INT $!
+wait $!
+[ $? = 130 ] || fail "interrupted: $(cat out err)"
+
 # A full disk leaves nothing behind.
 mkdir small
 if unshare -rm mount -t tmpfs -o size=16k none small 2>/dev/null; then
