@@ -23,6 +23,7 @@
     ROW(task_new) \
     ROW(task_lint) \
     ROW(task_show) \
+    ROW(selftest) \
     ROW(doctor) \
     ROW(help)
 // clang-format on

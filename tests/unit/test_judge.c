@@ -1,6 +1,4 @@
-/* The judge on whole candidates: every file of tests/hostile and tests/honest is judged on the task in tests/data/scale, and its second line
- * says what has to come out: "// expect: STATUS [RULE] [| STATUS RULE …]". `sandbox.denied` and other flags don't matter here. */
-#include <dirent.h>
+/* The judge on whole candidates: those of tests/hostile and tests/honest, and what a verdict holds. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,6 +12,7 @@
 
 #include "kforge/file.h"
 #include "kforge/judge.h"
+#include "kforge/selftest.h"
 
 static kf_judge *judge;
 
@@ -47,72 +46,29 @@ static const kf_finding *first_finding(const kf_verdict *verdict)
     return verdict->finding_count ? &verdict->findings[0] : NULL;
 }
 
-/* Does "STATUS RULE | STATUS RULE" allow this? */
-static bool allows(const char *expected, const char *status, const char *rule)
+static void tell_case(void *context, const kf_selftest_case *row)
 {
-    char copy[256], *save = NULL;
-    snprintf(copy, sizeof copy, "%s", expected);
-    for (char *part = strtok_r(copy, "|\n", &save); part; part = strtok_r(NULL, "|\n", &save)) {
-        char want_status[64] = "", want_rule[64] = "";
-        if (sscanf(part, "%63s %63s", want_status, want_rule) < 1) continue;
-        if (strcmp(status, want_status) == 0 && strcmp(rule, want_rule) == 0) return true;
-    }
-    return false;
+    (void)context;
+    if (!row->passed)
+        print_error("%s/%s/%s: expected %s, got %s %s: %s\n", row->hostile ? "hostile" : "honest", row->task, row->name,
+                    row->expected, row->status, row->finding, row->verdict->message);
 }
 
-static int judge_folder(const char *name)
-{
-    char folder[512];
-    snprintf(folder, sizeof folder, "%s/tests/%s", KFORGE_SOURCE_DIR, name);
-    struct dirent **entries;
-    int count = scandir(folder, &entries, NULL, alphasort), seen = 0, wrong = 0;
-    assert_true(count > 0);
-    for (int i = 0; i < count; i++) {
-        char path[1024], expected[256] = "";
-        size_t length = strlen(entries[i]->d_name);
-        if (length < 4 || strcmp(entries[i]->d_name + length - 3, ".cu") != 0) {
-            free(entries[i]);
-            continue;
-        }
-        snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
-        kf_job *job = job_of(KFORGE_SOURCE_DIR "/tests/data/scale", path);
-        const char *line = strstr(job->source, "// expect: ");
-        assert_non_null(line);
-        sscanf(line, "// expect: %255[^\n]", expected);
-        job->options.check_only = strstr(job->source, "// timed") == NULL;
-        kf_verdict *verdict = judged(job);
-        const kf_finding *finding = first_finding(verdict);
-        if (!allows(expected, kf_status_name(verdict->status), finding ? finding->rule : "")) {
-            print_error("%s/%s: expected %s, got %s %s: %s\n", name, entries[i]->d_name, expected, kf_status_name(verdict->status),
-                        finding ? finding->rule : "", verdict->message);
-            wrong++;
-        }
-        seen++;
-        kf_verdict_free(verdict);
-        kf_job_free(job);
-        free(entries[i]);
-    }
-    free(entries);
-    assert_true(seen > 5);
-    return wrong;
-}
-
-static void hostile_candidates_are_told(void **state)
+static void the_selftest_passes(void **state)
 {
     (void)state;
-    assert_int_equal(judge_folder("hostile"), 0);
-}
-
-static void honest_candidates_pass(void **state)
-{
-    (void)state;
-    assert_int_equal(judge_folder("honest"), 0);
+    kf_error error = {0};
+    kf_selftest_summary sum;
+    if (!kf_selftest_run(judge, KFORGE_SOURCE_DIR "/tests", NULL, tell_case, NULL, NULL, &sum, &error)) fail_msg("%s", error.text);
+    assert_true(sum.hostile >= 30 && sum.honest >= 7);
+    assert_int_equal(sum.caught, sum.hostile);
+    assert_int_equal(sum.accepted, sum.honest);
 }
 
 static void a_timed_verdict_is_complete(void **state)
 {
     (void)state;
-    kf_job *job = job_of(KFORGE_SOURCE_DIR "/tests/data/scale", KFORGE_SOURCE_DIR "/tests/honest/three_times_slower.cu");
+    kf_job *job = job_of(KFORGE_SOURCE_DIR "/tests/selftest/scale", KFORGE_SOURCE_DIR "/tests/honest/scale/three_times_slower.cu");
     job->options.seconds = 0.3;
     kf_verdict *verdict = judged(job);
     assert_string_equal(kf_status_name(verdict->status), "correct");
@@ -147,7 +103,7 @@ static void a_timed_verdict_is_complete(void **state)
 static void verifying_measures_twice(void **state)
 {
     (void)state;
-    kf_job *job = job_of(KFORGE_SOURCE_DIR "/tests/data/scale", KFORGE_SOURCE_DIR "/tests/honest/three_times_slower.cu");
+    kf_job *job = job_of(KFORGE_SOURCE_DIR "/tests/selftest/scale", KFORGE_SOURCE_DIR "/tests/honest/scale/three_times_slower.cu");
     job->options.seconds = 0.3;
     job->options.verify = true;
     kf_verdict *verdict = judged(job);
@@ -163,7 +119,7 @@ static void a_replay_key_repeats_the_inputs(void **state)
     (void)state;
     double errors[2];
     for (int turn = 0; turn < 2; turn++) {
-        kf_job *job = job_of(KFORGE_SOURCE_DIR "/tests/data/scale", NULL);
+        kf_job *job = job_of(KFORGE_SOURCE_DIR "/tests/selftest/scale", NULL);
         job->options.check_only = true;
         job->options.replay_key = strdup("c0ffee");
         kf_verdict *verdict = judged(job);
@@ -178,7 +134,7 @@ static void a_replay_key_repeats_the_inputs(void **state)
 static void sanitised_builds_name_the_line(void **state)
 {
     (void)state;
-    kf_job *job = job_of(KFORGE_SOURCE_DIR "/tests/data/scale", KFORGE_SOURCE_DIR "/tests/hostile/guard_behind.cu");
+    kf_job *job = job_of(KFORGE_SOURCE_DIR "/tests/selftest/scale", KFORGE_SOURCE_DIR "/tests/hostile/scale/guard_behind.cu");
     job->options.asan = true;
     kf_verdict *verdict = judged(job);
     const kf_finding *finding = first_finding(verdict);
@@ -188,7 +144,7 @@ static void sanitised_builds_name_the_line(void **state)
     assert_non_null(strstr(finding->text, "WRITE of size 4"));
     kf_verdict_free(verdict);
     kf_job_free(job);
-    job = job_of(KFORGE_SOURCE_DIR "/tests/data/scale", NULL);
+    job = job_of(KFORGE_SOURCE_DIR "/tests/selftest/scale", NULL);
     job->options.asan = true;
     verdict = judged(job);
     assert_string_equal(kf_status_name(verdict->status), "correct");
@@ -202,7 +158,7 @@ static void stopping_gives_no_verdict(void **state)
     (void)state;
     volatile int stop = 1;
     kf_error error = {0};
-    kf_job *job = job_of(KFORGE_SOURCE_DIR "/tests/data/scale", KFORGE_SOURCE_DIR "/tests/hostile/infinite_loop.cu");
+    kf_job *job = job_of(KFORGE_SOURCE_DIR "/tests/selftest/scale", KFORGE_SOURCE_DIR "/tests/hostile/scale/infinite_loop.cu");
     assert_null(kf_judge_run(judge, job, &stop, &error));
     assert_int_equal(error.code, KF_ERROR_BUSY);
     kf_job_free(job);
@@ -239,7 +195,7 @@ static void lint_runs_the_oracle(void **state)
     (void)state;
     kf_error error = {0};
     reports all = {0};
-    kf_task *task = kf_task_load(KFORGE_SOURCE_DIR "/tests/data/scale", &error);
+    kf_task *task = kf_task_load(KFORGE_SOURCE_DIR "/tests/selftest/scale", &error);
     assert_non_null(task);
     int errors = kf_judge_lint(judge, task, take_report, &all, &error);
     if (errors != 0) fail_msg("%d errors: %s%s", errors, all.rules, errors < 0 ? error.text : "");
@@ -286,8 +242,7 @@ int main(void)
         cmocka_unit_test(sanitised_builds_name_the_line),
         cmocka_unit_test(stopping_gives_no_verdict),
         cmocka_unit_test(lint_runs_the_oracle),
-        cmocka_unit_test(honest_candidates_pass),
-        cmocka_unit_test(hostile_candidates_are_told),
+        cmocka_unit_test(the_selftest_passes),
     };
     return cmocka_run_group_tests(tests, open_judge, close_judge);
 }

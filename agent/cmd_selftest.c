@@ -1,0 +1,140 @@
+/* `kforge selftest`: does this machine's judge catch what it has to, and leave the honest alone. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "kforge/json.h"
+#include "kforge/selftest.h"
+#include "table.h"
+#include "show.h"
+
+typedef struct settings {
+    const char *device, *folder, *filter;
+    bool json, all;
+} settings;
+
+typedef struct report {
+    const kf_invocation *invocation;
+    const settings *wanted;
+    kf_table table;
+    cJSON *cases; /* with --json */
+    int seen;
+} report;
+
+static void take_case(void *context, const kf_selftest_case *row)
+{
+    report *r = context;
+    const char *kind = row->hostile ? "hostile" : "honest";
+    r->seen++;
+    if (r->invocation->terminal) fprintf(r->invocation->log, "\r\033[K%d %s/%s/%.50s", r->seen, kind, row->task, row->name);
+    if (r->cases) {
+        cJSON *object = cJSON_CreateObject();
+        cJSON_AddStringToObject(object, "kind", kind);
+        cJSON_AddStringToObject(object, "task", row->task);
+        cJSON_AddStringToObject(object, "name", row->name);
+        cJSON_AddStringToObject(object, "rule", row->rule);
+        cJSON_AddStringToObject(object, "expected", row->expected);
+        cJSON_AddStringToObject(object, "status", row->status);
+        cJSON_AddStringToObject(object, "finding", row->finding);
+        cJSON_AddStringToObject(object, "message", row->verdict->message);
+        cJSON_AddBoolToObject(object, "passed", row->passed);
+        kf_json_add_number(object, "seconds", row->seconds);
+        cJSON_AddItemToArray(r->cases, object);
+    }
+    if (row->passed && !r->wanted->all) return;
+    char seconds[KF_FIGURE];
+    kf_table_cell(&r->table, "%s", row->passed ? "ok" : row->hostile ? "MISSED" : "ACCUSED");
+    kf_table_cell(&r->table, "%s/%s/%s", kind, row->task, row->name);
+    kf_table_cell(&r->table, "%s%s%s", row->status, row->finding[0] ? " " : "", row->finding);
+    kf_table_cell(&r->table, "%s", row->passed ? "" : row->expected);
+    kf_table_cell(&r->table, "%s", kf_figure_seconds(row->seconds, seconds));
+}
+
+static double percent(int part, int whole)
+{
+    return whole ? 100.0 * part / whole : 100;
+}
+
+static int run(const kf_invocation *invocation, const void *values, kf_error *error)
+{
+    const settings *wanted = values;
+    kf_view view = kf_view_of(invocation, wanted->json);
+    kf_autofree char *folder = wanted->folder ? strdup(wanted->folder) : kf_selftest_folder(error);
+    if (!folder) return -1;
+    kf_auto(kf_judge) judge = kf_judge_new(&(kf_judge_settings){.device = wanted->device}, error);
+    if (!judge) return -1;
+    kf_auto(cJSON) json = wanted->json ? cJSON_CreateObject() : NULL;
+    report r = {.invocation = invocation, .wanted = wanted, .cases = json ? cJSON_AddArrayToObject(json, "cases") : NULL};
+    kf_table_add_column(&r.table, "", KF_LEFT, false);
+    kf_table_add_column(&r.table, "CASE", KF_LEFT, true);
+    kf_table_add_column(&r.table, "VERDICT", KF_LEFT, false);
+    kf_table_add_column(&r.table, "EXPECTED", KF_LEFT, true);
+    kf_table_add_column(&r.table, "TIME", KF_RIGHT, false);
+    kf_selftest_summary sum;
+    bool done = kf_selftest_run(judge, folder, wanted->filter, take_case, &r, invocation->interrupts, &sum, error);
+    if (invocation->terminal) fputs("\r\033[K", invocation->log);
+    bool good = done && sum.hostile + sum.honest > 0 && sum.caught == sum.hostile && sum.accepted == sum.honest;
+    int status = good ? KF_EXIT_DONE : KF_EXIT_NOTHING;
+    if (!done) {
+        status = error && error->code == KF_ERROR_BUSY ? KF_EXIT_INTERRUPTED : -1;
+    } else if (json) {
+        cJSON_AddStringToObject(json, "schema", "kforge-selftest/1");
+        cJSON_AddStringToObject(json, "version", KFORGE_VERSION);
+        cJSON_AddStringToObject(json, "device", kf_judge_device(judge));
+        cJSON_AddStringToObject(json, "hardware", kf_judge_hardware(judge));
+        cJSON_AddNumberToObject(json, "hostile", sum.hostile);
+        cJSON_AddNumberToObject(json, "caught", sum.caught);
+        cJSON_AddNumberToObject(json, "honest", sum.honest);
+        cJSON_AddNumberToObject(json, "accused", sum.honest - sum.accepted);
+        kf_json_add_number(json, "seconds", sum.seconds);
+        if (!kf_print_json(view.out, kf_steal(&json), error)) status = -1;
+    } else {
+        char seconds[KF_FIGURE], longest[KF_FIGURE];
+        kf_table_print(&r.table, view.out, view.width, 0, view.color);
+        fprintf(view.out,
+                "%sselftest on %s (%s): %d of %d hostile candidates caught (%.1f %%), %d of %d honest ones accused (%.1f %%), %s, "
+                "longest %s\n",
+                r.table.cell_count ? "\n" : "", kf_judge_device(judge), kf_judge_hardware(judge), sum.caught, sum.hostile,
+                percent(sum.caught, sum.hostile), sum.honest - sum.accepted, sum.honest,
+                sum.honest ? 100 - percent(sum.accepted, sum.honest) : 0, kf_figure_seconds(sum.seconds, seconds),
+                kf_figure_seconds(sum.longest, longest));
+    }
+    kf_table_free(&r.table);
+    return status;
+}
+
+static const kf_option options[] = {
+    KF_ROW_DEVICE(settings),
+    {.name = "filter",
+     .type = KF_OPTION_TEXT,
+     .argument = "TEXT",
+     .offset = offsetof(settings, filter),
+     .help = "Only cases whose path contains this: hostile/, scale/graph, …"},
+    {.name = "folder",
+     .type = KF_OPTION_PATH,
+     .argument = "DIR",
+     .offset = offsetof(settings, folder),
+     .help = "Cases of your own: DIR/hostile/TASK/NAME.cu, DIR/honest/TASK/NAME.cu and DIR/selftest/TASK/task.json."},
+    {.name = "all",
+     .letter = 'a',
+     .type = KF_OPTION_FLAG,
+     .offset = offsetof(settings, all),
+     .help = "List every case, not only those that went wrong."},
+    KF_ROW_JSON(settings),
+    {0},
+};
+
+const kf_command kf_command_selftest = {
+    .name = "selftest",
+    .synopsis = "",
+    .summary = "Prove that this machine's judge catches cheats and leaves honest candidates alone",
+    .description = "Judges a collection of cheating candidates and one of odd but honest ones as any other, and tells which did "
+                   "not get the verdict that "
+                   "they must get. What it prints belongs beside every leaderboard that this machine's verdicts enter.\n\n"
+                   "The exit status is 0 when every hostile candidate was caught and no honest one accused, else 1.",
+    .examples = "kforge selftest --device cpu\ton the processor\nkforge selftest --filter honest/ --all\twhat is done with the "
+                "honest ones\n",
+    .options = options,
+    .settings_size = sizeof(settings),
+    .run = run,
+};

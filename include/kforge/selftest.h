@@ -1,0 +1,51 @@
+/* The self-test: cheating and odd but honest candidates through the ordinary judge, to see that each gets the verdict that its file asks for.
+ *
+ *   FOLDER/selftest/TASK/task.json   small, quick tasks
+ *   FOLDER/hostile/TASK/NAME.cu      candidates that must not pass as something better than they are
+ *   FOLDER/honest/TASK/NAME.cu       candidates that must not be accused
+ *
+ * What a file asks for is in its leading comment lines:
+ *   // One sentence on what it does.
+ *   // rule: T8                                 the cheat it is a construction of (docs/trust.md lists them); free text for honest ones
+ *   // expect: STATUS RULE | STATUS RULE …      any of these; RULE is that of the first finding and is left out for `correct`
+ *   // expect-cuda: …                           instead of `expect`, on a GPU
+ *   // devices: cpu                             only there (cpu or cuda)
+ *   // mode: timed                              timed as `eval` does; otherwise only checked, which is quicker
+ * A new case is added by dropping in a file.
+ */
+#ifndef KFORGE_SELFTEST_H
+#define KFORGE_SELFTEST_H
+
+#include <stdbool.h>
+
+#include "kforge/error.h"
+#include "kforge/judge.h"
+
+/* Borrowed for the duration of the callback. */
+typedef struct kf_selftest_case {
+    bool hostile;
+    const char *task, *name, *about, *rule, *expected;
+    bool passed;
+    const char *status, *finding; /* what came out; finding "" for none */
+    const kf_verdict *verdict;
+    double seconds;
+} kf_selftest_case;
+
+typedef void kf_selftest_report(void *context, const kf_selftest_case *row);
+
+typedef struct kf_selftest_summary {
+    int hostile, caught;   /* hostile cases, and those with an expected verdict */
+    int honest, accepted;  /* honest cases, ditto */
+    int skipped;           /* not for this device, or not for the filter */
+    double seconds, longest;
+} kf_selftest_summary;
+
+/* ROOT/share/kforge, or what $KFORGE_SELFTEST names; malloc'd, an error when it is not there. */
+char *kf_selftest_folder(kf_error *error);
+
+/* Runs every case whose path contains `filter` (NULL: all). False when the folder can't be read, a file lacks its lines or a task does not load
+ * (KF_ERROR_INPUT, naming the file), or when interrupted (KF_ERROR_BUSY); what a candidate does is never an error. */
+bool kf_selftest_run(kf_judge *judge, const char *folder, const char *filter, kf_selftest_report *report, void *context, const volatile int *stop,
+                     kf_selftest_summary *summary, kf_error *error);
+
+#endif
