@@ -105,12 +105,13 @@ static void *hold(void *argument)
         until.tv_sec += until.tv_nsec / 1000000000;
         until.tv_nsec %= 1000000000;
         pthread_cond_timedwait(&h->ended_changed, &h->mutex, &until);
-        if (h->spool->stop && *h->spool->stop) h->stopped = *h->spool->stop;
+        int asked = h->spool->stop ? __atomic_load_n(h->spool->stop, __ATOMIC_RELAXED) : 0;
+        if (asked) __atomic_store_n(&h->stopped, asked, __ATOMIC_RELAXED);
         if (h->ended || kf_now() - checked < check) continue;
         checked = kf_now();
         if (!owns(h)) {
             h->lost = true;
-            h->stopped = 1;
+            __atomic_store_n(&h->stopped, 1, __ATOMIC_RELAXED);
         } else if (checked - touched >= quarter) {
             touched = checked;
             utimensat(AT_FDCWD, h->file, NULL, 0);

@@ -104,9 +104,10 @@ static void *watch_output(void *argument)
         struct pollfd fds[] = {{.fd = w->wake[0], .events = POLLIN}, {.fd = w->output}};
         poll(fds, 2, WATCH_MILLISECONDS);
         if (fds[0].revents) return NULL;
-        if (fds[1].revents & (POLLERR | POLLHUP)) w->stopped = 1;
-        if (w->stop && *w->stop) w->stopped = *w->stop;
-        if (w->stopped) return NULL;
+        if (fds[1].revents & (POLLERR | POLLHUP)) __atomic_store_n(&w->stopped, 1, __ATOMIC_RELAXED);
+        int asked = w->stop ? __atomic_load_n(w->stop, __ATOMIC_RELAXED) : 0;
+        if (asked) __atomic_store_n(&w->stopped, asked, __ATOMIC_RELAXED);
+        if (__atomic_load_n(&w->stopped, __ATOMIC_RELAXED)) return NULL;
     }
 }
 
@@ -151,7 +152,7 @@ static int read_line(reader *r, const watch *w, size_t *length, kf_error *error)
         if (r->line.size > KF_JOB_BYTES) r->overlong = true, kf_buffer_free(&r->line);
         r->looked = r->line.size;
         if (r->ended) return *length = r->line.size, r->line.size > 0 || r->overlong;
-        if (w->stopped) return 0;
+        if (__atomic_load_n(&w->stopped, __ATOMIC_RELAXED)) return 0;
         struct pollfd fd = {.fd = r->input, .events = POLLIN};
         int ready = poll(&fd, 1, WATCH_MILLISECONDS);
         if (ready <= 0) continue;

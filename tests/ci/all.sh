@@ -58,7 +58,7 @@ for stage in "${stages[@]}"; do
         configure tsan
         make_targets "$root/build/tsan" all
         printf 'tsan: built (%d s)\n' $((SECONDS - started))
-        TSAN_OPTIONS=halt_on_error=1 run_ctest tsan -L threads
+        TSAN_OPTIONS="halt_on_error=1 atexit_sleep_ms=0" run_ctest tsan -L threads
         ;;
     fuzz)
         configure fuzz

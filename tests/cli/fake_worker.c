@@ -39,7 +39,7 @@ static volatile int stop;
 static void on_signal(int number)
 {
     (void)number;
-    stop++;
+    __atomic_fetch_add(&stop, 1, __ATOMIC_RELAXED);
 }
 
 const char *kf_judge_device(const kf_judge *judge)
@@ -76,11 +76,11 @@ static bool nap(double seconds, const volatile int *stopped)
 {
     double until = kf_now() + seconds;
     while (kf_now() < until) {
-        if (stopped && *stopped) return false;
+        if (stopped && __atomic_load_n(stopped, __ATOMIC_RELAXED)) return false;
         double left = until - kf_now(), piece = left < 0.01 ? left : 0.01;
         if (piece > 0) nanosleep(&(struct timespec){.tv_nsec = (long)(piece * 1e9)}, NULL);
     }
-    return !stopped || !*stopped;
+    return !stopped || !__atomic_load_n(stopped, __ATOMIC_RELAXED);
 }
 
 static double chance_speed(const kf_job *job)
