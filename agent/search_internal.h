@@ -174,6 +174,7 @@ bool kf_best_refresh(kf_search *s, kf_error *error); /* progress.best and so on 
 /* A candidate that has to be measured again before it is called best; *proposal NULL: none. `final`: the search is over. */
 bool kf_verify_propose(kf_search *s, bool final, kf_proposal **proposal, kf_error *error);
 void kf_verify_tried(kf_search *s, int64_t candidate);
+int kf_verify_tries(const kf_search *s, int64_t candidate);
 
 /* search_model.c */
 /* Before there is a run: that the models can be opened at all. */

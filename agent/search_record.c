@@ -146,14 +146,15 @@ bool kf_record_rejected(kf_search *s, kf_proposal *p, const char *message, kf_er
     return true;
 }
 
-static bool record_lost(kf_search *s, kf_proposal *p, const kf_workers_result *result, kf_error *error)
+/* No verdict, or none that counts. */
+static bool record_lost(kf_search *s, kf_proposal *p, const kf_workers_result *result, const char *why, kf_error *error)
 {
     kf_store_parent parent;
     kf_store_attempt_new attempt = attempt_of(s, p, &parent);
     kf_store_recorded recorded = {0};
     kf_interval none = {NAN, NAN, NAN};
     attempt.outcome = KF_ATTEMPT_LOST;
-    attempt.message = result->error.text;
+    attempt.message = why;
     s->refusals = result->outcome == KF_WORKERS_REFUSED ? s->refusals + 1 : 0;
     if (p->step == KF_STEP_VERIFY)
         kf_verify_tried(s, p->candidate);
@@ -162,9 +163,9 @@ static bool record_lost(kf_search *s, kf_proposal *p, const kf_workers_result *r
     if (!store(s, &attempt, p->arm, &p->point, &recorded, error) ||
         !settle(s, p, KF_JUDGE_ERROR, KF_BLAME_MACHINE, NAN, recorded.candidate, error) || !finish(s, error))
         return false;
-    tell(s, p, KF_ATTEMPT_LOST, KF_JUDGE_ERROR, none, result->error.text);
+    tell(s, p, KF_ATTEMPT_LOST, KF_JUDGE_ERROR, none, why);
     return s->refusals < KF_REFUSALS ||
-           kf_fail(error, KF_ERROR_MACHINE, "workers refused %d jobs in a row; the last: %s", s->refusals, result->error.text);
+           kf_fail(error, KF_ERROR_MACHINE, "workers refused %d jobs in a row; the last: %s", s->refusals, why);
 }
 
 /* Another candidate of the same machine code was judged before: its verdict counts, so that equal programs don't differ by noise. */
@@ -183,8 +184,11 @@ static bool find_same_code(kf_search *s, const kf_proposal *p, const kf_verdict 
 bool kf_record_result(kf_search *s, kf_proposal *p, const kf_workers_result *result, bool *again, kf_error *error)
 {
     *again = false;
-    if (result->outcome != KF_WORKERS_JUDGED) return record_lost(s, p, result, error);
+    if (result->outcome != KF_WORKERS_JUDGED) return record_lost(s, p, result, result->error.text, error);
     const kf_verdict *verdict = result->verdict;
+    /* It was in time before: a busy machine is the likelier reason, so the first time this does not unseat it. */
+    if (p->step == KF_STEP_VERIFY && verdict->status == KF_TIMEOUT && kf_verify_tries(s, p->candidate) == 0)
+        return record_lost(s, p, result, "measured again it took too long; it is tried once more", error);
     kf_autoresult kf_store_candidate known = {0};
     bool same;
     s->refusals = 0;

@@ -17,7 +17,7 @@
 #define TRIES 2    /* of one candidate, whose verification the machine may have spoilt */
 #define LOOK 32    /* of the best, to find one that is worth it */
 
-static int tries_of(const kf_search *s, int64_t candidate)
+int kf_verify_tries(const kf_search *s, int64_t candidate)
 {
     for (size_t i = 0; i < s->tries_count; i++)
         if (s->tries[i].candidate == candidate) return s->tries[i].count;
@@ -52,7 +52,7 @@ static int find_best(kf_search *s, bool untried, kf_store_candidate *best, kf_er
     int row = cursor ? 1 : -1;
     while (row == 1 && (row = kf_store_next_candidate(cursor, best, error)) == 1) {
         if (best->id == s->baseline_candidate) continue;
-        if (!untried || (!is_settled(best) && tries_of(s, best->id) < TRIES)) return 1;
+        if (!untried || (!is_settled(best) && kf_verify_tries(s, best->id) < TRIES)) return 1;
     }
     return row;
 }

@@ -5,7 +5,7 @@
  *   // fake: optimum BLOCK 128    with -DBLOCK=V the speedup falls by 20 % for each factor of 2 between V and 128
  *   // fake: verified 1.2         the speedup when measured with `verify`
  *   // fake: disagree             `verify` finds that the two measurements disagree
- *   // fake: status crash         any status of a verdict
+ *   // fake: status crash         any status of a verdict; "again" instead of "status": only with `verify`
  *   // fake: code NAME            machine code equals that of every candidate with this NAME
  *   // fake: sleep 0.2            judging takes so long
  *   // fake: worker die           the worker ends without an answer; hang, garbage, wrong-id, wrong-source, twice, endless likewise
@@ -176,7 +176,9 @@ static bool fill(kf_verdict *verdict, const kf_job *job, const char *how)
     kf_workload_verdict *workload = kf_verdict_add_workload(verdict, "main", true);
     if (!workload) return false;
     set_hashes(verdict, job, strcmp(how, "wrong-source") == 0);
-    if (line_of(job->source, "status", rest, sizeof rest) && kf_status_parse(rest, &status)) {
+    bool given = line_of(job->source, "status", rest, sizeof rest) ||
+                 (job->options.verify && line_of(job->source, "again", rest, sizeof rest));
+    if (given && kf_status_parse(rest, &status)) {
         bool machine = status == KF_INTERFERENCE, judge = status == KF_JUDGE_ERROR;
         kf_blame blame = machine ? KF_BLAME_MACHINE : judge ? KF_BLAME_JUDGE : KF_BLAME_CANDIDATE;
         if (status == KF_COMPILE_ERROR) {

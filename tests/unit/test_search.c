@@ -191,6 +191,21 @@ static void distrusts_luck(void **state)
     assert_int_equal(count(text, "verify reverified"), 2);
 }
 
+/* Wrong when measured again is wrong; too slow once may be the machine's fault, twice is the candidate's. */
+static void verification_may_convict(void **state)
+{
+    fixture *f = *state;
+    make_task(f, (const char *const[]){"// fake: speed 3\n// fake: again wrong_result\n",
+                                       "// fake: speed 2\n// fake: again timeout\n", "// fake: speed 1.5\n", NULL});
+    search(f, &(kf_search_settings){.seed = 1});
+    kf_autofree char *text = history(f, f->result.progress.run, false);
+    assert_int_equal(count(text, "verify reverified wrong_result\n"), 1);
+    assert_int_equal(count(text, "verify lost\n"), 1);
+    assert_int_equal(count(text, "verify reverified timeout\n"), 1);
+    assert_near(best_of(f), 1.5);
+    assert_true(f->result.progress.best_reverified);
+}
+
 static void says_what_could_not_be_verified(void **state)
 {
     fixture *f = *state;
@@ -215,7 +230,6 @@ static void known_candidates_cost_nothing(void **state)
     fixture *f = *state;
     make_task(f, (const char *const[]){TUNED("2", "256"), NULL});
     search(f, &(kf_search_settings){.seed = 1});
-    kf_autofree char *first = history(f, f->result.progress.run, true);
     search(f, &(kf_search_settings){.seed = 1});
     assert_int_equal(f->result.progress.judged, 0);
     kf_autofree char *second = history(f, f->result.progress.run, true);
@@ -544,6 +558,7 @@ int main(void)
         TEST(finds_the_optimum),
         TEST(passes_hopeless_seeds_over),
         TEST(distrusts_luck),
+        TEST(verification_may_convict),
         TEST(says_what_could_not_be_verified),
         TEST(same_code_is_judged_once),
         TEST(known_candidates_cost_nothing),
