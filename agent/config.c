@@ -171,72 +171,62 @@ static bool add_file(kf_config *config, const kf_command *const *commands, char 
     return file->json && check_file(commands, file, error);
 }
 
-static bool exists(const char *directory, const char *name)
+static bool exists(const char *path)
 {
-    kf_autofree char *path = kf_path_join(directory, name);
     struct stat status;
-    return path && stat(path, &status) == 0;
+    return stat(path, &status) == 0;
 }
 
-/* The project's file, malloc'd, or NULL when there is none. */
-static char *project_file(const kf_surroundings *surroundings)
+/* The project's file in *found, malloc'd; NULL when there is none. False only when out of memory. */
+static bool project_file(const kf_surroundings *surroundings, char **found)
 {
     const char *home = kf_environment_get(surroundings, "HOME");
-    kf_autofree char *folder = strdup(surroundings->directory), *found = NULL;
-    for (bool first = true; folder; first = false) {
-        if (!found && exists(folder, KF_CONFIG_NAME)) {
-            found = kf_path_join(folder, KF_CONFIG_NAME);
-            if (first || !found) return kf_steal(&found);
-        }
+    kf_autofree char *folder = strdup(surroundings->directory), *candidate = NULL;
+    if (!folder) return false;
+    for (bool first = true;; first = false) {
+        kf_autofree char *file = kf_path_join(folder, KF_CONFIG_NAME), *repository = kf_path_join(folder, ".git");
+        if (!file || !repository) return false;
+        if (!candidate && exists(file)) candidate = kf_steal(&file);
         /* A file further up counts only once the search is known to end at a repository or home. */
-        if (exists(folder, ".git") || (home && strcmp(folder, home) == 0)) return kf_steal(&found);
+        if ((first && candidate) || exists(repository) || (home && strcmp(folder, home) == 0)) {
+            *found = kf_steal(&candidate);
+            return true;
+        }
         char *slash = strrchr(folder, '/');
-        if (!slash || !folder[1]) return NULL;
+        if (!slash || !folder[1]) return true;
         *(slash == folder ? slash + 1 : slash) = '\0';
     }
-    return NULL;
 }
 
-static char *user_file(const kf_surroundings *surroundings)
+/* Likewise the user's. */
+static bool user_file(const kf_surroundings *surroundings, char **found)
 {
     const char *base = kf_environment_get(surroundings, "XDG_CONFIG_HOME"), *home = kf_environment_get(surroundings, "HOME");
-    char *path = NULL;
-    if (base && base[0] == '/')
-        path = kf_path_join(base, "kforge/" KF_CONFIG_NAME);
-    else if (home)
-        path = kf_path_join(home, ".config/kforge/" KF_CONFIG_NAME);
-    struct stat status;
-    if (!path || stat(path, &status) == 0) return path;
-    free(path);
-    return NULL;
+    bool given = base && base[0] == '/';
+    if (!given && !home) return true;
+    kf_autofree char *path =
+        given ? kf_path_join(base, "kforge/" KF_CONFIG_NAME) : kf_path_join(home, ".config/kforge/" KF_CONFIG_NAME);
+    if (!path) return false;
+    if (exists(path)) *found = kf_steal(&path);
+    return true;
 }
 
 kf_config *kf_config_load(const kf_command *const *commands, const kf_surroundings *surroundings, kf_error *error)
 {
     kf_auto(kf_config) config = calloc(1, sizeof *config);
-    if (!config) {
+    kf_autofree char *user = NULL, *project = NULL;
+    const char *given = kf_environment_get(surroundings, "KFORGE_CONFIG");
+    bool none = given && strcmp(given, "none") == 0;
+    if (!config || (!given && (!user_file(surroundings, &user) || !project_file(surroundings, &project)))) {
         kf_fail(error, KF_ERROR_MEMORY, "out of memory");
         return NULL;
     }
-    const char *given = kf_environment_get(surroundings, "KFORGE_CONFIG");
-    if (given && strcmp(given, "none") == 0) return kf_steal(&config);
-    if (given) {
-        if (!add_file(config, commands, kf_path_join(surroundings->directory, given), error)) return NULL;
-        return kf_steal(&config);
-    }
-    char *paths[KF_CONFIG_FILES] = {user_file(surroundings), project_file(surroundings)};
-    if (paths[0] && paths[1] && strcmp(paths[0], paths[1]) == 0) {
-        free(paths[1]);
-        paths[1] = NULL;
-    }
-    for (int i = 0; i < KF_CONFIG_FILES; i++) {
-        if (!paths[i]) continue;
-        if (!add_file(config, commands, paths[i], error)) {
-            if (i == 0) free(paths[1]);
-            return NULL;
-        }
-    }
-    return kf_steal(&config);
+    bool good = true;
+    if (given && !none) good = add_file(config, commands, kf_path_join(surroundings->directory, given), error);
+    bool same = user && project && strcmp(user, project) == 0;
+    if (user) good = add_file(config, commands, kf_steal(&user), error);
+    if (good && project && !same) good = add_file(config, commands, kf_steal(&project), error);
+    return good ? kf_steal(&config) : NULL;
 }
 
 void kf_config_free(kf_config *config)

@@ -83,9 +83,10 @@ static bool set_choice(const kf_option *option, const char *text, const char *so
     const char *near = kf_nearest(text, words, count);
     kf_autobuffer all = {0};
     for (size_t i = 0; i < count; i++) kf_buffer_format(&all, "%s%s", i == 0 ? "" : i + 1 < count ? ", " : " or ", words[i]);
+    if (all.failed) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     if (near)
         return kf_fail(error, KF_ERROR_INPUT, "%s: unknown value \"%s\"; did you mean %s? (%s)", source, text, near, all.data);
-    return kf_fail(error, KF_ERROR_INPUT, "%s: unknown value \"%s\"; expected %s", source, text, all.data ? all.data : "");
+    return kf_fail(error, KF_ERROR_INPUT, "%s: unknown value \"%s\"; expected %s", source, text, all.data);
 }
 
 static bool set_flag(const char *text, const char *source, bool *target, kf_error *error)
@@ -192,6 +193,10 @@ const kf_command *kf_command_find(const kf_command *const *commands, const char 
         if (group_count == MAX_OPTIONS) continue;
         kf_buffer_format(&group, "%s%s", group_count ? ", " : "", name + length + 1);
         group_names[group_count++] = name + length + 1;
+    }
+    if (group.failed) {
+        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return NULL;
     }
     if (group_count) {
         bool given = count > 1 && words[1][0] != '-';

@@ -39,8 +39,9 @@ static bool print_head(const kf_view *view, kf_store *store, const kf_store_run 
             kf_run_state(run));
     fprintf(view->out, "device    %s on %s\n", run->device, run->host);
     double end = isnan(run->ended) ? run->updated : run->ended;
-    fprintf(view->out, "started   %s (%s), took %s\n", kf_figure_time(run->started, figure),
-            kf_figure_age(run->started, (double)time(NULL), other), kf_figure_seconds(end - run->started, third));
+    fprintf(view->out, "started   %s (%s), %s %s\n", kf_figure_time(run->started, figure),
+            kf_figure_age(run->started, (double)time(NULL), other),
+            run->status == KF_RUN_RUNNING && run->alive ? "running for" : "took", kf_figure_seconds(end - run->started, third));
     if (run->best)
         fprintf(view->out, "best      c%lld, %s %s against the baseline\n", (long long)run->best,
                 kf_figure_speedup(run->best_speedup, figure), kf_figure_interval(run->best_speedup, other));

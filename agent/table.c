@@ -91,6 +91,7 @@ void kf_table_add_column(kf_table *table, const char *title, kf_align align, boo
 
 void kf_table_cell(kf_table *table, const char *format, ...)
 {
+    if (table->failed) return; /* a cell left out would move all that follow */
     if (table->cell_count == table->capacity) {
         size_t capacity = table->capacity ? 2 * table->capacity : 64;
         char **grown = realloc(table->cells, capacity * sizeof *grown);
@@ -138,7 +139,10 @@ void kf_table_print(const kf_table *table, FILE *out, int width, int indent, boo
 {
     int columns = table->column_count;
     size_t rows = columns ? table->cell_count / (size_t)columns : 0, widths[KF_TABLE_COLUMNS] = {0};
-    if (rows == 0) return;
+    if (rows == 0) {
+        if (table->failed) fprintf(out, "out of memory\n");
+        return;
+    }
     int total = indent, last = 0;
     for (int c = 0; c < columns; c++) {
         for (size_t r = 0; r < rows; r++) {
@@ -173,6 +177,7 @@ void kf_table_print(const kf_table *table, FILE *out, int width, int indent, boo
         if (line == 0 && bold_titles) fputs("\033[0m", out);
         fputc('\n', out);
     }
+    if (table->failed) fprintf(out, "%*s… and more, but out of memory\n", indent, "");
 }
 
 void kf_table_free(kf_table *table)
