@@ -21,6 +21,7 @@ const kf_variable kf_variables[] = {
     {"KFORGE_CONFIG", "The one kforge.json to read instead of the user's and the project's; \"none\" reads none."},
     {"KFORGE_EXEC_TIMEOUT", "Seconds that one call of an exec: model may take (600)."},
     {"KFORGE_ROOT", "The folder that holds kforge's own bin/ and lib/kforge/, where they are not beside the program."},
+    {"KFORGE_SELFTEST", "The folder that holds the corpora of `selftest`, where they are not with the program (its tests/)."},
     {"KFORGE_STORE_PATIENCE", "Seconds to wait for another process that writes to the store (30)."},
     {NULL, NULL},
 };
