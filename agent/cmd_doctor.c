@@ -174,9 +174,8 @@ static void keys(kf_doctor *doctor)
         kf_doctor_add(doctor, "models", KF_FACT_GOOD, "", "set: %s%s%s", set.data, unset.size ? "; not set: " : "",
                       unset.size ? unset.data : "");
     else
-        kf_doctor_add(doctor, "models", KF_FACT_MISSING,
-                      "set the key of a provider; the tuner, exec:COMMAND and replay:FILE need none", "not set: %s",
-                      unset.data ? unset.data : "");
+        kf_doctor_add(doctor, "models", KF_FACT_MISSING, "the tuner and the models exec:COMMAND and replay:FILE need no key",
+                      "not set: %s", unset.data ? unset.data : "");
 }
 
 static void configuration(kf_doctor *doctor, const kf_invocation *invocation)

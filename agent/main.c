@@ -43,13 +43,19 @@ static void count_interrupt(int signal_number)
     interrupts = interrupts + 1;
 }
 
+/* Writing to a pipe that nobody reads fails with EPIPE then. A handler, because ignoring would be inherited by the programs that are started. */
+static void take_broken_pipe(int signal_number)
+{
+    (void)signal_number;
+}
+
 static void install_handlers(void)
 {
     struct sigaction action = {.sa_handler = count_interrupt, .sa_flags = SA_RESTART};
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-    action.sa_handler = SIG_IGN;
+    action.sa_handler = take_broken_pipe;
     sigaction(SIGPIPE, &action, NULL);
 }
 

@@ -104,6 +104,12 @@ static bool print_best(const kf_view *view, kf_store *store, const kf_store_run 
         kf_table_cell(&table, "%s", candidate.reverified ? "twice" : "once");
         kf_autobuffer flags = {0};
         kf_flags_text(candidate.flags, &flags);
+        /* "-DROWS=4 -DLANES=32" as "ROWS=4 LANES=32": the column is narrow. */
+        for (char *at = flags.data; at && (at = strstr(at, "-D"));)
+            if (at == flags.data || at[-1] == ' ')
+                memmove(at, at + 2, strlen(at + 2) + 1);
+            else
+                at += 2;
         kf_table_cell(&table, "%s", flags.data ? flags.data : "");
     }
     if (!array && table.cell_count) fputc('\n', view->out);
