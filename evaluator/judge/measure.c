@@ -17,9 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../runner/wire.h"
-#include "check.h"
-#include "kforge/file.h"
+#include "measure_internal.h"
 
 #define LEAST_SETS 3
 #define MOST_SETS 256
@@ -32,39 +30,10 @@
 #define SLOW 3.0 /* a candidate this much slower is judged on few calls */
 #define TIMEOUT_FACTOR 100.0
 #define LEAST_TIMEOUT 1.0 /* seconds; a first call may have to build tables */
-#define LOAD_SECONDS 5.0
-#define INTERFERENCE 0.03
-
-enum side { BASELINE, CANDIDATE };
-
-typedef struct run {
-    kf_workbench *bench;
-    const kf_device_operations *device;
-    kf_checker *checker;
-    kf_sets *sets;
-    uint32_t set_count;
-    kf_peer *peers[2], *oracle;
-    kf_choices choices;
-    kf_set_variation *variations;
-    uint32_t *order, *list;    /* sets in the order called; sets to compare */
-    bool *chosen, *true_known; /* by set: called in this batch; its truth is there in this pair */
-    double baseline_call;      /* seconds of one baseline call, roughly */
-    uint32_t calls;            /* in a batch of the baseline, and of a candidate that is not slow */
-    double *seconds[2], *latency[2], *alone, *null;
-    size_t pairs, latency_pairs, alone_count, null_count, capacity;
-    bool timed;
-    bool over; /* a finding ended it */
-    double started;
-} run;
 
 /* ---- small things ---------------------------------------------------------------------------------------------------------------------------- */
 
-static bool no_memory(kf_error *error)
-{
-    return kf_fail(error, KF_ERROR_MEMORY, "out of memory while measuring");
-}
-
-static bool add_sample(run *r, char side, int pair, const kf_batch *batch)
+static bool add_sample(kf_run *r, char side, int pair, const kf_batch *batch)
 {
     kf_sample sample = {
         .side = side, .pair = pair, .calls = (int)batch->count, .seconds = batch->seconds, .claimed = batch->claimed};
@@ -72,121 +41,22 @@ static bool add_sample(run *r, char side, int pair, const kf_batch *batch)
     return kf_workload_add_sample(r->bench->result, &sample);
 }
 
-static uint64_t draw(run *r, const char *purpose, int number)
+static uint64_t draw(kf_run *r, const char *purpose, int number)
 {
     char label[48];
     snprintf(label, sizeof label, "%.24s/%d", purpose, r->bench->attempt);
     return kf_secret_draw(r->bench->secret, label, (uint32_t)r->bench->workload, (uint32_t)number);
 }
 
-static double time_left(const run *r)
+/* Sets that no batch calls, so that nobody can do the work of several calls in one. */
+static uint32_t left_out(uint32_t sets)
 {
-    return r->bench->deadline - kf_now();
-}
-
-static void last_words(const kf_peer *peer, char *text, size_t size)
-{
-    kf_autofree char *output = kf_peer_output(peer, 2000);
-    text[0] = '\0';
-    if (!output) return;
-    size_t length = strlen(output);
-    while (length && (output[length - 1] == '\n' || output[length - 1] == ' ')) output[--length] = '\0';
-    const char *line = strrchr(output, '\n');
-    line = line ? line + 1 : output;
-    if (*line) snprintf(text, size, "; it printed: %.300s", line);
-}
-
-/* ---- findings about a runner --------------------------------------------------------------------------------------------------------------------- */
-
-/* "ERROR: AddressSanitizer: KIND on address …" and the first frame in the candidate's own file. */
-static bool asan_report(run *r, const kf_peer *peer)
-{
-    kf_autofree char *output = kf_peer_output(peer, 64000);
-    const char *report = output ? strstr(output, "AddressSanitizer: ") : NULL;
-    if (!report) return true;
-    char kind[64] = "", place[200] = "", access[32] = "";
-    sscanf(report + strlen("AddressSanitizer: "), "%63[a-zA-Z-]", kind);
-    const char *operation = strstr(report, "\nWRITE of size");
-    if (!operation) operation = strstr(report, "\nREAD of size");
-    if (operation) sscanf(operation + 1, "%31[^\n]", access);
-    const char *file = strstr(report, "candidate.cu:");
-    if (file) sscanf(file, "%199[^\n ]", place);
-    r->over = true;
-    return kf_verdict_add_finding(r->bench->verdict, r->bench->result, KF_CONTRACT_VIOLATION, KF_BLAME_CANDIDATE, "asan.report",
-                                  NAN, NAN, "AddressSanitizer: %s%s%s%s%s", kind, access[0] ? ", " : "", access,
-                                  place[0] ? " at " : "", place) != NULL;
-}
-
-/* Turns an event of a runner into a finding; false for what is the machine's or the caller's. */
-static bool report_event(run *r, kf_peer *peer, kf_role role, kf_peer_event event, int code, const char *doing, kf_error *error)
-{
-    kf_workbench *bench = r->bench;
-    kf_peer_explanation why;
-    if (event == KF_PEER_STOPPED) return kf_fail(error, KF_ERROR_BUSY, "interrupted");
-    kf_peer_explain(peer, event, doing, &why);
-    if (event == KF_PEER_MACHINE) return kf_fail(error, KF_ERROR_MACHINE, "%s", why.text);
-    char words[340];
-    last_words(peer, words, sizeof words);
-    const char *name = NULL;
-    if (event == KF_PEER_DEVICE_ERROR) {
-        why.status = r->device->error_status(code, &name);
-        snprintf(why.text + strlen(why.text), sizeof why.text - strlen(why.text), ": %s (%d)", name, code);
-    }
-    if (role != KF_ROLE_CANDIDATE) {
-        r->over = true;
-        return kf_verdict_add_finding(bench->verdict, bench->result, KF_JUDGE_ERROR, KF_BLAME_TASK,
-                                      role == KF_ROLE_BASELINE ? "baseline.failed" : "oracle.failed", NAN, NAN,
-                                      "the task's %s fails: %s%s", role == KF_ROLE_BASELINE ? "baseline" : "oracle", why.text,
-                                      words) != NULL ||
-               no_memory(error);
-    }
-    if (bench->options->asan && event == KF_PEER_ENDED) {
-        if (!asan_report(r, peer)) return no_memory(error);
-        if (r->over) return true;
-    }
-    r->over = true;
-    return kf_verdict_add_finding(bench->verdict, bench->result, why.status, KF_BLAME_CANDIDATE, why.rule, code ? code : NAN, NAN,
-                                  "%s%s", why.text, words) != NULL ||
-           no_memory(error);
-}
-
-static bool start_peer(run *r, kf_role role, kf_peer **peer, kf_error *error)
-{
-    kf_workbench *bench = r->bench;
-    kf_runner_place place;
-    const char *binary = role == KF_ROLE_CANDIDATE ? bench->candidate : role == KF_ROLE_BASELINE ? bench->baseline : bench->oracle;
-    if (!r->device->place(bench->device, bench->options->asan && role == KF_ROLE_CANDIDATE, &place, error)) return false;
-    place.paths[place.path_count++] = (kf_sandbox_path){binary, KF_PATH_READ | KF_PATH_EXEC, false};
-    kf_peer_spec spec = {.program = place.program,
-                         .directory = place.directory,
-                         .binary = binary,
-                         .paths = place.paths,
-                         .path_count = place.path_count,
-                         .environment = place.environment,
-                         .limits = place.limits,
-                         .strict = bench->options->strict_sandbox,
-                         .stop = bench->stop};
-    if (!(*peer = kf_peer_start(&spec, error))) return false;
-    if (role == KF_ROLE_CANDIDATE) bench->layers = kf_peer_layers(*peer);
-    double patience = role == KF_ROLE_CANDIDATE && time_left(r) < LOAD_SECONDS ? fmax(time_left(r), 1) : LOAD_SECONDS;
-    kf_peer_event event = kf_peer_load(*peer, patience);
-    if (event != KF_PEER_OK) return report_event(r, *peer, role, event, 0, "loading it", error);
-    uint64_t scalars[KF_MAX_ARGUMENTS];
-    kf_problem_scalars(bench->problem, scalars);
-    event = kf_peer_scalars(*peer, scalars, (uint32_t)bench->problem->argument_count);
-    if (event != KF_PEER_OK) return report_event(r, *peer, role, event, 0, "taking its scalars", error);
-    return true;
-}
-
-static bool hand_over(run *r, kf_role role, kf_peer *peer, kf_error *error)
-{
-    kf_peer_event event = r->device->hand_over(r->sets, peer, role);
-    return event == KF_PEER_OK || report_event(r, peer, role, event, 0, "mapping its buffers", error);
+    return sets >= 16 ? sets / 8 : 1;
 }
 
 /* ---- sets -------------------------------------------------------------------------------------------------------------------------------------- */
 
-static void drop_sets(run *r)
+static void drop_sets(kf_run *r)
 {
     if (r->sets) r->device->sets_free(r->sets);
     free(r->variations);
@@ -200,7 +70,7 @@ static void drop_sets(run *r)
     r->chosen = r->true_known = NULL;
 }
 
-static bool make_sets(run *r, uint32_t count, kf_error *error)
+static bool make_sets(kf_run *r, uint32_t count, kf_error *error)
 {
     drop_sets(r);
     r->set_count = count;
@@ -217,25 +87,25 @@ static bool make_sets(run *r, uint32_t count, kf_error *error)
 
 /* ---- batches ------------------------------------------------------------------------------------------------------------------------------------- */
 
-static double timeout_of(const run *r, enum side side, uint32_t calls)
+static double timeout_of(const kf_run *r, kf_side side, uint32_t calls)
 {
     if (side == BASELINE) return 60;
     double seconds = LEAST_TIMEOUT + TIMEOUT_FACTOR * r->baseline_call * calls;
     if (r->bench->options->asan) seconds *= 10;
-    double left = time_left(r);
+    double left = kf_run_time_left(r);
     return fmin(seconds, left > 0.1 ? left : 0.1);
 }
 
 /* One batch of one side on order[first…], and what is to be said about it. */
-static bool batch_of(run *r, enum side side, uint32_t first, uint32_t count, char letter, int pair, kf_batch *batch,
+static bool batch_of(kf_run *r, kf_side side, uint32_t first, uint32_t count, char letter, int pair, kf_batch *batch,
                      kf_error *error)
 {
     *batch = (kf_batch){.order = r->order + first, .count = count, .timeout = timeout_of(r, side, count)};
     kf_peer *peer = r->peers[side];
     kf_peer_event event = kf_peer_batch(peer, batch);
     if (event != KF_PEER_OK)
-        return report_event(r, peer, side == CANDIDATE ? KF_ROLE_CANDIDATE : KF_ROLE_BASELINE, event, batch->code,
-                            count == 1 ? "running a call" : "running a batch of calls", error);
+        return kf_run_report(r, peer, side == CANDIDATE ? KF_ROLE_CANDIDATE : KF_ROLE_BASELINE, event, batch->code,
+                             count == 1 ? "running a call" : "running a batch of calls", error);
     if (letter && !add_sample(r, letter, pair, batch)) return no_memory(error);
     if (side == CANDIDATE) {
         int extra = kf_peer_extra_threads(peer);
@@ -261,7 +131,7 @@ static bool batch_of(run *r, enum side side, uint32_t first, uint32_t count, cha
 }
 
 /* Runs the oracle for those of the listed sets whose truth is not there yet. */
-static bool find_truth(run *r, const uint32_t *list, uint32_t count, kf_error *error)
+static bool find_truth(kf_run *r, const uint32_t *list, uint32_t count, kf_error *error)
 {
     kf_autofree uint32_t *missing = calloc(count + 1, sizeof *missing);
     uint32_t used = 0;
@@ -272,12 +142,12 @@ static bool find_truth(run *r, const uint32_t *list, uint32_t count, kf_error *e
     if (!r->device->prepare_truth(r->sets, missing, used, error)) return false;
     kf_batch batch = {.order = missing, .count = used, .timeout = 60 + r->bench->options->timeout_seconds};
     kf_peer_event event = kf_peer_batch(r->oracle, &batch);
-    if (event != KF_PEER_OK) return report_event(r, r->oracle, KF_ROLE_ORACLE, event, batch.code, "running a call", error);
+    if (event != KF_PEER_OK) return kf_run_report(r, r->oracle, KF_ROLE_ORACLE, event, batch.code, "running a call", error);
     for (uint32_t i = 0; i < used; i++) r->true_known[missing[i]] = true;
     return true;
 }
 
-static bool compare(run *r, enum side side, const uint32_t *list, uint32_t count, kf_error *error)
+static bool compare(kf_run *r, kf_side side, const uint32_t *list, uint32_t count, kf_error *error)
 {
     bool passed = true;
     if (!kf_checker_compare(r->checker, r->sets, r->variations, list, count, side == BASELINE, &passed, error)) return false;
@@ -286,7 +156,7 @@ static bool compare(run *r, enum side side, const uint32_t *list, uint32_t count
 }
 
 /* Everything between two batches that is not timed. */
-static bool refresh(run *r, int number, enum side side, kf_error *error)
+static bool refresh(kf_run *r, int number, kf_side side, kf_error *error)
 {
     char purpose[32];
     snprintf(purpose, sizeof purpose, "poison%d", (int)side);
@@ -296,12 +166,12 @@ static bool refresh(run *r, int number, enum side side, kf_error *error)
     return true;
 }
 
-static bool null_batch(run *r, uint32_t count, kf_error *error)
+static bool null_batch(kf_run *r, uint32_t count, kf_error *error)
 {
     kf_batch batch = {.order = r->order, .count = count, .null = true, .timeout = 20};
     kf_peer_event event = kf_peer_batch(r->peers[BASELINE], &batch);
     if (event != KF_PEER_OK)
-        return report_event(r, r->peers[BASELINE], KF_ROLE_BASELINE, event, batch.code, "running an empty batch", error);
+        return kf_run_report(r, r->peers[BASELINE], KF_ROLE_BASELINE, event, batch.code, "running an empty batch", error);
     r->null[r->null_count++] = batch.seconds;
     return add_sample(r, 'n', -1, &batch) || no_memory(error);
 }
@@ -318,7 +188,7 @@ typedef struct pair_plan {
 } pair_plan;
 
 /* The candidate's outputs of these sets are compared: all that were called, or a random quarter of them, drawn now that they have run. */
-static uint32_t choose_compared(run *r, const pair_plan *plan, uint32_t called)
+static uint32_t choose_compared(kf_run *r, const pair_plan *plan, uint32_t called)
 {
     memcpy(r->list, r->order, called * sizeof *r->list);
     if (plan->compare_all) return called;
@@ -326,7 +196,7 @@ static uint32_t choose_compared(run *r, const pair_plan *plan, uint32_t called)
     return (called + 3) / 4;
 }
 
-static bool one_side(run *r, const pair_plan *plan, enum side side, double *seconds, double *latency, kf_error *error)
+static bool one_side(kf_run *r, const pair_plan *plan, kf_side side, double *seconds, double *latency, kf_error *error)
 {
     kf_batch batch, single = {.seconds = NAN};
     char letter = side == BASELINE ? 'b' : 'c', latency_letter = side == BASELINE ? 'B' : 'C';
@@ -347,7 +217,7 @@ static bool one_side(run *r, const pair_plan *plan, enum side side, double *seco
     return r->over || compare(r, side, r->list, compared, error);
 }
 
-static bool one_pair(run *r, const pair_plan *plan, double seconds[2], double latency[2], kf_error *error)
+static bool one_pair(kf_run *r, const pair_plan *plan, double seconds[2], double latency[2], kf_error *error)
 {
     for (uint32_t i = 0; i < r->set_count; i++) r->order[i] = i;
     memset(r->true_known, 0, r->set_count * sizeof *r->true_known);
@@ -355,7 +225,7 @@ static bool one_pair(run *r, const pair_plan *plan, double seconds[2], double la
     kf_checker_vary(r->checker, &r->choices, r->set_count, !plan->compare_all, r->variations);
     if (!r->device->fill(r->sets, draw(r, "inputs", plan->number), r->variations, error)) return false;
     for (int turn = 0; turn < 2 && !r->over; turn++) {
-        enum side side = (turn == 1) != plan->candidate_first ? CANDIDATE : BASELINE;
+        kf_side side = (turn == 1) != plan->candidate_first ? CANDIDATE : BASELINE;
         if (!one_side(r, plan, side, &seconds[side], &latency[side], error)) return false;
     }
     return true;
@@ -363,14 +233,8 @@ static bool one_pair(run *r, const pair_plan *plan, double seconds[2], double la
 
 /* ---- the parts, in order --------------------------------------------------------------------------------------------------------------------------- */
 
-/* Sets that no batch calls, so that nobody can do the work of several calls in one. */
-static uint32_t left_out(uint32_t sets)
-{
-    return sets >= 16 ? sets / 8 : 1;
-}
-
 /* How long a call of the baseline takes and what a set costs beside it, and with that how many sets make a batch. */
-static bool size_batches(run *r, kf_error *error)
+static bool size_batches(kf_run *r, kf_error *error)
 {
     kf_workbench *bench = r->bench;
     double started = kf_now(), best = INFINITY, around = INFINITY;
@@ -383,7 +247,7 @@ static bool size_batches(run *r, kf_error *error)
         if (!refresh(r, turn, BASELINE, error)) return false;
         kf_peer_event event = kf_peer_batch(r->peers[BASELINE], &empty);
         if (event != KF_PEER_OK)
-            return report_event(r, r->peers[BASELINE], KF_ROLE_BASELINE, event, empty.code, "running an empty batch", error);
+            return kf_run_report(r, r->peers[BASELINE], KF_ROLE_BASELINE, event, empty.code, "running an empty batch", error);
         if (!batch_of(r, BASELINE, 0, 1, 0, -1, &batch, error)) return false;
         if (turn == 0) continue; /* the first call warms up */
         best = fmin(best, fmax(batch.seconds - empty.seconds, 1e-6));
@@ -404,14 +268,14 @@ static bool size_batches(run *r, kf_error *error)
         kf_peer *peer = side ? r->oracle : r->peers[BASELINE];
         kf_peer_event event = kf_peer_unmap(peer);
         if (event != KF_PEER_OK)
-            return report_event(r, peer, side ? KF_ROLE_ORACLE : KF_ROLE_BASELINE, event, 0, "giving its buffers back", error);
+            return kf_run_report(r, peer, side ? KF_ROLE_ORACLE : KF_ROLE_BASELINE, event, 0, "giving its buffers back", error);
     }
-    return make_sets(r, count, error) && hand_over(r, KF_ROLE_BASELINE, r->peers[BASELINE], error) &&
-           (r->over || hand_over(r, KF_ROLE_ORACLE, r->oracle, error));
+    return make_sets(r, count, error) && kf_run_hand_over(r, KF_ROLE_BASELINE, r->peers[BASELINE], error) &&
+           (r->over || kf_run_hand_over(r, KF_ROLE_ORACLE, r->oracle, error));
 }
 
 /* The baseline's batches with no candidate there. */
-static bool measure_alone(run *r, uint32_t calls, kf_error *error)
+bool kf_run_measure_alone(kf_run *r, uint32_t calls, kf_error *error)
 {
     bool in_place = false;
     for (int i = 0; i < r->bench->problem->argument_count; i++)
@@ -432,7 +296,7 @@ static bool measure_alone(run *r, uint32_t calls, kf_error *error)
     return true;
 }
 
-static bool reserve(run *r, kf_error *error)
+static bool reserve(kf_run *r, kf_error *error)
 {
     size_t capacity = r->capacity;
     double **arrays[] = {&r->seconds[0], &r->seconds[1], &r->latency[0], &r->latency[1], &r->alone, &r->null};
@@ -441,7 +305,7 @@ static bool reserve(run *r, kf_error *error)
     return true;
 }
 
-static bool measure_pairs(run *r, const kf_stopping_rule *rule, kf_error *error)
+static bool measure_pairs(kf_run *r, const kf_stopping_rule *rule, kf_error *error)
 {
     kf_workbench *bench = r->bench;
     bool timed = r->timed;
@@ -468,7 +332,7 @@ static bool measure_pairs(run *r, const kf_stopping_rule *rule, kf_error *error)
                 calls = fewer < 1 ? 1 : (uint32_t)fewer;
             }
         }
-        if (time_left(r) <= 0) {
+        if (kf_run_time_left(r) <= 0) {
             r->over = true;
             return kf_verdict_add_finding(
                        bench->verdict, bench->result, KF_TIMEOUT, KF_BLAME_CANDIDATE, "time.limit", bench->options->timeout_seconds,
@@ -496,80 +360,9 @@ static bool measure_pairs(run *r, const kf_stopping_rule *rule, kf_error *error)
     return true;
 }
 
-/* ---- figures ---------------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- beginning and end -------------------------------------------------------------------------------------------------------------- */
 
-static void subtract(double *values, size_t count, double cost)
-{
-    for (size_t i = 0; i < count; i++) values[i] -= cost;
-}
-
-static bool slower_than(const kf_interval *beside, const kf_interval *alone)
-{
-    return beside->low > alone->high && beside->value > alone->value * (1 + INTERFERENCE);
-}
-
-/* Was the baseline slower because the candidate was there? Alone before and alone after have to agree on it: a machine that drifts disagrees. */
-static bool check_interference(run *r, uint32_t calls, kf_error *error)
-{
-    kf_workbench *bench = r->bench;
-    kf_interval beside = kf_median_interval(r->seconds[BASELINE], r->pairs, 0.95),
-                before = kf_median_interval(r->alone, r->alone_count, 0.95);
-    if (!slower_than(&beside, &before)) return true;
-    kf_peer_free(r->peers[CANDIDATE]);
-    r->peers[CANDIDATE] = NULL;
-    if (!measure_alone(r, calls, error)) return false;
-    if (r->over) return true;
-    kf_interval after = kf_median_interval(r->alone, r->alone_count, 0.95);
-    if (!slower_than(&beside, &after)) return true;
-    return kf_verdict_add_finding(
-               bench->verdict, bench->result, KF_INTERFERENCE, KF_BLAME_MACHINE, "baseline.disturbed", beside.value / after.value,
-               1 + INTERFERENCE, "the baseline took %.3g s a call beside the candidate, %.3g s alone before and %.3g s alone after",
-               beside.value, before.value, after.value) != NULL ||
-           no_memory(error);
-}
-
-static bool conclude(run *r, kf_error *error)
-{
-    kf_workbench *bench = r->bench;
-    kf_workload_verdict *result = bench->result;
-    uint32_t calls = 1;
-    for (size_t i = 0; i < result->sample_count; i++)
-        if (result->samples[i].side == 'c' && result->samples[i].pair >= 0) calls = (uint32_t)result->samples[i].calls;
-    if (calls == r->calls && r->alone_count && !check_interference(r, calls, error)) return false;
-
-    double cost = kf_median(r->null, r->null_count);
-    kf_interval cost_interval = kf_median_interval(r->null, r->null_count, 0.95);
-    double uncertainty = isnan(cost_interval.low) ? kf_mad(r->null, r->null_count) : (cost_interval.high - cost_interval.low) / 2;
-    if (!(cost >= 0)) cost = 0, uncertainty = 0;
-    result->batch_cost_seconds = cost;
-    for (int side = 0; side < 2; side++) {
-        subtract(r->seconds[side], r->pairs, cost / calls);
-        subtract(r->latency[side], r->latency_pairs, cost);
-    }
-    result->baseline_seconds = kf_median(r->seconds[BASELINE], r->pairs);
-    result->candidate_seconds = kf_median(r->seconds[CANDIDATE], r->pairs);
-    result->speedup = kf_speedup_widen(kf_speedup(r->seconds[BASELINE], r->seconds[CANDIDATE], r->pairs, KF_TIMING_CONFIDENCE),
-                                       result->baseline_seconds * calls, result->candidate_seconds * calls, uncertainty);
-    result->latency_baseline_seconds = kf_median(r->latency[BASELINE], r->latency_pairs);
-    result->latency_candidate_seconds = kf_median(r->latency[CANDIDATE], r->latency_pairs);
-    result->latency_speedup =
-        kf_speedup_widen(kf_speedup(r->latency[BASELINE], r->latency[CANDIDATE], r->latency_pairs, KF_TIMING_CONFIDENCE),
-                         result->latency_baseline_seconds, result->latency_candidate_seconds, uncertainty);
-
-    result->floor_seconds = r->device->floor_seconds(bench->device, bench->problem);
-    if (!bench->problem->work_bytes_derived && result->candidate_seconds < bench->device->floor_margin * result->floor_seconds &&
-        !kf_verdict_add_finding(bench->verdict, result, KF_IMPOSSIBLE, KF_BLAME_CANDIDATE, "floor.undercut",
-                                result->candidate_seconds, result->floor_seconds,
-                                "%.3g s a call is less than %.0f %% of the %.3g s that reading the inputs takes on this machine",
-                                result->candidate_seconds, 100 * bench->device->floor_margin, result->floor_seconds))
-        return no_memory(error);
-    if (r->latency_pairs && result->latency_speedup.high < result->speedup.low / 2 &&
-        !kf_verdict_add_flag(bench->verdict, "latency.disagrees:%s", result->workload))
-        return no_memory(error);
-    return true;
-}
-
-static void release(run *r)
+static void release(kf_run *r)
 {
     drop_sets(r);
     for (int side = 0; side < 2; side++) {
@@ -586,7 +379,7 @@ static void release(run *r)
     free(r->null);
 }
 
-static bool measure(run *r, kf_error *error)
+static bool measure(kf_run *r, kf_error *error)
 {
     kf_workbench *bench = r->bench;
     kf_stopping_rule rule = {
@@ -594,23 +387,23 @@ static bool measure(run *r, kf_error *error)
     r->capacity = rule.most_pairs;
     if (!(r->checker = kf_checker_new(bench))) return no_memory(error);
     if (!reserve(r, error) || !make_sets(r, LEAST_SETS, error)) return false;
-    if (!start_peer(r, KF_ROLE_BASELINE, &r->peers[BASELINE], error)) return false;
-    if (!r->over && !start_peer(r, KF_ROLE_ORACLE, &r->oracle, error)) return false;
-    if (!r->over && !hand_over(r, KF_ROLE_BASELINE, r->peers[BASELINE], error)) return false;
-    if (!r->over && !hand_over(r, KF_ROLE_ORACLE, r->oracle, error)) return false;
+    if (!kf_run_start_peer(r, KF_ROLE_BASELINE, &r->peers[BASELINE], error)) return false;
+    if (!r->over && !kf_run_start_peer(r, KF_ROLE_ORACLE, &r->oracle, error)) return false;
+    if (!r->over && !kf_run_hand_over(r, KF_ROLE_BASELINE, r->peers[BASELINE], error)) return false;
+    if (!r->over && !kf_run_hand_over(r, KF_ROLE_ORACLE, r->oracle, error)) return false;
     if (!r->over && !size_batches(r, error)) return false;
-    if (!r->over && r->timed && !measure_alone(r, r->calls, error)) return false;
-    if (!r->over && !start_peer(r, KF_ROLE_CANDIDATE, &r->peers[CANDIDATE], error)) return false;
-    if (!r->over && !hand_over(r, KF_ROLE_CANDIDATE, r->peers[CANDIDATE], error)) return false;
+    if (!r->over && r->timed && !kf_run_measure_alone(r, r->calls, error)) return false;
+    if (!r->over && !kf_run_start_peer(r, KF_ROLE_CANDIDATE, &r->peers[CANDIDATE], error)) return false;
+    if (!r->over && !kf_run_hand_over(r, KF_ROLE_CANDIDATE, r->peers[CANDIDATE], error)) return false;
     if (!r->over && !measure_pairs(r, &rule, error)) return false;
-    if (!r->over && r->timed && !conclude(r, error)) return false;
+    if (!r->over && r->timed && !kf_run_conclude(r, error)) return false;
     if (!r->over) bench->result->status = KF_CORRECT;
     return true;
 }
 
 bool kf_measure_workload(kf_workbench *bench, kf_error *error)
 {
-    run r = {.bench = bench, .device = bench->device->operations, .started = kf_now()};
+    kf_run r = {.bench = bench, .device = bench->device->operations, .started = kf_now()};
     r.timed = bench->result->timed && !bench->options->check_only && !bench->options->asan;
     r.choices.state = kf_secret_draw(bench->secret, bench->attempt ? "choices/1" : "choices/0", (uint32_t)bench->workload, 0);
     bool done = measure(&r, error);

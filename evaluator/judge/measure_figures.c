@@ -1,0 +1,78 @@
+/* From times to figures. */
+#include <math.h>
+#include <string.h>
+
+#include "measure_internal.h"
+
+#define INTERFERENCE 0.03 /* the baseline may be so much slower beside a candidate than alone */
+
+static void subtract(double *values, size_t count, double cost)
+{
+    for (size_t i = 0; i < count; i++) values[i] -= cost;
+}
+
+static bool slower_than(const kf_interval *beside, const kf_interval *alone)
+{
+    return beside->low > alone->high && beside->value > alone->value * (1 + INTERFERENCE);
+}
+
+/* Was the baseline slower because the candidate was there? Alone before and alone after have to agree on it: a machine that drifts disagrees. */
+static bool check_interference(kf_run *r, uint32_t calls, kf_error *error)
+{
+    kf_workbench *bench = r->bench;
+    kf_interval beside = kf_median_interval(r->seconds[BASELINE], r->pairs, 0.95),
+                before = kf_median_interval(r->alone, r->alone_count, 0.95);
+    if (!slower_than(&beside, &before)) return true;
+    kf_peer_free(r->peers[CANDIDATE]);
+    r->peers[CANDIDATE] = NULL;
+    if (!kf_run_measure_alone(r, calls, error)) return false;
+    if (r->over) return true;
+    kf_interval after = kf_median_interval(r->alone, r->alone_count, 0.95);
+    if (!slower_than(&beside, &after)) return true;
+    return kf_verdict_add_finding(
+               bench->verdict, bench->result, KF_INTERFERENCE, KF_BLAME_MACHINE, "baseline.disturbed", beside.value / after.value,
+               1 + INTERFERENCE, "the baseline took %.3g s a call beside the candidate, %.3g s alone before and %.3g s alone after",
+               beside.value, before.value, after.value) != NULL ||
+           no_memory(error);
+}
+
+bool kf_run_conclude(kf_run *r, kf_error *error)
+{
+    kf_workbench *bench = r->bench;
+    kf_workload_verdict *result = bench->result;
+    uint32_t calls = 1;
+    for (size_t i = 0; i < result->sample_count; i++)
+        if (result->samples[i].side == 'c' && result->samples[i].pair >= 0) calls = (uint32_t)result->samples[i].calls;
+    if (calls == r->calls && r->alone_count && !check_interference(r, calls, error)) return false;
+
+    double cost = kf_median(r->null, r->null_count);
+    kf_interval cost_interval = kf_median_interval(r->null, r->null_count, 0.95);
+    double uncertainty = isnan(cost_interval.low) ? kf_mad(r->null, r->null_count) : (cost_interval.high - cost_interval.low) / 2;
+    if (!(cost >= 0)) cost = 0, uncertainty = 0;
+    result->batch_cost_seconds = cost;
+    for (int side = 0; side < 2; side++) {
+        subtract(r->seconds[side], r->pairs, cost / calls);
+        subtract(r->latency[side], r->latency_pairs, cost);
+    }
+    result->baseline_seconds = kf_median(r->seconds[BASELINE], r->pairs);
+    result->candidate_seconds = kf_median(r->seconds[CANDIDATE], r->pairs);
+    result->speedup = kf_speedup_widen(kf_speedup(r->seconds[BASELINE], r->seconds[CANDIDATE], r->pairs, KF_TIMING_CONFIDENCE),
+                                       result->baseline_seconds * calls, result->candidate_seconds * calls, uncertainty);
+    result->latency_baseline_seconds = kf_median(r->latency[BASELINE], r->latency_pairs);
+    result->latency_candidate_seconds = kf_median(r->latency[CANDIDATE], r->latency_pairs);
+    result->latency_speedup =
+        kf_speedup_widen(kf_speedup(r->latency[BASELINE], r->latency[CANDIDATE], r->latency_pairs, KF_TIMING_CONFIDENCE),
+                         result->latency_baseline_seconds, result->latency_candidate_seconds, uncertainty);
+
+    result->floor_seconds = r->device->floor_seconds(bench->device, bench->problem);
+    if (!bench->problem->work_bytes_derived && result->candidate_seconds < bench->device->floor_margin * result->floor_seconds &&
+        !kf_verdict_add_finding(bench->verdict, result, KF_IMPOSSIBLE, KF_BLAME_CANDIDATE, "floor.undercut",
+                                result->candidate_seconds, result->floor_seconds,
+                                "%.3g s a call is less than %.0f %% of the %.3g s that reading the inputs takes on this machine",
+                                result->candidate_seconds, 100 * bench->device->floor_margin, result->floor_seconds))
+        return no_memory(error);
+    if (r->latency_pairs && result->latency_speedup.high < result->speedup.low / 2 &&
+        !kf_verdict_add_flag(bench->verdict, "latency.disagrees:%s", result->workload))
+        return no_memory(error);
+    return true;
+}

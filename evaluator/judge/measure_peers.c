@@ -1,0 +1,106 @@
+/* Runners of a workload: starting them, and wording what became of them. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "measure_internal.h"
+
+#define LOAD_SECONDS 5.0
+
+static void last_words(const kf_peer *peer, char *text, size_t size)
+{
+    kf_autofree char *output = kf_peer_output(peer, 2000);
+    text[0] = '\0';
+    if (!output) return;
+    size_t length = strlen(output);
+    while (length && (output[length - 1] == '\n' || output[length - 1] == ' ')) output[--length] = '\0';
+    const char *line = strrchr(output, '\n');
+    line = line ? line + 1 : output;
+    if (*line) snprintf(text, size, "; it printed: %.300s", line);
+}
+
+/* "ERROR: AddressSanitizer: KIND on address …" and the first frame in the candidate's own file. */
+static bool asan_report(kf_run *r, const kf_peer *peer)
+{
+    kf_autofree char *output = kf_peer_output(peer, 64000);
+    const char *report = output ? strstr(output, "AddressSanitizer: ") : NULL;
+    if (!report) return true;
+    char kind[64] = "", place[200] = "", access[32] = "";
+    sscanf(report + strlen("AddressSanitizer: "), "%63[a-zA-Z-]", kind);
+    const char *operation = strstr(report, "\nWRITE of size");
+    if (!operation) operation = strstr(report, "\nREAD of size");
+    if (operation) sscanf(operation + 1, "%31[^\n]", access);
+    const char *file = strstr(report, "candidate.cu:");
+    if (file) sscanf(file, "%199[^\n ]", place);
+    r->over = true;
+    return kf_verdict_add_finding(r->bench->verdict, r->bench->result, KF_CONTRACT_VIOLATION, KF_BLAME_CANDIDATE, "asan.report",
+                                  NAN, NAN, "AddressSanitizer: %s%s%s%s%s", kind, access[0] ? ", " : "", access,
+                                  place[0] ? " at " : "", place) != NULL;
+}
+
+/* Turns an event of a runner into a finding; false for what is the machine's or the caller's. */
+bool kf_run_report(kf_run *r, kf_peer *peer, kf_role role, kf_peer_event event, int code, const char *doing, kf_error *error)
+{
+    kf_workbench *bench = r->bench;
+    kf_peer_explanation why;
+    if (event == KF_PEER_STOPPED) return kf_fail(error, KF_ERROR_BUSY, "interrupted");
+    kf_peer_explain(peer, event, doing, &why);
+    if (event == KF_PEER_MACHINE) return kf_fail(error, KF_ERROR_MACHINE, "%s", why.text);
+    char words[340];
+    last_words(peer, words, sizeof words);
+    const char *name = NULL;
+    if (event == KF_PEER_DEVICE_ERROR) {
+        why.status = r->device->error_status(code, &name);
+        snprintf(why.text + strlen(why.text), sizeof why.text - strlen(why.text), ": %s (%d)", name, code);
+    }
+    if (role != KF_ROLE_CANDIDATE) {
+        r->over = true;
+        return kf_verdict_add_finding(bench->verdict, bench->result, KF_JUDGE_ERROR, KF_BLAME_TASK,
+                                      role == KF_ROLE_BASELINE ? "baseline.failed" : "oracle.failed", NAN, NAN,
+                                      "the task's %s fails: %s%s", role == KF_ROLE_BASELINE ? "baseline" : "oracle", why.text,
+                                      words) != NULL ||
+               no_memory(error);
+    }
+    if (bench->options->asan && event == KF_PEER_ENDED) {
+        if (!asan_report(r, peer)) return no_memory(error);
+        if (r->over) return true;
+    }
+    r->over = true;
+    return kf_verdict_add_finding(bench->verdict, bench->result, why.status, KF_BLAME_CANDIDATE, why.rule, code ? code : NAN, NAN,
+                                  "%s%s", why.text, words) != NULL ||
+           no_memory(error);
+}
+
+bool kf_run_start_peer(kf_run *r, kf_role role, kf_peer **peer, kf_error *error)
+{
+    kf_workbench *bench = r->bench;
+    kf_runner_place place;
+    const char *binary = role == KF_ROLE_CANDIDATE ? bench->candidate : role == KF_ROLE_BASELINE ? bench->baseline : bench->oracle;
+    if (!r->device->place(bench->device, bench->options->asan && role == KF_ROLE_CANDIDATE, &place, error)) return false;
+    place.paths[place.path_count++] = (kf_sandbox_path){binary, KF_PATH_READ | KF_PATH_EXEC, false};
+    kf_peer_spec spec = {.program = place.program,
+                         .directory = place.directory,
+                         .binary = binary,
+                         .paths = place.paths,
+                         .path_count = place.path_count,
+                         .environment = place.environment,
+                         .limits = place.limits,
+                         .strict = bench->options->strict_sandbox,
+                         .stop = bench->stop};
+    if (!(*peer = kf_peer_start(&spec, error))) return false;
+    if (role == KF_ROLE_CANDIDATE) bench->layers = kf_peer_layers(*peer);
+    double patience = role == KF_ROLE_CANDIDATE && kf_run_time_left(r) < LOAD_SECONDS ? fmax(kf_run_time_left(r), 1) : LOAD_SECONDS;
+    kf_peer_event event = kf_peer_load(*peer, patience);
+    if (event != KF_PEER_OK) return kf_run_report(r, *peer, role, event, 0, "loading it", error);
+    uint64_t scalars[KF_MAX_ARGUMENTS];
+    kf_problem_scalars(bench->problem, scalars);
+    event = kf_peer_scalars(*peer, scalars, (uint32_t)bench->problem->argument_count);
+    if (event != KF_PEER_OK) return kf_run_report(r, *peer, role, event, 0, "taking its scalars", error);
+    return true;
+}
+
+bool kf_run_hand_over(kf_run *r, kf_role role, kf_peer *peer, kf_error *error)
+{
+    kf_peer_event event = r->device->hand_over(r->sets, peer, role);
+    return event == KF_PEER_OK || kf_run_report(r, peer, role, event, 0, "mapping its buffers", error);
+}
