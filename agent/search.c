@@ -401,7 +401,9 @@ static bool run_all(kf_search *s, const char *run, kf_search_result *result, boo
     s->started = kf_now();
     kf_search_tell(s, KF_SEARCH_STARTED, "%s", s->progress.run);
     if (!kf_models_open(s, error) || !search(s, result, error)) return false;
-    return result->end == KF_SEARCH_INTERRUPTED || verify_best(s, error);
+    if (result->end != KF_SEARCH_INTERRUPTED && !verify_best(s, error)) return false;
+    s->over = true;
+    return kf_best_refresh(s, error);
 }
 
 bool kf_search_run(kf_store *store, const kf_task *task, const char *run, const kf_search_settings *settings, kf_workers *workers,

@@ -135,6 +135,7 @@ typedef struct kf_search {
     int64_t judged_since_verify;
     double verified_best; /* speedup, 0 none */
     int refusals;
+    bool over; /* nothing more will be judged */
     bool models_gone;
     kf_error models_why;
 } kf_search;

@@ -76,7 +76,6 @@ static void word_device(const kf_search *s, kf_buffer *out)
             out, " CUDA C++ is compiled for this CPU: blocks are spread over its cores, the threads of a block run one after the "
                  "other between barriers. What helps is little synchronisation, inner loops that the compiler can vectorise, "
                  "and cache reuse. Inline PTX, tensor cores, TMA, clusters and textures are not there.");
-    kf_buffer_string(out, "\n");
 }
 
 static void word_libraries(const kf_search *s, kf_buffer *out)
@@ -87,11 +86,26 @@ static void word_libraries(const kf_search *s, kf_buffer *out)
 
 /* ---- the candidate under discussion ----------------------------------------------------------------------------------------------------------- */
 
-static void word_workload_figures(const kf_verdict *verdict, kf_buffer *out)
+/* Models are not told of hidden workloads: neither their names nor anything that their shapes could be read from. */
+static bool is_hidden(const kf_search *s, const char *workload)
+{
+    char family[16];
+    device_family(s, family);
+    kf_autofree kf_problem *problem = malloc(sizeof *problem);
+    for (int i = 0; problem && i < kf_task_workload_count(s->task); i++) {
+        bool applies;
+        if (strcmp(kf_task_workload_name(s->task, i), workload) == 0 &&
+            kf_task_resolve(s->task, i, family, problem, &applies, NULL))
+            return problem->hidden;
+    }
+    return true;
+}
+
+static void word_workload_figures(const kf_search *s, const kf_verdict *verdict, kf_buffer *out)
 {
     for (size_t i = 0; i < verdict->workload_count; i++) {
         const kf_workload_verdict *w = &verdict->workloads[i];
-        if (!(w->candidate_seconds > 0)) continue;
+        if (!(w->candidate_seconds > 0) || is_hidden(s, w->workload)) continue;
         kf_buffer_format(out, "%s: %.4g us a call, baseline %.4g us", w->workload, w->candidate_seconds * 1e6,
                          w->baseline_seconds * 1e6);
         if (w->speedup.value > 0) kf_buffer_format(out, ", speedup %.3f", w->speedup.value);
@@ -137,13 +151,17 @@ static void word_outputs(const kf_workload_verdict *w, kf_buffer *out)
     }
 }
 
-static void word_failure(const kf_verdict *verdict, kf_buffer *out)
+static void word_failure(const kf_search *s, const kf_verdict *verdict, kf_buffer *out)
 {
     int left = FINDINGS;
-    kf_buffer_format(out, "%s: %s\n", kf_status_name(verdict->status), verdict->message);
+    kf_buffer_format(out, "%s\n", kf_status_name(verdict->status));
     word_findings(verdict->findings, verdict->finding_count, "", &left, out);
     for (size_t i = 0; i < verdict->workload_count; i++) {
         const kf_workload_verdict *w = &verdict->workloads[i];
+        if (w->finding_count && is_hidden(s, w->workload)) {
+            kf_buffer_format(out, "- %s in a workload whose shape is not shown\n", kf_status_name(w->findings[0].status));
+            continue;
+        }
         word_findings(w->findings, w->finding_count, w->workload, &left, out);
         word_outputs(w, out);
     }
@@ -208,23 +226,23 @@ static kf_prompt_kind kind_of(kf_step step)
     }
 }
 
-static void word_parent(const parent *p, kf_prompt_context *context, kf_buffer *figures, kf_buffer *failure)
+static void word_parent(const kf_search *s, const parent *p, kf_prompt_context *context, kf_buffer *figures, kf_buffer *failure)
 {
     context->parent_source = p->source;
     context->parent_speedup = p->candidate.speedup;
     context->edits = strlen(p->source) > WHOLE_SOURCE_BYTES;
     if (!p->verdict) return;
-    word_workload_figures(p->verdict, figures);
+    word_workload_figures(s, p->verdict, figures);
     word_numbers(p->verdict->build, "build: ", figures);
     word_numbers(p->verdict->counters, "counters: ", figures);
-    word_failure(p->verdict, failure);
+    word_failure(s, p->verdict, failure);
     const cJSON *log = cJSON_GetObjectItemCaseSensitive(p->verdict->build, "log");
     context->build_log = cJSON_IsString(log) && *log->valuestring ? log->valuestring : text_of(failure);
     context->figures = text_of(figures);
     context->failure = text_of(failure);
 }
 
-static bool build_context(kf_search *s, kf_prompt_context *context, int64_t best, parent *best_parent, kf_error *error)
+static bool add_best(kf_search *s, kf_prompt_context *context, int64_t best, parent *best_parent, kf_error *error)
 {
     if (!best) return true;
     if (!load_parent(s, best, best_parent, error)) return false;
@@ -262,9 +280,9 @@ char *kf_search_prompt(kf_search *s, kf_step step, int64_t parent_id, const char
         if (!load_parent(s, parent_id, &p, error)) return NULL;
         snprintf(hash, sizeof hash, "%.12s", p.candidate.hash);
         context.parent_hash = hash;
-        word_parent(&p, &context, &figures, &failure);
+        word_parent(s, &p, &context, &figures, &failure);
         bool other = s->progress.best && s->progress.best != parent_id && step == KF_STEP_IMPROVE;
-        if (!build_context(s, &context, other ? s->progress.best : 0, &best, error)) return NULL;
+        if (!add_best(s, &context, other ? s->progress.best : 0, &best, error)) return NULL;
     }
     if (workloads.failed || tolerance.failed || device.failed || libraries.failed || figures.failed || failure.failed)
         return no_memory(error), NULL;

@@ -72,6 +72,12 @@ bool kf_best_refresh(kf_search *s, kf_error *error)
         if (verified.id != s->baseline_candidate && is_settled(&verified)) break;
     if (row < 0) return false;
     s->verified_best = row == 1 ? verified.speedup.value : 0;
+    /* In the end only what was verified is called best, where there is such a one. */
+    if (s->over && row == 1 && found && !is_settled(&best)) {
+        kf_store_candidate swap = best;
+        best = verified;
+        verified = swap;
+    }
     kf_search_progress *p = &s->progress;
     int64_t before = p->best;
     bool was_verified = p->best_reverified;

@@ -382,6 +382,33 @@ static void tokens_and_money_end_a_run(void **state)
     assert_int_equal(f->result.progress.tokens, 300);
 }
 
+/* What a model is told of a failure: the findings, but nothing of a hidden workload. */
+static void hidden_workloads_stay_hidden(void **state)
+{
+    fixture *f = *state;
+    make_task(f, (const char *const[]){NULL});
+    kf_autofree char *json = kf_path_join(f->task_folder, "task.json"), *old = kf_file_read(json, 1 << 20, NULL, NULL);
+    char *at = strstr(old, "{\"name\": \"main\"}");
+    kf_autobuffer text = {0};
+    kf_buffer_format(&text, "%.*s{\"name\": \"main\", \"hidden\": true, \"params\": {\"n\": 7919}}, {\"name\": \"shown\"}%s",
+                     (int)(at - old), old, at + strlen("{\"name\": \"main\"}"));
+    write_text(f->task_folder, "task.json", text.data);
+    kf_task_free(f->task);
+    f->task = kf_task_load(f->task_folder, &f->error);
+    if (!f->task) fail_msg("%s", f->error.text);
+    kf_autofree char *spec = cassette(f, REPLY("status wrong_result") REPLY("speed 1.4"));
+    search(f, &(kf_search_settings){.seed = 1, .models = (const char *const[]){spec}, .model_count = 1});
+    for (int64_t call = 1; call <= 2; call++) {
+        size_t size;
+        kf_autofree char *prompt = kf_store_model_call_text(f->store, call, KF_CALL_PROMPT, &size, &f->error);
+        assert_non_null(strstr(prompt, "| shown | n = 64 |"));
+        assert_null(strstr(prompt, "7919"));
+        assert_null(strstr(prompt, "| main |"));
+        assert_null(strstr(prompt, "main:"));
+        if (call == 2) assert_non_null(strstr(prompt, "wrong_result in a workload whose shape is not shown"));
+    }
+}
+
 /* ---- going on --------------------------------------------------------------------------------------------------------------------------------------- */
 
 #define REPLIES                                                                                                 \
@@ -569,6 +596,7 @@ int main(void)
         TEST(no_worker),
         TEST(drafts_repairs_improves),
         TEST(useless_replies),
+        TEST(hidden_workloads_stay_hidden),
         TEST(failing_model_stops_the_run),
         TEST(tokens_and_money_end_a_run),
         TEST(goes_on_as_if_nothing_had_happened),
