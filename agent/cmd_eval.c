@@ -35,6 +35,14 @@ static kf_job *make_job(const settings *wanted, const char *task_path, const cha
     kf_auto(kf_job) job = kf_job_new(id, task, source, size, wanted->flags.items, wanted->flags.count, error);
     if (!job) return NULL;
     kf_job_options *o = &job->options;
+    if (wanted->device && *wanted->device) {
+        free(job->device);
+        job->device = strdup(wanted->device);
+        if (!job->device) {
+            kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+            return NULL;
+        }
+    }
     o->seconds = wanted->seconds;
     o->timeout_seconds = wanted->timeout;
     o->check_only = wanted->check_only;

@@ -292,6 +292,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     kf_auto(kf_workers) workers =
         kf_workers_open(wanted->workers.items, wanted->workers.count, &(kf_workers_options){.device = wanted->device}, error);
     if (!workers || (p.hardware && !kf_workers_expect(workers, p.hardware))) return -1;
+    p.search.device = wanted->device;
     kf_progress_view view = {.log = invocation->log, .terminal = invocation->terminal};
     if (!p.run[0] && !has_model(&p)) fprintf(invocation->log, "no model is given (--model), so the tuner works alone\n");
     kf_search_observer observer = {.notify = kf_progress_notify, .context = &view};

@@ -114,6 +114,11 @@ static bool make_job(kf_search *s, kf_error *error)
     o->half_width = settings->half_width > 0 ? settings->half_width : 0.03;
     o->timeout_seconds = settings->timeout_seconds > 0 ? settings->timeout_seconds : 30;
     o->strict_sandbox = settings->strict_sandbox;
+    if (settings->device && *settings->device) {
+        free(s->job->device);
+        s->job->device = strdup(settings->device);
+        if (!s->job->device) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    }
     if (settings->baseline && !(o->baseline = strdup(settings->baseline))) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     uint32_t chance;
     if (!kf_random(&chance, sizeof chance)) return kf_fail(error, KF_ERROR_MACHINE, "the kernel gives no random numbers");
@@ -421,6 +426,7 @@ bool kf_search_run(kf_store *store, const kf_task *task, const char *run, const 
     bool begun = false;
     *result = (kf_search_result){.end = KF_SEARCH_STOPPED};
     bool ran = run_all(s, run, result, &begun, error);
+    if (kf_store_in_group(store)) kf_store_rollback(store); /* an attempt that could not be stored whole */
     if (begun) {
         kf_autofree char *state = kf_state_json(s);
         kf_run_status status = !ran || result->end == KF_SEARCH_STOPPED ? KF_RUN_FAILED

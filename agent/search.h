@@ -40,6 +40,7 @@ typedef struct kf_search_settings {
     double timeout_seconds;                /* of one candidate; 0: 30 */
     bool strict_sandbox;
     const char *baseline; /* named alternative, or NULL */
+    const char *device;   /* that workers have to have: "cpu", "cuda", "cuda:1"; NULL or "": any. No part of a run's options */
 } kf_search_settings;
 
 typedef struct kf_search_progress {

@@ -34,6 +34,8 @@ expect 3 eval "$task" mine.cu --workers "$fake"
 complains "2 workers failed"
 
 candidate "speed 1.5"
+expect 2 eval "$task" mine.cu --workers "$fake" --device cuda:1
+complains "this worker has cpu, not cuda:1"
 expect 2 eval "$task"
 expect 2 eval "$task" nowhere.cu
 complains "nowhere.cu"

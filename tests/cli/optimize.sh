@@ -113,8 +113,25 @@ kill -9 $pid
 wait $pid 2>/dev/null
 gone
 
-# It stays small.
 unset FAKE_SLEEP
+
+# Workers that read a folder, and come later.
+(sleep 0.7 && exec "$fake" --spool folder) &
+pid=$!
+expect 0 optimize "$task" --workers spool:folder --candidates 4 --store folder.db --json
+json 'o["judged"] == 4'
+kill $pid
+wait $pid
+[ -z "$(find folder -name '*.json')" ] || fail "left behind: $(find folder)"
+
+# A full disk: what was stored stays, and the run goes on once there is space.
+(trap '' XFSZ && ulimit -f 600 && exec "$program" optimize "$task" --workers "$fake" --store full.db) >out 2>err
+[ $? = 3 ] || fail "exit status not 3 on a full disk"
+err=$(tail -1 err)
+case $err in *"disk is full"*) ;; *) fail "$err" ;; esac
+expect 0 optimize --resume last --store full.db --workers "$fake"
+
+# It stays small.
 python3 - "$program" "$task" "$fake" <<'END' || fail "too much memory"
 import resource, subprocess, sys
 subprocess.run([sys.argv[1], "optimize", sys.argv[2], "--workers", sys.argv[3], "--store", "memory.db"], check=True, capture_output=True)
