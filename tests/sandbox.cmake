@@ -6,9 +6,11 @@ target_compile_options(sandbox_inmate PRIVATE -std=gnu11 -Wall -Wextra -Wshadow 
 target_link_libraries(sandbox_inmate PRIVATE Threads::Threads)
 set_target_properties(sandbox_inmate PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 
-kf_test(sandbox kf_sandbox Threads::Threads)
-target_compile_definitions(test_sandbox PRIVATE SANDBOX_INMATE="$<TARGET_FILE:sandbox_inmate>")
-add_dependencies(test_sandbox sandbox_inmate)
+foreach(name sandbox sandbox_limits)
+  kf_test(${name} kf_sandbox Threads::Threads)
+  target_compile_definitions(test_${name} PRIVATE SANDBOX_INMATE="$<TARGET_FILE:sandbox_inmate>")
+  add_dependencies(test_${name} sandbox_inmate)
+endforeach()
 kf_bench(sandbox kf_sandbox)
 
 kf_test(sandbox_faults kf_sandbox)

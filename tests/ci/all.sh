@@ -7,6 +7,9 @@
 #   fuzz          each libFuzzer target for KFORGE_FUZZ_SECONDS (60), starting from tests/fuzz/corpus
 #
 # The closing line is ctest's, for the sum of all stages. `./run test STAGE…` runs some of them.
+# Settings of kforge that the caller's environment may hold are none of the tests' business.
+fuzz_seconds=${KFORGE_FUZZ_SECONDS:-60}
+for variable in "${!KFORGE_@}"; do unset "$variable"; done
 stages=("$@")
 [ ${#stages[@]} -gt 0 ] || stages=(lint release asan tsan fuzz)
 passed=0 failed=0 seconds_before=$SECONDS
@@ -16,7 +19,7 @@ trap 'rm -f "$output"' EXIT
 
 # Runs ctest in build/PRESET and adds what its closing line says to the sums.
 run_ctest() {
-    local preset=$1 started=$SECONDS status=0 line
+    local preset=$1 started=$SECONDS status=0 line name
     shift
     ctest --test-dir "$root/build/$preset" --no-tests=error --output-on-failure -j "$jobs" "$@" >"$output" 2>&1 || status=$?
     line=$(grep -E '^[0-9]+% tests passed, [0-9]+ tests? failed out of [0-9]+' "$output" | tail -n 1)
@@ -30,7 +33,7 @@ run_ctest() {
     fi
     if [ $status != 0 ]; then
         cat "$output"
-        while read -r line; do failures+=("$preset: $line"); done < <(sed -n '/^The following tests FAILED/,$p' "$output" | sed -n 's/^[[:space:]]*[0-9]* - \([^ ]*\).*/\1/p')
+        while read -r name; do failures+=("$preset: $name"); done < <(sed -n '/^The following tests FAILED/,$p' "$output" | sed -n 's/^[[:space:]]*[0-9]* - \([^ ]*\).*/\1/p')
     fi
     printf '%s: %s (%d s)\n' "$preset" "${line:-no result}" $((SECONDS - started))
     grep -E '^[[:space:]]*[0-9]+ - .*\((Skipped|Not Run|Disabled)\)' "$output" || true
@@ -64,7 +67,7 @@ for stage in "${stages[@]}"; do
         configure fuzz
         make_targets "$root/build/fuzz" tests/all
         printf 'fuzz: built (%d s)\n' $((SECONDS - started))
-        run_ctest fuzz -L fuzz
+        KFORGE_FUZZ_SECONDS=$fuzz_seconds run_ctest fuzz -L fuzz
         ;;
     *)
         say "unknown stage $stage; there are lint, release, asan, tsan, fuzz"

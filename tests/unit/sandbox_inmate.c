@@ -1,4 +1,4 @@
-/* The program that test_sandbox.c runs inside the sandbox: each subcommand tries one thing that must not work (or one that must).
+/* The program that test_sandbox*.c run inside the sandbox: each subcommand tries one thing that must not work (or one that must).
  *
  * Exit status: 0 it was contained (or, for what must work, it worked), 1 it was not, with a line that says what, 2 it could not even try.
  * The driver runs the attacks outside a sandbox as well and expects 1 there, so that an attack which cannot succeed anywhere is noticed. */

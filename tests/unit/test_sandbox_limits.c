@@ -1,0 +1,270 @@
+/* What a program inside may use, and that it is stopped: limits, freezing the whole tree, ending it. */
+#include "test_sandbox_common.h"
+
+static void spinning_is_cut_off(void **state)
+{
+    (void)state;
+    setup s;
+    prepare(&s, "spin", NULL, NULL);
+    s.spec.limits.wall_seconds = 0.4;
+    kf_auto(kf_sandbox) wall = spawn(&s);
+    expect(wall, KF_END_WALL, 0);
+    assert_true(kf_sandbox_outcome(wall)->wall_seconds >= 0.4);
+    assert_true(kf_sandbox_outcome(wall)->wall_seconds < 0.6);
+    /* A caller that waits for the descriptor only. */
+    kf_auto(kf_sandbox) polled = spawn(&s);
+    struct pollfd ready = {.fd = kf_sandbox_descriptor(polled), .events = POLLIN};
+    assert_int_equal(poll(&ready, 1, 5000), 1);
+    while (!kf_sandbox_pump(polled, 0)) assert_int_equal(poll(&ready, 1, 5000), 1);
+    expect(polled, KF_END_WALL, 0);
+    assert_true(kf_sandbox_outcome(polled)->wall_seconds < 0.6);
+    s.spec.limits = (kf_sandbox_limits){.wall_seconds = 30, .cpu_seconds = 0.5};
+    kf_auto(kf_sandbox) cpu = spawn(&s);
+    expect(cpu, KF_END_CPU, 0);
+    assert_true(kf_sandbox_outcome(cpu)->cpu_seconds < 2);
+}
+
+static void output_is_bounded(void **state)
+{
+    (void)state;
+    setup s;
+    prepare(&s, "flood", "104857600", NULL);
+    s.spec.limits.output_bytes = 100000;
+    kf_auto(kf_sandbox) sandbox = spawn(&s);
+    expect(sandbox, KF_END_EXITED, 0); /* all was drained, else it would hang */
+    assert_int_equal(kf_sandbox_output(sandbox)->size, 100000);
+    assert_true(kf_sandbox_outcome(sandbox)->output_truncated);
+    prepare(&s, "flood", "5000", NULL);
+    kf_auto(kf_sandbox) little = spawn(&s);
+    expect(little, KF_END_EXITED, 0);
+    assert_int_equal(kf_sandbox_output(little)->size, 5000);
+    assert_false(kf_sandbox_outcome(little)->output_truncated);
+}
+
+static void memory_is_bounded(void **state)
+{
+    (void)state;
+    setup s;
+    prepare(&s, "hog", "10737418240", NULL);
+    s.spec.limits.memory_bytes = 300u << 20;
+    kf_auto(kf_sandbox) sandbox = spawn(&s);
+    assert_true(kf_sandbox_pump(sandbox, 30));
+    const kf_sandbox_result *result = kf_sandbox_outcome(sandbox);
+    assert_true((result->end == KF_END_EXITED && result->status == 0) || result->end == KF_END_MEMORY);
+    assert_true(result->peak_memory_bytes < 400u << 20);
+}
+
+static void files_are_bounded(void **state)
+{
+    (void)state;
+    setup s;
+    char path[128];
+    snprintf(path, sizeof path, "%s/big", job);
+    prepare(&s, "fill", path, NULL);
+    s.spec.limits.file_bytes = 10u << 20;
+    kf_auto(kf_sandbox) sandbox = spawn(&s);
+    expect(sandbox, KF_END_EXITED, 0);
+    assert_string_equal(kf_sandbox_output(sandbox)->data, "10 MiB: File too large\n");
+    unlink(path);
+    prepare(&s, "fill", "/tmp/big", NULL);
+    s.spec.limits.temporary_bytes = 5u << 20;
+    kf_auto(kf_sandbox) temporary = spawn(&s);
+    if (!has(temporary, KF_LAYER_MOUNT_NS)) return;
+    expect(temporary, KF_END_EXITED, 0);
+    assert_string_equal(kf_sandbox_output(temporary)->data, "5 MiB: No space left on device\n");
+}
+
+static uint64_t sum_counters(void)
+{
+    uint64_t sum = 0;
+    for (int i = 0; i < 64; i++) sum += atomic_load(&counters[i]);
+    return sum;
+}
+
+static void wait_for_counters(int slots)
+{
+    double until = kf_now() + 10;
+    for (int i = 0; i < slots; i++)
+        while (atomic_load(&counters[i]) == 0) {
+            if (kf_now() > until) fail_msg("slot %d never counted", i);
+            usleep(1000);
+        }
+}
+
+static kf_sandbox *spawn_counting(setup *s, int slots)
+{
+    static kf_sandbox_fd fds[1];
+    fds[0] = (kf_sandbox_fd){counters_fd, 3};
+    s->spec.fds = fds;
+    s->spec.fd_count = 1;
+    memset((void *)counters, 0, 4096);
+    kf_sandbox *sandbox = spawn(s);
+    wait_for_counters(slots);
+    return sandbox;
+}
+
+static void expect_still(void)
+{
+    uint64_t before = sum_counters();
+    usleep(20000);
+    assert_int_equal(sum_counters(), before);
+}
+
+static void expect_moving(void)
+{
+    uint64_t before = sum_counters();
+    for (double until = kf_now() + 5; sum_counters() == before;) {
+        assert_true(kf_now() < until);
+        usleep(500);
+    }
+}
+
+static void freezing_stops_threads(void **state)
+{
+    (void)state;
+    setup s;
+    kf_error error;
+    prepare(&s, "count", "8", NULL);
+    kf_auto(kf_sandbox) sandbox = spawn_counting(&s, 8);
+    for (int i = 0; i < 10; i++) {
+        assert_true(kf_sandbox_freeze(sandbox, &error));
+        expect_still();
+        assert_false(kf_sandbox_pump(sandbox, 0));
+        assert_true(kf_sandbox_thaw(sandbox, &error));
+        expect_moving();
+    }
+    kf_sandbox_census census;
+    assert_true(kf_sandbox_take_census(sandbox, &census, &error));
+    assert_int_equal(census.threads, 9);
+    assert_int_equal(census.processes, 0);
+    assert_int_equal(census.descriptors, 4);
+    assert_true(kf_sandbox_freeze(sandbox, &error));
+    kf_sandbox_kill(sandbox);
+    expect(sandbox, KF_END_KILLED, 0);
+    expect_still();
+    assert_false(kf_sandbox_freeze(sandbox, &error));
+}
+
+static void freezing_stops_processes(void **state)
+{
+    (void)state;
+    setup s;
+    kf_error error;
+    prepare(&s, "family", "5", NULL);
+    s.spec.seccomp = KF_SECCOMP_BUILD;
+    kf_auto(kf_sandbox) sandbox = spawn_counting(&s, 5);
+    for (int i = 0; i < 3; i++) {
+        assert_true(kf_sandbox_freeze(sandbox, &error));
+        expect_still();
+        assert_true(kf_sandbox_thaw(sandbox, &error));
+        expect_moving();
+    }
+    kf_sandbox_census census;
+    assert_true(kf_sandbox_take_census(sandbox, &census, &error));
+    assert_int_equal(census.processes, 5);
+    kf_sandbox_kill(sandbox);
+    expect_still();
+}
+
+static void waking_is_noticed(void **state)
+{
+    (void)state;
+    setup s;
+    kf_error error = {0};
+    prepare(&s, "wake", NULL, NULL);
+    kf_auto(kf_sandbox) denied = spawn(&s);
+    expect(denied, KF_END_EXITED, 2); /* no such timers behind the filter */
+    s.spec.layers &= ~KF_LAYER_SECCOMP;
+    kf_auto(kf_sandbox) sandbox = spawn_counting(&s, 1);
+    int noticed = 0; /* it either stays stopped, or we hear of it */
+    for (int i = 0; i < 4; i++) {
+        if (!kf_sandbox_freeze(sandbox, &error)) {
+            noticed += strstr(error.text, "woken") != NULL;
+            continue;
+        }
+        uint64_t before = sum_counters();
+        usleep(60000);
+        bool moved = sum_counters() != before;
+        bool thawed = kf_sandbox_thaw(sandbox, &error);
+        if (!thawed) noticed += strstr(error.text, "woken") != NULL;
+        assert_false(moved && thawed);
+    }
+    assert_true(noticed > 0);
+}
+
+static void daemons_are_killed(void **state)
+{
+    (void)state;
+    for (int leave = 0; leave < 2; leave++) {
+        setup s;
+        prepare(&s, "family", "6", leave ? "leave" : NULL);
+        s.spec.seccomp = KF_SECCOMP_BUILD;
+        kf_auto(kf_sandbox) sandbox = spawn_counting(&s, leave ? 0 : 6);
+        if (leave)
+            expect(sandbox, KF_END_EXITED, 0);
+        else
+            kf_sandbox_kill(sandbox);
+        expect_still();
+        assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no child of ours is left */
+        assert_int_equal(errno, ECHILD);
+    }
+}
+
+static void forkbombs_are_bounded(void **state)
+{
+    (void)state;
+    setup s;
+    prepare(&s, "forkbomb", "2000", NULL);
+    s.spec.limits.processes = 60;
+    kf_auto(kf_sandbox) runner = spawn(&s);
+    expect(runner, KF_END_EXITED, 0);
+    assert_string_equal(kf_sandbox_output(runner)->data, "0 processes\n");
+    s.spec.seccomp = KF_SECCOMP_BUILD;
+    kf_auto(kf_sandbox) build = spawn(&s);
+    assert_true(kf_sandbox_pump(build, 30));
+    assert_int_equal(kf_sandbox_outcome(build)->end, KF_END_EXITED);
+    int made = atoi(kf_sandbox_output(build)->data);
+    /* The machine's root is exempt from RLIMIT_NPROC; a pid namespace (Linux 6.14) or a pids cgroup holds it then. */
+    if (geteuid() != 0) assert_true(made <= 60);
+    if (has(build, KF_LAYER_PID_NS) && kf_sandbox_outcome(build)->status == 0) assert_true(made <= 301);
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+}
+
+/* The caller is killed: its children go with it. */
+static void nothing_outlives_the_caller(void **state)
+{
+    (void)state;
+    for (int profile = KF_SECCOMP_BUILD; profile <= KF_SECCOMP_RUNNER; profile++) {
+        memset((void *)counters, 0, 4096);
+        pid_t caller = fork();
+        if (caller == 0) {
+            setup s;
+            bool family = profile == KF_SECCOMP_BUILD;
+            prepare(&s, family ? "family" : "count", "2", NULL);
+            s.spec.seccomp = (kf_seccomp_profile)profile;
+            kf_sandbox *sandbox = spawn_counting(&s, 2);
+            (void)sandbox;
+            kill(getpid(), SIGKILL);
+        }
+        int status;
+        assert_int_equal(waitpid(caller, &status, 0), caller);
+        assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+        usleep(100000);
+        assert_true(sum_counters() > 0);
+        expect_still();
+        while (waitpid(-1, NULL, __WALL) > 0) continue; /* ours now, where we became a subreaper */
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(spinning_is_cut_off),    cmocka_unit_test(output_is_bounded),
+        cmocka_unit_test(memory_is_bounded),      cmocka_unit_test(files_are_bounded),
+        cmocka_unit_test(freezing_stops_threads), cmocka_unit_test(freezing_stops_processes),
+        cmocka_unit_test(waking_is_noticed),      cmocka_unit_test(daemons_are_killed),
+        cmocka_unit_test(forkbombs_are_bounded),  cmocka_unit_test(nothing_outlives_the_caller),
+        cmocka_unit_test(nothing_is_left),
+    };
+    return run_in_all_ways(tests, sizeof tests / sizeof *tests, argc, argv);
+}
