@@ -14,7 +14,7 @@ mirror=${MIRROR:-$(apt-get indextargets --format '$(SITE) $(RELEASE)' 2>/dev/nul
 command -v debootstrap >/dev/null || { echo "install debootstrap" >&2; exit 3; }
 target=$(mktemp -d)
 finish() {
-    for point in dev/shm dev/pts dev proc sys; do mountpoint -q "$target/$point" && umount "$target/$point"; done
+    for point in dev/shm dev/pts dev proc sys; do if mountpoint -q "$target/$point"; then umount "$target/$point" || umount -l "$target/$point"; fi; done
     if [ -n "${KEEP:-}" ]; then echo "left in $target" >&2; else rm -rf --one-file-system "$target"; fi
 }
 trap finish EXIT
