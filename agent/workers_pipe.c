@@ -51,8 +51,26 @@ typedef struct pipe_end {
 
 /* ---- starting ---------------------------------------------------------------------------------------------------------------------------- */
 
+/* The environment for a worker of our own: a judge needs no keys, so it does not get what looks like one. The array is malloc'd, its texts are
+ * those of environ. */
+static char **without_secrets(void)
+{
+    static const char *const marks[] = {"API_KEY", "APIKEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL"};
+    size_t count = 0, kept = 0;
+    while (environ[count]) count++;
+    char **clean = calloc(count + 1, sizeof *clean);
+    for (size_t i = 0; clean && i < count; i++) {
+        char name[256];
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(environ[i], "="), environ[i]);
+        bool secret = false;
+        for (size_t k = 0; k < sizeof marks / sizeof *marks; k++) secret |= strcasestr(name, marks[k]) != NULL;
+        if (!secret) clean[kept++] = environ[i];
+    }
+    return clean;
+}
+
 /* In the child, between fork and exec: only async-signal-safe calls. */
-static void become_worker(const pipe_end *p, pid_t parent, int in, int out, int err)
+static void become_worker(const pipe_end *p, pid_t parent, char *const *environment, int in, int out, int err)
 {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -68,7 +86,7 @@ static void become_worker(const pipe_end *p, pid_t parent, int in, int out, int 
         execve("/bin/sh", argv, environ);
     } else {
         char *const argv[] = {(char[]){"kforge"}, (char[]){"worker"}, p->device ? (char[]){"--device"} : NULL, p->device, NULL};
-        execve(p->program ? p->program : "/proc/self/exe", argv, environ);
+        execve(p->program ? p->program : "/proc/self/exe", argv, environment);
     }
     static const char message[] = "can't be executed\n";
     if (write(2, message, sizeof message - 1) < 0) _exit(126);
@@ -100,9 +118,11 @@ static bool start(pipe_end *p, double now, kf_error *error)
     fcntl(in_write, F_SETFL, O_NONBLOCK);
     fcntl(out_read, F_SETFL, O_NONBLOCK);
     fcntl(err_read, F_SETFL, O_NONBLOCK);
+    kf_autofree char **environment = without_secrets();
+    if (!environment) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     pid_t parent = getpid(), pid = fork();
     if (pid < 0) return kf_fail(error, KF_ERROR_MACHINE, "no process: %s", strerror(errno));
-    if (pid == 0) become_worker(p, parent, in_read, out_write, err_write);
+    if (pid == 0) become_worker(p, parent, environment, in_read, out_write, err_write);
     setpgid(pid, pid); /* also here: whichever comes first */
     p->pid = pid;
     p->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -304,6 +306,36 @@ static void leaves_nothing_behind(void **state)
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no child, not even a dead one */
 }
 
+/* `local` is started without what looks like a key. */
+static void keeps_keys_to_itself(void **state)
+{
+    (void)state;
+    char program[600], script[1300];
+    snprintf(program, sizeof program, "%s/program", folder);
+    snprintf(script, sizeof script, "#!/bin/sh\nenv > %s/environment\necho \"$@\" >> %s/environment\nexec %s\n", folder, folder,
+             FAKE_WORKER);
+    assert_true(kf_file_write(program, script, strlen(script), NULL));
+    assert_int_equal(chmod(program, 0755), 0);
+    setenv("OPENAI_API_KEY", "sk-precious", 1);
+    setenv("HF_TOKEN", "precious", 1);
+    setenv("KEPT", "kept", 1);
+    static const char *const specs[] = {"local"};
+    kf_error error = {0};
+    kf_auto(kf_workers) workers = kf_workers_open(specs, 1, &(kf_workers_options){.program = program, .device = "cpu"}, &error);
+    submit(workers, "k", 1, "// fake: speed 1\n");
+    kf_workers_result result = next(workers);
+    assert_int_equal(result.outcome, KF_WORKERS_JUDGED);
+    kf_workers_result_free(&result);
+    snprintf(script, sizeof script, "%s/environment", folder);
+    kf_autofree char *text = kf_file_read(script, 1 << 20, NULL, &error);
+    assert_non_null(text);
+    assert_null(strstr(text, "precious"));
+    assert_non_null(strstr(text, "KEPT=kept"));
+    assert_non_null(strstr(text, "worker --device cpu"));
+    unsetenv("OPENAI_API_KEY");
+    unsetenv("HF_TOKEN");
+}
+
 static void bad_specs(void **state)
 {
     (void)state;
@@ -321,6 +353,7 @@ static pid_t start_spool_worker(const char *spool, bool once)
 {
     pid_t pid = fork();
     if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves none behind */
         execl(FAKE_WORKER, "fake_worker", "--spool", spool, "--lease", "0.4", once ? "--once" : NULL, NULL);
         _exit(127);
     }
@@ -411,15 +444,16 @@ static void spool_takes_over(void **state)
     kf_autofree char *spec = spool_spec(1);
     kf_auto(kf_workers) workers = open_one(spec, 0);
     pid_t dying = start_spool_worker(path, false);
-    char source[700];
-    snprintf(source, sizeof source, "// fake: worker hang\n// fake: once %s/hung\n// fake: speed 1\n", folder);
+    char source[700], hung[600];
+    snprintf(hung, sizeof hung, "%s/hung", folder);
+    snprintf(source, sizeof source, "// fake: worker hang\n// fake: once %s\n// fake: speed 1\n", hung);
     submit(workers, "t", 1, source);
     kf_workers_result result;
     kf_error error;
     double until = kf_now() + 5;
     do {
         assert_int_equal(kf_workers_wait(workers, 0.05, &result, &error), 0);
-    } while (count_files("taken") < 2 && kf_now() < until);
+    } while (access(hung, F_OK) != 0 && kf_now() < until); /* killed earlier, it would leave the hanging to its heir */
     end_worker(dying, SIGKILL);
     pid_t heir = start_spool_worker(path, false);
     double started = kf_now();
@@ -505,6 +539,7 @@ int main(void)
         TEST(other_hardware),
         TEST(works_in_parallel),
         TEST(leaves_nothing_behind),
+        TEST(keeps_keys_to_itself),
         TEST(bad_specs),
         TEST(spool_worker_comes_later),
         TEST(spool_shares_work),
