@@ -23,6 +23,12 @@
     ROW(task_new) \
     ROW(task_lint) \
     ROW(task_show) \
+    ROW(store_merge) \
+    ROW(store_check) \
+    ROW(store_stats) \
+    ROW(store_backup) \
+    ROW(store_vacuum) \
+    ROW(store_migrate) \
     ROW(selftest) \
     ROW(doctor) \
     ROW(help)

@@ -41,13 +41,9 @@ static bool damaged(kf_store *store, kf_error *error)
     return kf_fail(error, KF_ERROR_IO, "%s: a stored text is damaged: restore a copy of the store", store->path);
 }
 
-char *kf_unpack(kf_store *store, sqlite3_stmt *statement, int column, size_t *size, kf_error *error)
+char *kf_unpack_bytes(kf_store *store, int64_t plain_size, int codec, const void *data, size_t data_size, size_t *size,
+                      kf_error *error)
 {
-    int64_t plain_size = sqlite3_column_int64(statement, column);
-    int codec = sqlite3_column_int(statement, column + 1);
-    const void *data = sqlite3_column_blob(statement, column + 2);
-    size_t data_size = (size_t)sqlite3_column_bytes(statement, column + 2);
-    if (!data && sqlite3_errcode(store->db) == SQLITE_NOMEM) return out_of_memory(store, error), NULL;
     if (plain_size < 0 || plain_size > KF_STORE_BLOB_BYTES || (codec == RAW && (size_t)plain_size != data_size) || codec > ZSTD)
         return damaged(store, error), NULL;
     kf_autofree char *text = malloc((size_t)plain_size + 1);
@@ -62,6 +58,14 @@ char *kf_unpack(kf_store *store, sqlite3_stmt *statement, int column, size_t *si
     text[plain_size] = '\0';
     if (size) *size = (size_t)plain_size;
     return kf_steal(&text);
+}
+
+char *kf_unpack(kf_store *store, sqlite3_stmt *statement, int column, size_t *size, kf_error *error)
+{
+    const void *data = sqlite3_column_blob(statement, column + 2);
+    if (!data && sqlite3_errcode(store->db) == SQLITE_NOMEM) return out_of_memory(store, error), NULL;
+    return kf_unpack_bytes(store, sqlite3_column_int64(statement, column), sqlite3_column_int(statement, column + 1), data,
+                           (size_t)sqlite3_column_bytes(statement, column + 2), size, error);
 }
 
 int64_t kf_blob_put(kf_store *store, const void *data, size_t size, kf_error *error)

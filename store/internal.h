@@ -86,9 +86,16 @@ static inline void kf_cleanup_packed(kf_packed *packed)
 bool kf_pack(kf_store *store, const void *data, size_t size, kf_packed *packed, kf_error *error);
 /* The text of columns (size, codec, data) starting at `column`, malloc'd and NUL-terminated. */
 char *kf_unpack(kf_store *store, sqlite3_stmt *statement, int column, size_t *size, kf_error *error);
+/* The same of values that are no columns. `size` may be NULL. */
+char *kf_unpack_bytes(kf_store *store, int64_t plain_size, int codec, const void *data, size_t data_size, size_t *size,
+                      kf_error *error);
 /* Stores content once; returns its id, 0 on error. Inside kf_write_begin. */
 int64_t kf_blob_put(kf_store *store, const void *data, size_t size, kf_error *error);
 char *kf_blob_get(kf_store *store, int64_t blob, size_t *size, kf_error *error);
+
+/* ---- functions.c ---- */
+/* Makes kf_plain and kf_sound known to SQL on this connection. */
+bool kf_functions(kf_store *store, kf_error *error);
 
 /* ---- words.c ---- */
 const char *kf_word_status(kf_status status);

@@ -15,6 +15,7 @@
 
 #include "kforge/buffer.h"
 #include "kforge/file.h"
+#include "kforge/store_care.h"
 
 static const unsigned char schema_bytes[] = {
 #include "schema.inc"
@@ -227,7 +228,7 @@ static bool set_up_reader(kf_store *store, int version, bool empty, kf_error *er
     if (version < kf_store_schema())
         return kf_fail(
             error, KF_ERROR_INPUT,
-            "%s: written by an older kforge (schema %d, this one reads %d): bring it up to date by any command that writes to it",
+            "%s: written by an older kforge (schema %d, this one reads %d): bring it up to date with `kforge store migrate`",
             store->path, version, kf_store_schema());
     return execute(store, "PRAGMA query_only = ON; PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY", "opening", error);
 }
@@ -301,6 +302,21 @@ kf_store *kf_store_open(const char *path, kf_store_mode mode, kf_error *error)
     }
     store->path = plain_path(path, error);
     return store->path && open_database(store, mode, error) ? kf_steal(&store) : NULL;
+}
+
+bool kf_store_migrate(const char *path, int *from, int *to, kf_error *error)
+{
+    kf_auto(kf_store) store = calloc(1, sizeof *store);
+    if (!store) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    bool empty = false;
+    store->path = plain_path(path, error);
+    if (!store->path || !check_path(store->path, KF_STORE_WRITE, error) ||
+        !connect_database(store, store->path, SQLITE_OPEN_READWRITE, error) || !identify(store, from, &empty, error))
+        return false;
+    if (empty) return kf_fail(error, KF_ERROR_INPUT, "%s: not a kforge store: the file is empty", store->path);
+    store->writable = true;
+    *to = kf_store_schema();
+    return set_up_writer(store, error);
 }
 
 void kf_store_close(kf_store *store)

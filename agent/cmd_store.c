@@ -1,0 +1,281 @@
+/* `kforge store merge|check|vacuum|migrate|stats|backup`: care of databases (kforge/store_care.h). */
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "kforge/store_care.h"
+#include "show.h"
+
+typedef struct settings {
+    const char *store;
+    bool json, digest, samples;
+    double keep_samples;
+} settings;
+
+/* Prints `json` or, without --json, what `text` says. Takes json over. */
+static int answer(const kf_invocation *invocation, const settings *wanted, cJSON *json, kf_error *error)
+{
+    return !wanted->json || kf_print_json(invocation->output, json, error) ? KF_EXIT_DONE : -1;
+}
+
+/* ---- merge ---- */
+
+static int run_merge(const kf_invocation *invocation, const void *values, kf_error *error)
+{
+    const settings *wanted = values;
+    kf_auto(kf_store) store = kf_store_open(wanted->store, KF_STORE_CREATE, error);
+    if (!store) return -1;
+    kf_store_merged total = {0};
+    for (size_t i = 0; i < invocation->argument_count; i++) {
+        if (*invocation->interrupts) return KF_EXIT_INTERRUPTED; /* what was merged so far is in */
+        kf_store_merged one = total;
+        one.same = false;
+        if (!kf_store_merge(store, invocation->arguments[i], &one, error)) return -1;
+        if (one.same)
+            fprintf(invocation->log, "%s: is the store that is merged into\n", invocation->arguments[i]);
+        else if (invocation->argument_count > 1 && !wanted->json)
+            fprintf(invocation->log, "%s: %lld candidates, %lld verdicts were new\n", invocation->arguments[i],
+                    (long long)(one.candidates - total.candidates), (long long)(one.verdicts - total.verdicts));
+        total = one;
+    }
+    if (wanted->json) {
+        cJSON *json = cJSON_CreateObject();
+        const struct {
+            const char *key;
+            int64_t value;
+        } rows[] = {
+            {"tasks", total.tasks},           {"runs", total.runs},         {"attempts", total.attempts},
+            {"candidates", total.candidates}, {"verdicts", total.verdicts}, {"model_calls", total.model_calls},
+            {"replaced", total.replaced},     {"diverged", total.diverged}, {"name_clashes", total.name_clashes},
+        };
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) cJSON_AddNumberToObject(json, rows[i].key, (double)rows[i].value);
+        return answer(invocation, wanted, json, error);
+    }
+    fprintf(invocation->output,
+            "%s: %lld tasks, %lld runs with %lld attempts, %lld candidates, %lld verdicts and %lld model calls were new\n",
+            kf_store_path(store), (long long)total.tasks, (long long)total.runs, (long long)total.attempts,
+            (long long)total.candidates, (long long)total.verdicts, (long long)total.model_calls);
+    if (total.replaced)
+        fprintf(invocation->output, "%lld runs had gone on elsewhere: the longer history is here now\n", (long long)total.replaced);
+    if (total.diverged)
+        fprintf(
+            invocation->output,
+            "%lld runs had gone on in two places: the longer history is here, of the other one candidates, verdicts and calls\n",
+            (long long)total.diverged);
+    if (total.name_clashes)
+        fprintf(invocation->output, "%lld task names now stand for several contents: name those tasks by their hash\n",
+                (long long)total.name_clashes);
+    return KF_EXIT_DONE;
+}
+
+/* ---- check, migrate, backup, vacuum ---- */
+
+static int run_check(const kf_invocation *invocation, const void *values, kf_error *error)
+{
+    const settings *wanted = values;
+    kf_auto(kf_store) store = kf_store_open(wanted->store, KF_STORE_READ, error);
+    if (!store || !kf_store_check(store, error)) return -1;
+    fprintf(invocation->output, "%s: sound\n", kf_store_path(store));
+    return KF_EXIT_DONE;
+}
+
+static int run_migrate(const kf_invocation *invocation, const void *values, kf_error *error)
+{
+    const settings *wanted = values;
+    int from, to;
+    kf_autofree char *path = wanted->store ? strdup(wanted->store) : kf_store_default_path(error);
+    if (!path || !kf_store_migrate(path, &from, &to, error)) return -1;
+    if (from == to)
+        fprintf(invocation->output, "%s: schema %d, up to date\n", path, to);
+    else
+        fprintf(invocation->output, "%s: brought from schema %d to %d\n", path, from, to);
+    return KF_EXIT_DONE;
+}
+
+static int run_backup(const kf_invocation *invocation, const void *values, kf_error *error)
+{
+    const settings *wanted = values;
+    kf_auto(kf_store) store = kf_store_open(wanted->store, KF_STORE_READ, error);
+    if (!store || !kf_store_backup(store, invocation->arguments[0], error)) return -1;
+    fprintf(invocation->output, "%s: copied to %s\n", kf_store_path(store), invocation->arguments[0]);
+    return KF_EXIT_DONE;
+}
+
+static int run_vacuum(const kf_invocation *invocation, const void *values, kf_error *error)
+{
+    const settings *wanted = values;
+    kf_store_stats before, after;
+    int64_t dropped = 0;
+    kf_auto(kf_store) store = kf_store_open(wanted->store, KF_STORE_WRITE, error);
+    if (!store || !kf_store_get_stats(store, &before, error)) return -1;
+    double days = wanted->samples ? wanted->keep_samples / 86400 : -1;
+    if (!kf_store_vacuum(store, days, &dropped, error) || !kf_store_get_stats(store, &after, error)) return -1;
+    fprintf(invocation->output, "%s: %.1f MiB, was %.1f MiB", kf_store_path(store), (double)after.bytes / (1 << 20),
+            (double)before.bytes / (1 << 20));
+    if (wanted->samples) fprintf(invocation->output, "; raw timings of %lld verdicts dropped", (long long)dropped);
+    fputc('\n', invocation->output);
+    return KF_EXIT_DONE;
+}
+
+/* ---- stats ---- */
+
+static void print_date(FILE *out, const char *label, double seconds)
+{
+    if (isnan(seconds)) return;
+    time_t time = (time_t)seconds;
+    struct tm parts;
+    char text[64];
+    if (gmtime_r(&time, &parts) && strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &parts))
+        fprintf(out, "%-14s %s\n", label, text);
+}
+
+static int run_stats(const kf_invocation *invocation, const void *values, kf_error *error)
+{
+    const settings *wanted = values;
+    kf_store_stats stats;
+    char digest[KF_HASH_HEX] = "";
+    kf_auto(kf_store) store = kf_store_open(wanted->store, KF_STORE_READ, error);
+    if (!store || !kf_store_get_stats(store, &stats, error)) return -1;
+    if (wanted->digest && !kf_store_digest(store, digest, error)) return -1;
+    const struct {
+        const char *key;
+        int64_t value;
+    } rows[] = {
+        {"schema", stats.schema},
+        {"bytes", stats.bytes},
+        {"unused", stats.unused},
+        {"tasks", stats.tasks},
+        {"devices", stats.devices},
+        {"runs", stats.runs},
+        {"attempts", stats.attempts},
+        {"candidates", stats.candidates},
+        {"verdicts", stats.verdicts},
+        {"correct", stats.correct},
+        {"samples", stats.samples},
+        {"model_calls", stats.model_calls},
+        {"notes", stats.notes},
+        {"texts", stats.blobs},
+        {"text_bytes", stats.blob_bytes},
+        {"text_stored", stats.blob_stored_bytes},
+        {"verdict_bytes", stats.verdict_bytes},
+        {"verdict_stored", stats.verdict_stored_bytes},
+        {"sample_bytes", stats.sample_bytes},
+        {"sample_stored", stats.sample_stored_bytes},
+    };
+    size_t count = sizeof rows / sizeof *rows;
+    if (wanted->json) {
+        cJSON *json = cJSON_CreateObject();
+        for (size_t i = 0; i < count; i++) cJSON_AddNumberToObject(json, rows[i].key, (double)rows[i].value);
+        kf_add_figure(json, "first", stats.first);
+        kf_add_figure(json, "last", stats.last);
+        if (wanted->digest) cJSON_AddStringToObject(json, "digest", digest);
+        return answer(invocation, wanted, json, error);
+    }
+    fprintf(invocation->output, "%s\n", kf_store_path(store));
+    for (size_t i = 0; i < count; i++) fprintf(invocation->output, "%-14s %lld\n", rows[i].key, (long long)rows[i].value);
+    print_date(invocation->output, "first", stats.first);
+    print_date(invocation->output, "last", stats.last);
+    if (wanted->digest) fprintf(invocation->output, "%-14s %s\n", "digest", digest);
+    return KF_EXIT_DONE;
+}
+
+/* ---- tables ---- */
+
+static const kf_option store_options[] = {KF_ROW_STORE(settings), {0}};
+static const kf_option merge_options[] = {KF_ROW_STORE(settings), KF_ROW_JSON(settings), {0}};
+static const kf_option stats_options[] = {
+    KF_ROW_STORE(settings),
+    {.name = "digest",
+     .type = KF_OPTION_FLAG,
+     .offset = offsetof(settings, digest),
+     .help = "A hash over all content as well, which is equal for equal content however it came together. Reads everything."},
+    KF_ROW_JSON(settings),
+    {0},
+};
+static const kf_option vacuum_options[] = {
+    KF_ROW_STORE(settings),
+    {.name = "drop-samples",
+     .type = KF_OPTION_FLAG,
+     .offset = offsetof(settings, samples),
+     .help = "Drop old raw timings. Verdicts that are correct and stand keep theirs."},
+    {.name = "older-than",
+     .type = KF_OPTION_DURATION,
+     .argument = "TIME",
+     .offset = offsetof(settings, keep_samples),
+     .fallback = "720h",
+     .low = 0,
+     .high = 1e10,
+     .help = "What --drop-samples takes for old."},
+    {0},
+};
+
+const kf_command kf_command_store_merge = {
+    .name = "store merge",
+    .synopsis = "FILE…",
+    .summary = "Put everything that other stores hold into one",
+    .description =
+        "A union by content: what has the same content hash, run id or text is there once, whichever stores it came from and "
+        "in whichever order. Merging again changes nothing, so after an interruption simply run it again: each FILE is in "
+        "completely or not at all. The FILEs are only read; --store is made when it is missing.\n\n"
+        "A run that went on in two copies of a store keeps the longer history. Tasks of one name and different content "
+        "are different tasks and both stay.",
+    .examples = "kforge store merge node1.db node2.db --store all.db\ttwo stores into one",
+    .least_arguments = 1,
+    .most_arguments = SIZE_MAX,
+    .options = merge_options,
+    .settings_size = sizeof(settings),
+    .run = run_merge,
+};
+
+const kf_command kf_command_store_check = {
+    .name = "store check",
+    .synopsis = "",
+    .summary = "Check every page, reference, count and hash of a store",
+    .description = "Says \"sound\" and ends with status 0, or names the first thing that is not as it should be.",
+    .options = store_options,
+    .settings_size = sizeof(settings),
+    .run = run_check,
+};
+
+const kf_command kf_command_store_stats = {
+    .name = "store stats",
+    .synopsis = "",
+    .summary = "Say how much of what a store holds",
+    .description = "Bytes are those of the file and its log; unused ones can be given back with \"kforge store vacuum\".",
+    .options = stats_options,
+    .settings_size = sizeof(settings),
+    .run = run_stats,
+};
+
+const kf_command kf_command_store_backup = {
+    .name = "store backup",
+    .synopsis = "FILE",
+    .summary = "Copy a store, also while a run writes to it",
+    .description = "FILE holds one moment of the store, and is there completely or not at all. It must not exist.",
+    .least_arguments = 1,
+    .most_arguments = 1,
+    .options = store_options,
+    .settings_size = sizeof(settings),
+    .run = run_backup,
+};
+
+const kf_command kf_command_store_vacuum = {
+    .name = "store vacuum",
+    .synopsis = "",
+    .summary = "Give unused space back, drop old raw timings",
+    .description =
+        "Texts that nothing refers to go, and the file is written anew without gaps, for which it needs as much free space again.",
+    .options = vacuum_options,
+    .settings_size = sizeof(settings),
+    .run = run_vacuum,
+};
+
+const kf_command kf_command_store_migrate = {
+    .name = "store migrate",
+    .synopsis = "",
+    .summary = "Bring a store that an older kforge wrote up to date",
+    .description = "Commands that write do this on their own; commands that only read ask for it. All or nothing.",
+    .options = store_options,
+    .settings_size = sizeof(settings),
+    .run = run_migrate,
+};

@@ -1,0 +1,92 @@
+#!/bin/bash
+# kforge store merge, check, stats, backup, vacuum, migrate.
+source "$(dirname "$0")/lib.sh"
+task=$root/tasks/axpy
+make() { "$bin/../tests/make_store" "$1" "$2" >/dev/null || fail "make_store $1"; }
+make a.db "$task"
+make b.db "$task"
+make c.db "$root/tasks/gemv"
+digest() { "$program" store stats --digest --json --store "$1" | python3 -c 'import json, sys; print(json.load(sys.stdin)["digest"])'; }
+
+expect 0 store merge a.db b.db c.db --store abc.db --json
+json 'o["runs"] == 3 and o["tasks"] == 2 and o["attempts"] == 3 * 7'
+json 'o["candidates"] == 6 + 6'
+json 'o["verdicts"] == 3 * 6'
+expect 0 store merge c.db a.db abc.db b.db a.db --store cab.db
+says "3 runs"
+[ "$(digest abc.db)" = "$(digest cab.db)" ] || fail "the order matters"
+expect 0 store merge abc.db a.db --store cab.db --json
+json 'all(v == 0 for v in o.values())'
+expect 0 store merge cab.db --store cab.db
+[[ $err == *"is the store that is merged into"* ]] || fail "itself: $err"
+for store in abc.db cab.db; do
+    expect 0 store check --store $store
+    says sound
+done
+expect 0 list --store abc.db --ids
+[ "$(wc -l <<<"$out")" = 3 ] || fail "list: $out"
+
+# Tasks of one name and another content
+cp -r "$task" other
+python3 - <<'END'
+import json
+t = json.load(open("other/task.json")); t["description"] += " Another."; json.dump(t, open("other/task.json", "w"))
+END
+make d.db other
+expect 0 store merge d.db --store abc.db
+says "1 task names now stand for several contents"
+
+expect 0 store backup copy.db --store abc.db
+[ "$(digest abc.db)" = "$(digest copy.db)" ] || fail "the backup differs"
+[ -z "$(compgen -G 'copy.db?*')" ] || fail "left over: $(ls)"
+expect 2 store backup copy.db --store abc.db
+complains "exists already"
+expect 3 store backup none/copy.db --store abc.db
+complains "none/copy.db"
+
+expect 0 store vacuum --drop-samples --older-than 0s --store copy.db
+says "raw timings of"
+expect 0 store check --store copy.db
+expect 0 show latest --store copy.db
+expect 0 store migrate --store copy.db
+says "up to date"
+python3 - <<'END'
+import sqlite3
+c = sqlite3.connect("copy.db"); c.executescript("drop table note; drop table ceiling; drop table counters; pragma user_version = 1"); c.commit()
+END
+expect 2 list --store copy.db
+complains "kforge store migrate"
+expect 2 store merge copy.db --store abc.db
+complains "copy.db: written by an older kforge"
+expect 0 store migrate --store copy.db
+says "from schema 1"
+expect 0 list --store copy.db
+
+# Sources that are no stores: they say so, and the target stays as it was
+before=$(digest abc.db)
+echo hello >text.db
+expect 2 store merge text.db --store abc.db
+complains "text.db: not a kforge store"
+expect 2 store merge none.db --store abc.db
+complains "none.db"
+cp a.db newer.db
+python3 -c 'import sqlite3; c = sqlite3.connect("newer.db"); c.execute("pragma user_version = 999"); c.commit()'
+expect 2 store merge newer.db --store abc.db
+complains "newer"
+make e.db "$root/tasks/gemm"
+head -c 60000 e.db >cut.db
+expect 3 store merge cut.db --store abc.db
+complains "cut.db"
+python3 - <<'END'
+import sqlite3
+c = sqlite3.connect("e.db"); c.execute("update blob set data = zeroblob(length(data)) where id = (select bundle from task)"); c.commit()
+END
+expect 3 store merge e.db --store abc.db
+complains "e.db"
+expect 3 store check --store e.db
+complains "damaged"
+[ "$(digest abc.db)" = "$before" ] || fail "a refused source changed the store"
+expect 2 store merge a.db --store
+expect 2 store stats --store none.db
+complains "no store there"
+finish
