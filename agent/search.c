@@ -139,6 +139,7 @@ static bool submit_job(kf_search *s, const kf_proposal *p, kf_error *error)
     job.flags = (char **)(uintptr_t)p->flags;
     job.flag_count = (size_t)p->flag_count;
     job.options.verify = p->step == KF_STEP_VERIFY;
+    if (job.options.verify || p->retries) job.known_count = 0; /* this one is to be measured */
     job.options.seconds = settings->timing_seconds > 0 ? settings->timing_seconds : 0.6;
     if (job.options.verify) {
         job.options.half_width = 0.01;

@@ -212,6 +212,8 @@ bool kf_record_result(kf_search *s, kf_proposal *p, const kf_workers_result *res
     bool flake = verdict->blame == KF_BLAME_MACHINE || verdict->blame == KF_BLAME_JUDGE;
     *again = flake && p->step != KF_STEP_VERIFY && p->retries < KF_RETRIES;
     attempt.device = s->conditions;
+    if (!flake && *verdict->code_hash && !kf_job_add_known(s->job, verdict->code_hash))
+        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     if (!store(s, &attempt, p->arm, &p->point, &recorded, error) ||
         (!*again && !settle(s, p, verdict->status, verdict->blame, verdict->speedup.value, recorded.candidate, error)) ||
         !finish(s, error))

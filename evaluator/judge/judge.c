@@ -282,6 +282,13 @@ static bool judge_built(judge_round *r, kf_verdict *verdict, kf_error *error)
     return true;
 }
 
+static bool is_known(const kf_job *job, const char *code_hash)
+{
+    for (size_t i = 0; i < job->known_count; i++)
+        if (strcmp(job->known_code[i], code_hash) == 0) return true;
+    return false;
+}
+
 /* Everything that can be said of a job, into *verdict; false: machine, judge or caller. */
 static bool judge_job(kf_judge *judge, const kf_job *job, const volatile int *stop, builds *b, kf_verdict **verdict,
                       kf_error *error)
@@ -300,6 +307,14 @@ static bool judge_job(kf_judge *judge, const kf_job *job, const volatile int *st
         if (!describe_build(*verdict, job, &b->candidate) || !describe_origin(*verdict, judge, &secret, b->candidate.layers) ||
             !kf_verdict_add_finding(*verdict, NULL, b->candidate.status, blame, "build.failed", NAN, NAN, "%s",
                                     b->candidate.reason))
+            return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_verdict_conclude(*verdict);
+        return true;
+    }
+    if (is_known(job, b->candidate.code_hash)) {
+        if (!describe_build(*verdict, job, &b->candidate) || !describe_origin(*verdict, judge, &secret, b->candidate.layers) ||
+            !kf_verdict_add_finding(*verdict, NULL, KF_JUDGE_ERROR, KF_BLAME_MACHINE, "code.known", NAN, NAN,
+                                    "not measured: there is a verdict on the same machine code"))
             return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
         kf_verdict_conclude(*verdict);
         return true;

@@ -27,7 +27,8 @@
 #define ALONE_BATCHES 7   /* enough for a 95 % interval of the median */
 #define NULL_BATCHES 12
 #define LATENCY_PAIRS 8
-#define SLOW 3.0 /* a candidate this much slower is judged on few calls */
+#define SHORT_BATCH 0.002 /* seconds; shorter batches of a candidate get more calls */
+#define SLOW 3.0          /* a candidate this much slower is judged on few calls */
 #define TIMEOUT_FACTOR 100.0
 #define LEAST_TIMEOUT 1.0 /* seconds; a first call may have to build tables */
 
@@ -108,6 +109,7 @@ static bool batch_of(kf_run *r, kf_side side, uint32_t first, uint32_t count, ch
                              count == 1 ? "running a call" : "running a batch of calls", error);
     if (letter && !add_sample(r, letter, pair, batch)) return no_memory(error);
     if (side == CANDIDATE) {
+        r->candidate_time += batch->seconds;
         int extra = kf_peer_extra_threads(peer);
         if (extra > 0) {
             r->over = true;
@@ -179,8 +181,8 @@ static bool null_batch(kf_run *r, uint32_t count, kf_error *error)
 /* ---- pairs --------------------------------------------------------------------------------------------------------------------------------------- */
 
 typedef struct pair_plan {
-    int number;     /* of the pair, 0 the warm-up */
-    uint32_t calls; /* in a batch */
+    int number; /* of the pair, 0 the warm-up */
+    int serial; /* for keys */
     bool compare_all;
     bool timed;
     bool latency;
@@ -201,13 +203,15 @@ static bool one_side(kf_run *r, const pair_plan *plan, kf_side side, double *sec
     kf_batch batch, single = {.seconds = NAN};
     char letter = side == BASELINE ? 'b' : 'c', latency_letter = side == BASELINE ? 'B' : 'C';
     int shown = plan->timed ? plan->number - 1 : -1;
-    if (!refresh(r, plan->number, side, error) || !batch_of(r, side, 0, plan->calls, letter, shown, &batch, error)) return false;
+    uint32_t called = r->calls[side];
+    if (!refresh(r, plan->serial, side, error) || !batch_of(r, side, 0, called, letter, shown, &batch, error)) return false;
     if (r->over) return true;
-    uint32_t called = plan->calls;
-    if (plan->latency) { /* a set that was left out is still cold and new */
+    if (plan->latency && called > 1) { /* a set that was left out is still cold and new */
         if (!batch_of(r, side, called, 1, latency_letter, shown, &single, error)) return false;
         if (r->over) return true;
         called++;
+    } else if (plan->latency) { /* a batch of one call is its own latency */
+        single.seconds = batch.seconds;
     }
     *seconds = batch.seconds;
     *latency = single.seconds;
@@ -223,7 +227,7 @@ static bool one_pair(kf_run *r, const pair_plan *plan, double seconds[2], double
     memset(r->true_known, 0, r->set_count * sizeof *r->true_known);
     kf_choices_permute(&r->choices, r->order, r->set_count);
     kf_checker_vary(r->checker, &r->choices, r->set_count, !plan->compare_all, r->variations);
-    if (!r->device->fill(r->sets, draw(r, "inputs", plan->number), r->variations, error)) return false;
+    if (!r->device->fill(r->sets, draw(r, "inputs", plan->serial), r->variations, error)) return false;
     for (int turn = 0; turn < 2 && !r->over; turn++) {
         kf_side side = (turn == 1) != plan->candidate_first ? CANDIDATE : BASELINE;
         if (!one_side(r, plan, side, &seconds[side], &latency[side], error)) return false;
@@ -232,6 +236,31 @@ static bool one_pair(kf_run *r, const pair_plan *plan, double seconds[2], double
 }
 
 /* ---- the parts, in order --------------------------------------------------------------------------------------------------------------------------- */
+
+/* Sets for batches of so many calls: as many as memory allows, some more than are called. */
+static uint32_t sets_for(const kf_run *r, double calls)
+{
+    uint64_t a_set = r->bench->problem->total_bytes ? r->bench->problem->total_bytes : 1;
+    double room = (double)(r->bench->device->set_bytes / a_set);
+    return (uint32_t)fmax(fmin(fmin(ceil(calls * 8 / 7) + 1, room), MOST_SETS), LEAST_SETS);
+}
+
+/* Other sets for all runners there are. */
+static bool change_sets(kf_run *r, uint32_t count, kf_error *error)
+{
+    struct {
+        kf_peer *peer;
+        kf_role role;
+    } rows[] = {{r->peers[BASELINE], KF_ROLE_BASELINE}, {r->oracle, KF_ROLE_ORACLE}, {r->peers[CANDIDATE], KF_ROLE_CANDIDATE}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        kf_peer_event event = rows[i].peer ? kf_peer_unmap(rows[i].peer) : KF_PEER_OK;
+        if (event != KF_PEER_OK) return kf_run_report(r, rows[i].peer, rows[i].role, event, 0, "giving its buffers back", error);
+    }
+    if (!make_sets(r, count, error)) return false;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows && !r->over; i++)
+        if (rows[i].peer && !kf_run_hand_over(r, rows[i].role, rows[i].peer, error)) return false;
+    return true;
+}
 
 /* How long a call of the baseline takes and what a set costs beside it, and with that how many sets make a batch. */
 static bool size_batches(kf_run *r, kf_error *error)
@@ -251,27 +280,44 @@ static bool size_batches(kf_run *r, kf_error *error)
         if (!batch_of(r, BASELINE, 0, 1, 0, -1, &batch, error)) return false;
         if (turn == 0) continue; /* the first call warms up */
         best = fmin(best, fmax(batch.seconds - empty.seconds, 1e-6));
+        r->empty_batch = turn == 1 ? empty.seconds : fmin(r->empty_batch, empty.seconds);
         around = fmin(around, fmax(kf_now() - started - batch.seconds - empty.seconds, 0));
     }
     if (r->over) return true;
     r->baseline_call = best;
-    r->calls = r->set_count - left_out(r->set_count);
+    r->calls[BASELINE] = r->calls[CANDIDATE] = r->set_count - left_out(r->set_count);
     if (!r->timed) return true;
     /* A dozen pairs are to fit into the time there is. Comparing costs about as much again as poison and inspection. */
-    double a_pair = bench->seconds / PAIRS_WANTED, a_set = (filling + 3 * around) / LEAST_SETS + 2 * best;
-    double wanted = fmax(fmin(ceil(bench->device->batch_seconds / best), floor(a_pair / a_set)), 1);
-    double room = (double)(bench->device->set_bytes / (bench->problem->total_bytes ? bench->problem->total_bytes : 1));
-    uint32_t count = (uint32_t)fmax(fmin(fmin(ceil(wanted * 8 / 7) + 1, room), MOST_SETS), LEAST_SETS);
-    r->calls = (uint32_t)fmin(wanted, count - left_out(count));
-    if (count <= LEAST_SETS) return true;
-    for (int side = 0; side < 2; side++) {
-        kf_peer *peer = side ? r->oracle : r->peers[BASELINE];
-        kf_peer_event event = kf_peer_unmap(peer);
-        if (event != KF_PEER_OK)
-            return kf_run_report(r, peer, side ? KF_ROLE_ORACLE : KF_ROLE_BASELINE, event, 0, "giving its buffers back", error);
+    r->pair_time = bench->seconds / PAIRS_WANTED;
+    r->set_cost = (filling + 3 * around) / LEAST_SETS;
+    double wanted = fmin(ceil(bench->device->batch_seconds / best), floor(r->pair_time / (r->set_cost + 2 * best)));
+    uint32_t count = sets_for(r, wanted);
+    r->calls[BASELINE] = r->calls[CANDIDATE] = (uint32_t)fmin(fmax(wanted, 1), count - left_out(count));
+    return count <= LEAST_SETS || change_sets(r, count, error);
+}
+
+/* A candidate that is much faster than the baseline needs more calls for its batch to stand out against the fixed cost; one that is much slower
+ * gets a few short ones. Seen in the warm-up pair, which is repeated when there are new sets. */
+static bool adapt(kf_run *r, const double seconds[2], kf_stopping_rule *rule, bool *again, kf_error *error)
+{
+    double call = fmax(seconds[CANDIDATE] - r->empty_batch, 1e-6) / r->calls[CANDIDATE];
+    double slower = seconds[CANDIDATE] / seconds[BASELINE];
+    if (slower > SLOW) {
+        rule->half_width = fmax(rule->half_width, 0.1);
+        rule->most_pairs = rule->least_pairs;
+        double fewer = r->calls[BASELINE] / slower;
+        r->calls[BASELINE] = r->calls[CANDIDATE] = fewer < 1 ? 1 : (uint32_t)fewer;
+        return true;
     }
-    return make_sets(r, count, error) && kf_run_hand_over(r, KF_ROLE_BASELINE, r->peers[BASELINE], error) &&
-           (r->over || kf_run_hand_over(r, KF_ROLE_ORACLE, r->oracle, error));
+    double enough = fmax(SHORT_BATCH, 20 * r->empty_batch);
+    if (*again || call * r->calls[CANDIDATE] >= enough) return true;
+    double time_for_sets = fmax(r->pair_time - r->calls[BASELINE] * r->baseline_call, r->pair_time / 2);
+    double wanted = fmin(ceil(enough / call), floor(time_for_sets / (r->set_cost + call)));
+    uint32_t count = sets_for(r, wanted), calls = (uint32_t)fmin(fmax(wanted, 1), count - left_out(count));
+    if (calls <= r->calls[CANDIDATE] || count <= r->set_count) return true;
+    r->calls[CANDIDATE] = calls;
+    *again = true;
+    return change_sets(r, count, error);
 }
 
 /* The baseline's batches with no candidate there. */
@@ -281,6 +327,7 @@ bool kf_run_measure_alone(kf_run *r, uint32_t calls, kf_error *error)
     for (int i = 0; i < r->bench->problem->argument_count; i++)
         in_place = in_place || r->bench->problem->arguments[i].kind == KF_INOUT;
     r->alone_count = 0;
+    r->alone_calls = calls;
     for (uint32_t i = 0; i < r->set_count; i++) r->order[i] = i;
     if (!r->device->fill(r->sets, draw(r, "alone", 0), r->variations, error)) return false;
     for (int i = 0; i <= ALONE_BATCHES && !r->over; i++) { /* the first one warms up */
@@ -305,58 +352,66 @@ static bool reserve(kf_run *r, kf_error *error)
     return true;
 }
 
-static bool measure_pairs(kf_run *r, const kf_stopping_rule *rule, kf_error *error)
+/* The job's time is over. A candidate that took most of it is slow; else the machine or the task is. */
+static bool out_of_time(kf_run *r, kf_error *error)
 {
     kf_workbench *bench = r->bench;
-    bool timed = r->timed;
-    uint32_t calls = r->calls;
+    bool slow = r->candidate_time > 0.5 * (kf_now() - r->started);
+    r->over = true;
+    return kf_verdict_add_finding(
+               bench->verdict, bench->result, slow ? KF_TIMEOUT : KF_JUDGE_ERROR, slow ? KF_BLAME_CANDIDATE : KF_BLAME_MACHINE,
+               slow ? "time.limit" : "time.budget", r->candidate_time, bench->options->timeout_seconds,
+               "not done with %.0f s for the whole job, of which the candidate's calls in this workload took %.3g s",
+               bench->options->timeout_seconds, r->candidate_time) != NULL ||
+           no_memory(error);
+}
+
+static void keep_times(kf_run *r, const double seconds[2], const double latency[2])
+{
+    for (int side = 0; side < 2; side++) r->seconds[side][r->pairs] = seconds[side] / r->calls[side];
+    r->pairs++;
+    if (isnan(latency[BASELINE]) || isnan(latency[CANDIDATE])) return;
+    for (int side = 0; side < 2; side++) r->latency[side][r->latency_pairs] = latency[side];
+    r->latency_pairs++;
+}
+
+static bool measure_pairs(kf_run *r, const kf_stopping_rule *rule, kf_error *error)
+{
     kf_stopping_rule bound = *rule;
+    bool repeated = false; /* the warm-up, with other sets */
     for (int number = 0; !r->over; number++) {
-        if (!timed && number == CHECK_PAIRS) break;
+        if (!r->timed && number == CHECK_PAIRS) break;
         double seconds[2] = {NAN, NAN}, latency[2] = {NAN, NAN};
         pair_plan plan = {.number = number,
-                          .calls = calls,
-                          .timed = timed && number > 0,
-                          .compare_all = number < COMPARED_PAIRS || !timed,
-                          .latency = timed && calls > 1 && number > 0 && number <= LATENCY_PAIRS,
-                          .candidate_first = number >= COMPARED_PAIRS && timed && number % 2};
-        if (plan.timed && r->null_count < NULL_BATCHES && !null_batch(r, calls, error)) return false;
+                          .serial = r->serial++,
+                          .timed = r->timed && number > 0,
+                          .compare_all = number < COMPARED_PAIRS || !r->timed,
+                          .latency = r->timed && number > 0 && number <= LATENCY_PAIRS,
+                          .candidate_first = number >= COMPARED_PAIRS && r->timed && number % 2};
+        if (plan.timed && r->null_count < NULL_BATCHES && !null_batch(r, r->calls[BASELINE], error)) return false;
         if (!r->over && !one_pair(r, &plan, seconds, latency, error)) return false;
         if (r->over) break;
-        if (number == 0 && timed) {
-            double slower = seconds[CANDIDATE] / seconds[BASELINE];
-            if (slower > SLOW) { /* a few short batches tell enough */
-                bound.half_width = fmax(bound.half_width, 0.1);
-                bound.most_pairs = bound.least_pairs;
-                double fewer = calls / slower;
-                calls = fewer < 1 ? 1 : (uint32_t)fewer;
-            }
+        if (number == 0 && r->timed) {
+            bool again = repeated;
+            if (!adapt(r, seconds, &bound, &again, error)) return false;
+            if (again != repeated) number--; /* it has number 0 once more */
+            repeated = again;
         }
+        bool enough = r->pairs >= bound.least_pairs;
         if (kf_run_time_left(r) <= 0) {
-            r->over = true;
-            return kf_verdict_add_finding(
-                       bench->verdict, bench->result, KF_TIMEOUT, KF_BLAME_CANDIDATE, "time.limit", bench->options->timeout_seconds,
-                       bench->options->timeout_seconds,
-                       "not done with %.0f s for the whole job; raise timeout_seconds if it is worth waiting for",
-                       bench->options->timeout_seconds) != NULL ||
-                   no_memory(error);
+            if (enough) break;
+            return out_of_time(r, error);
         }
         if (!plan.timed) continue;
-        for (int side = 0; side < 2; side++) r->seconds[side][r->pairs] = seconds[side] / calls;
-        r->pairs++;
-        if (plan.latency || calls == 1) { /* a batch of one call is its own latency */
-            for (int side = 0; side < 2; side++) r->latency[side][r->latency_pairs] = calls == 1 ? seconds[side] : latency[side];
-            r->latency_pairs++;
-        }
+        keep_times(r, seconds, latency);
         kf_interval speedup = {NAN, NAN, NAN};
-        double elapsed = kf_now() - r->started;
         if (kf_stopping_look(&bound, r->pairs))
             speedup = kf_speedup(r->seconds[BASELINE], r->seconds[CANDIDATE], r->pairs, KF_TIMING_CONFIDENCE);
         if (r->pairs < bound.least_pairs) continue; /* without an interval the time so far were wasted */
-        if (r->pairs == r->capacity || kf_stop_measuring(&bound, &speedup, r->pairs, elapsed)) break;
+        if (r->pairs == r->capacity || kf_stop_measuring(&bound, &speedup, r->pairs, kf_now() - r->started)) break;
     }
-    bench->result->sets = (int)r->set_count;
-    bench->result->pairs = (int)r->pairs;
+    r->bench->result->sets = (int)r->set_count;
+    r->bench->result->pairs = (int)r->pairs;
     return true;
 }
 
@@ -392,7 +447,7 @@ static bool measure(kf_run *r, kf_error *error)
     if (!r->over && !kf_run_hand_over(r, KF_ROLE_BASELINE, r->peers[BASELINE], error)) return false;
     if (!r->over && !kf_run_hand_over(r, KF_ROLE_ORACLE, r->oracle, error)) return false;
     if (!r->over && !size_batches(r, error)) return false;
-    if (!r->over && r->timed && !kf_run_measure_alone(r, r->calls, error)) return false;
+    if (!r->over && r->timed && !kf_run_measure_alone(r, r->calls[BASELINE], error)) return false;
     if (!r->over && !kf_run_start_peer(r, KF_ROLE_CANDIDATE, &r->peers[CANDIDATE], error)) return false;
     if (!r->over && !kf_run_hand_over(r, KF_ROLE_CANDIDATE, r->peers[CANDIDATE], error)) return false;
     if (!r->over && !measure_pairs(r, &rule, error)) return false;

@@ -36,14 +36,27 @@ static bool check_interference(kf_run *r, uint32_t calls, kf_error *error)
            no_memory(error);
 }
 
+/* Faster than physics allows, all of the candidate's interval and what is not known of the fixed cost included. */
+static bool check_floor(kf_run *r, double uncertainty)
+{
+    kf_workbench *bench = r->bench;
+    kf_workload_verdict *result = bench->result;
+    kf_interval candidate = kf_median_interval(r->seconds[CANDIDATE], r->pairs, 0.95);
+    double slowest = candidate.high + uncertainty / r->calls[CANDIDATE], margin = bench->device->floor_margin;
+    result->floor_seconds = r->device->floor_seconds(bench->device, bench->problem);
+    if (bench->problem->work_bytes_derived || !(slowest < margin * result->floor_seconds)) return true;
+    return kf_verdict_add_finding(
+               bench->verdict, result, KF_IMPOSSIBLE, KF_BLAME_CANDIDATE, "floor.undercut", slowest, margin * result->floor_seconds,
+               "at most %.3g s a call, less than %.0f %% of the %.3g s that the task's memory traffic takes on this machine",
+               slowest, 100 * margin, result->floor_seconds) != NULL;
+}
+
 bool kf_run_conclude(kf_run *r, kf_error *error)
 {
     kf_workbench *bench = r->bench;
     kf_workload_verdict *result = bench->result;
-    uint32_t calls = 1;
-    for (size_t i = 0; i < result->sample_count; i++)
-        if (result->samples[i].side == 'c' && result->samples[i].pair >= 0) calls = (uint32_t)result->samples[i].calls;
-    if (calls == r->calls && r->alone_count && !check_interference(r, calls, error)) return false;
+    if (r->calls[BASELINE] == r->alone_calls && r->alone_count && !check_interference(r, r->alone_calls, error)) return false;
+    if (r->over) return true;
 
     double cost = kf_median(r->null, r->null_count);
     kf_interval cost_interval = kf_median_interval(r->null, r->null_count, 0.95);
@@ -51,26 +64,21 @@ bool kf_run_conclude(kf_run *r, kf_error *error)
     if (!(cost >= 0)) cost = 0, uncertainty = 0;
     result->batch_cost_seconds = cost;
     for (int side = 0; side < 2; side++) {
-        subtract(r->seconds[side], r->pairs, cost / calls);
+        subtract(r->seconds[side], r->pairs, cost / r->calls[side]);
         subtract(r->latency[side], r->latency_pairs, cost);
     }
     result->baseline_seconds = kf_median(r->seconds[BASELINE], r->pairs);
     result->candidate_seconds = kf_median(r->seconds[CANDIDATE], r->pairs);
     result->speedup = kf_speedup_widen(kf_speedup(r->seconds[BASELINE], r->seconds[CANDIDATE], r->pairs, KF_TIMING_CONFIDENCE),
-                                       result->baseline_seconds * calls, result->candidate_seconds * calls, uncertainty);
+                                       result->baseline_seconds * r->calls[BASELINE],
+                                       result->candidate_seconds * r->calls[CANDIDATE], uncertainty);
     result->latency_baseline_seconds = kf_median(r->latency[BASELINE], r->latency_pairs);
     result->latency_candidate_seconds = kf_median(r->latency[CANDIDATE], r->latency_pairs);
     result->latency_speedup =
         kf_speedup_widen(kf_speedup(r->latency[BASELINE], r->latency[CANDIDATE], r->latency_pairs, KF_TIMING_CONFIDENCE),
                          result->latency_baseline_seconds, result->latency_candidate_seconds, uncertainty);
 
-    result->floor_seconds = r->device->floor_seconds(bench->device, bench->problem);
-    if (!bench->problem->work_bytes_derived && result->candidate_seconds < bench->device->floor_margin * result->floor_seconds &&
-        !kf_verdict_add_finding(bench->verdict, result, KF_IMPOSSIBLE, KF_BLAME_CANDIDATE, "floor.undercut",
-                                result->candidate_seconds, result->floor_seconds,
-                                "%.3g s a call is less than %.0f %% of the %.3g s that reading the inputs takes on this machine",
-                                result->candidate_seconds, 100 * bench->device->floor_margin, result->floor_seconds))
-        return no_memory(error);
+    if (!check_floor(r, uncertainty)) return no_memory(error);
     if (r->latency_pairs && result->latency_speedup.high < result->speedup.low / 2 &&
         !kf_verdict_add_flag(bench->verdict, "latency.disagrees:%s", result->workload))
         return no_memory(error);

@@ -18,12 +18,17 @@ typedef struct kf_run {
     kf_peer *peers[2], *oracle;
     kf_choices choices;
     kf_set_variation *variations;
-    uint32_t *order, *list;    /* sets in the order called; sets to compare */
-    bool *chosen, *true_known; /* by set: called in this batch; its truth is there in this pair */
-    double baseline_call;      /* seconds of one baseline call, roughly */
-    uint32_t calls;            /* in a batch of the baseline, and of a candidate that is not slow */
+    uint32_t *order, *list;     /* sets in the order called; sets to compare */
+    bool *chosen, *true_known;  /* by set: called in this batch; its truth is there in this pair */
+    double baseline_call;       /* seconds of one baseline call, roughly */
+    double empty_batch;         /* seconds of an empty batch, roughly */
+    double set_cost, pair_time; /* seconds: of a set in a pair beside its calls; that a pair may take */
+    uint32_t calls[2];          /* in a batch of each side */
+    uint32_t alone_calls;       /* in the batches of r->alone */
+    double candidate_time;      /* seconds that the candidate's batches took in all */
     double *seconds[2], *latency[2], *alone, *null;
     size_t pairs, latency_pairs, alone_count, null_count, capacity;
+    int serial; /* of the next pair: no two share keys, repeated warm-ups included */
     bool timed;
     bool over; /* a finding ended it */
     double started;

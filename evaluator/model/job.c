@@ -94,6 +94,8 @@ void kf_job_free(kf_job *job)
     free(job->source);
     for (size_t i = 0; i < job->flag_count; i++) free(job->flags[i]);
     free(job->flags);
+    for (size_t i = 0; i < job->known_count; i++) free(job->known_code[i]);
+    free(job->known_code);
     free(job->device);
     free(job->options.baseline);
     free(job->options.replay_key);
@@ -136,6 +138,22 @@ kf_job *kf_job_new(const char *id, kf_task *task, const char *source, size_t sou
         return NULL;
     }
     return copy_flags(job, flags, flag_count, error) ? kf_steal(&job) : NULL;
+}
+
+bool kf_job_add_known(kf_job *job, const char *code_hash)
+{
+    char *copy = copy_bytes(code_hash, strlen(code_hash));
+    if (copy && !job->known_code) job->known_code = calloc(KF_JOB_KNOWN, sizeof *job->known_code);
+    if (!copy || !job->known_code) {
+        free(copy);
+        return false;
+    }
+    if (job->known_count == KF_JOB_KNOWN) {
+        free(job->known_code[0]);
+        memmove(job->known_code, job->known_code + 1, --job->known_count * sizeof *job->known_code);
+    }
+    job->known_code[job->known_count++] = copy;
+    return true;
 }
 
 /* ---- reading -------------------------------------------------------------------------------------------------------------------------------------- */
@@ -208,6 +226,27 @@ static void read_device(kf_json_reader *reader, kf_job *job)
     set_text(reader, &job->device, device);
 }
 
+static void read_known(kf_json_reader *reader, kf_job *job)
+{
+    const cJSON *array = kf_json_array_or_null(reader, "known_code"), *element;
+    cJSON_ArrayForEach(element, array)
+    {
+        const char *hash = cJSON_IsString(element) ? element->valuestring : "";
+        if (strlen(hash) != KF_HASH_HEX - 1 || strspn(hash, "0123456789abcdef") != KF_HASH_HEX - 1) {
+            kf_json_complain(reader, "known_code", "entry %zu is no SHA-256 in hexadecimal digits", job->known_count);
+            return;
+        }
+        if (job->known_count == KF_JOB_KNOWN) {
+            kf_json_complain(reader, "known_code", "more than %d entries", KF_JOB_KNOWN);
+            return;
+        }
+        if (kf_job_add_known(job, hash)) continue;
+        reader->failed = true;
+        kf_fail(reader->error, KF_ERROR_MEMORY, WHERE ": out of memory");
+        return;
+    }
+}
+
 kf_job *kf_job_from_json(const cJSON *json, kf_error *error)
 {
     kf_error local = {0}; /* readers fail by filling an error, so there must be one */
@@ -230,6 +269,7 @@ kf_job *kf_job_from_json(const cJSON *json, kf_error *error)
     kf_auto(kf_job) job = kf_job_new(id, task, source, strlen(source), flags, flag_count, error);
     if (!job) return NULL;
     read_device(&reader, job);
+    read_known(&reader, job);
     if (options) read_options(options, &job->options, &reader);
     return kf_json_finish(&reader) ? kf_steal(&job) : NULL;
 }
@@ -272,6 +312,10 @@ cJSON *kf_job_to_json(const kf_job *job)
     if (!put(json, "flags", flags)) return NULL;
     for (size_t i = 0; i < job->flag_count; i++)
         if (!put(flags, NULL, cJSON_CreateString(job->flags[i]))) return NULL;
+    cJSON *known = job->known_count ? cJSON_CreateArray() : NULL;
+    if (job->known_count && !put(json, "known_code", known)) return NULL;
+    for (size_t i = 0; i < job->known_count; i++)
+        if (!put(known, NULL, cJSON_CreateString(job->known_code[i]))) return NULL;
     if (!put(json, "device", cJSON_CreateString(job->device ? job->device : "")) || !put_options(json, &job->options)) return NULL;
     return kf_steal(&json);
 }

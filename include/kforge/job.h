@@ -1,11 +1,12 @@
 /* Jobs: one candidate to judge, as JSON lines between kforge and a judge (`kforge worker`), whatever machine that runs on.
  *
- *   {"schema":"kforge-job/1","id":"…","task":{bundle},"source":"…","flags":["-DBLOCK=256"],"device":"cpu","options":{…}}
+ *   {"schema":"kforge-job/1","id":"…","task":{bundle},"source":"…","flags":["-DBLOCK=256"],"device":"cpu",
+ *    "known_code":["HASH",…],"options":{…}}
  *
  * and the answer is a verdict ("kforge-verdict/1") with the same id, one line each. Other lines a worker may write:
  *   {"schema":"kforge-hello/1","device":…,"version":…}   once, at the start
  *
- * "flags", "device", "options" and every key of "options" may be left out. Reading is strict: a job may come from another machine.
+ * "flags", "device", "known_code", "options" and every key of "options" may be left out. Reading is strict: a job may come from another machine.
  */
 #ifndef KFORGE_JOB_H
 #define KFORGE_JOB_H
@@ -23,6 +24,7 @@
 #define KF_JOB_ID_BYTES 128 /* letters, digits, '.', '_', ':' and '-', none of the marks first: an id may become a file's name */
 #define KF_JOB_FLAGS 64     /* most extra compiler flags */
 #define KF_FLAG_BYTES 256   /* longest of them */
+#define KF_JOB_KNOWN 256    /* most hashes of known code */
 
 typedef struct kf_job_options {
     double seconds;         /* time budget for timing all workloads; 0: the device's own (CPU 1.2, GPU 6); the build has its own */
@@ -46,6 +48,9 @@ typedef struct kf_job {
     char **flags; /* extra compiler flags, from an allow list */
     size_t flag_count;
     char *device; /* "cpu", "cuda:0", …: what the sender expects the judge to have; "" whatever it has */
+    char **
+        known_code; /* machine-code hashes that the sender has verdicts on: such a candidate is built and not measured (finding "code.known") */
+    size_t known_count;
     kf_job_options options;
 } kf_job;
 
@@ -55,6 +60,8 @@ kf_job_options kf_job_options_default(void);
  * kf_source_check, kf_flag_check and the rule for ids refuse) or KF_ERROR_MEMORY. */
 kf_job *kf_job_new(const char *id, kf_task *task, const char *source, size_t source_size, const char *const *flags,
                    size_t flag_count, kf_error *error);
+/* Adds a hash; the oldest gives way when there are KF_JOB_KNOWN. False when out of memory. */
+bool kf_job_add_known(kf_job *job, const char *code_hash);
 void kf_job_free(kf_job *job);
 KF_DEFINE_AUTO(kf_job, kf_job_free)
 kf_job *kf_job_from_json(const cJSON *json, kf_error *error);

@@ -84,10 +84,18 @@ static void round_trip(void **state)
     job->options.replay_key = strdup("00ffAB");
     free(job->device);
     job->device = strdup("cuda:1");
+    char hash[KF_HASH_HEX];
+    for (int i = 0; i < KF_JOB_KNOWN + 3; i++) { /* the first three give way */
+        snprintf(hash, sizeof hash, "%064x", i);
+        assert_true(kf_job_add_known(job, hash));
+    }
     kf_autofree char *text = job_text(job);
     kf_error error = {0};
     kf_auto(kf_job) read = read_job(text, &error);
     if (!read) fail_msg("%s", error.text);
+    assert_int_equal(read->known_count, KF_JOB_KNOWN);
+    assert_int_equal(strtol(read->known_code[0], NULL, 16), 3);
+    assert_string_equal(read->known_code[KF_JOB_KNOWN - 1], hash);
     assert_string_equal(read->id, "run1.7");
     assert_string_equal(read->source, source);
     assert_int_equal(read->source_size, strlen(source));
@@ -133,6 +141,8 @@ static void bad_jobs_are_named(void **state)
         {"id", "\"\"", "job: id: \"\" is no id"},
         {"id", "\"../etc\"", "job: id: \"../etc\" is no id"},
         {"id", "7", "job: id: expected a string, found a number"},
+        {"known_code", "[\"abc\"]", "job: known_code: entry 0 is no SHA-256"},
+        {"known_code", "[7]", "job: known_code: entry 0 is no SHA-256"},
         {"task", NULL, "job: task: missing"},
         {"task", "{}", "job: task: "},
         {"task", "[]", "job: task: expected an object, found an array"},

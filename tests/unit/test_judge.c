@@ -114,6 +114,31 @@ static void verifying_measures_twice(void **state)
     kf_job_free(job);
 }
 
+/* A comment does not change the machine code. */
+static void known_code_is_not_measured(void **state)
+{
+    (void)state;
+    kf_job *job = job_of(KFORGE_SOURCE_DIR "/tests/selftest/scale", NULL);
+    job->options.check_only = true;
+    kf_verdict *verdict = judged(job);
+    assert_string_equal(kf_status_name(verdict->status), "correct");
+    kf_error error = {0};
+    kf_task *task = kf_task_load(KFORGE_SOURCE_DIR "/tests/selftest/scale", &error);
+    char source[4096];
+    snprintf(source, sizeof source, "%s// the same\n", job->source);
+    kf_job *again = kf_job_new("again", task, source, strlen(source), NULL, 0, &error);
+    assert_non_null(again);
+    assert_true(kf_job_add_known(again, verdict->code_hash));
+    kf_verdict *skipped = judged(again);
+    assert_string_equal(skipped->code_hash, verdict->code_hash);
+    assert_string_equal(first_finding(skipped)->rule, "code.known");
+    assert_int_equal(skipped->workload_count, 0);
+    kf_verdict_free(verdict);
+    kf_verdict_free(skipped);
+    kf_job_free(job);
+    kf_job_free(again);
+}
+
 static void a_replay_key_repeats_the_inputs(void **state)
 {
     (void)state;
@@ -235,13 +260,10 @@ static int close_judge(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(devices_have_names),
-        cmocka_unit_test(a_timed_verdict_is_complete),
-        cmocka_unit_test(verifying_measures_twice),
-        cmocka_unit_test(a_replay_key_repeats_the_inputs),
-        cmocka_unit_test(sanitised_builds_name_the_line),
-        cmocka_unit_test(stopping_gives_no_verdict),
-        cmocka_unit_test(lint_runs_the_oracle),
+        cmocka_unit_test(devices_have_names),         cmocka_unit_test(a_timed_verdict_is_complete),
+        cmocka_unit_test(verifying_measures_twice),   cmocka_unit_test(a_replay_key_repeats_the_inputs),
+        cmocka_unit_test(known_code_is_not_measured), cmocka_unit_test(sanitised_builds_name_the_line),
+        cmocka_unit_test(stopping_gives_no_verdict),  cmocka_unit_test(lint_runs_the_oracle),
         cmocka_unit_test(the_selftest_passes),
     };
     return cmocka_run_group_tests(tests, open_judge, close_judge);
