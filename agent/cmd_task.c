@@ -84,9 +84,9 @@ static bool open_judge(const lint_settings *wanted, kf_judge **judge, kf_error *
     return *judge != NULL;
 }
 
-static bool lint_outputs(kf_judge *judge, const kf_task *task, lint *l, kf_error *error)
+static bool lint_outputs(kf_judge *judge, const kf_task *task, lint *l, const volatile int *stop, kf_error *error)
 {
-    return !judge || kf_judge_lint(judge, task, report, l, error) >= 0;
+    return !judge || kf_judge_lint(judge, task, report, l, stop, error) >= 0;
 }
 
 static int run_lint(const kf_invocation *invocation, const void *values, kf_error *error)
@@ -112,8 +112,9 @@ static int run_lint(const kf_invocation *invocation, const void *values, kf_erro
         kf_auto(kf_task) task = kf_task_load(l.task, &reason);
         bool good = task != NULL;
         if (task) kf_task_lint_static(task, NULL, report, &l);
-        good = good && lint_outputs(judge, task, &l, &reason);
-        if (task && !good && reason.code == KF_ERROR_MACHINE) { /* no task's fault */
+        good = good && lint_outputs(judge, task, &l, invocation->interrupts, &reason);
+        if (task && !good && reason.code == KF_ERROR_BUSY) break; /* interrupted */
+        if (task && !good && reason.code == KF_ERROR_MACHINE) {   /* no task's fault */
             kf_fail_copy(error, &reason);
             return -1;
         }

@@ -35,7 +35,8 @@ static bool is_output(const kf_problem_argument *argument)
     return argument->kind == KF_OUTPUT || argument->kind == KF_INOUT;
 }
 
-static bool start(kf_judge *judge, const char *binary, const kf_problem *problem, const char *what, kf_peer **peer, kf_error *error)
+static bool start(kf_judge *judge, const char *binary, const kf_problem *problem, const char *what, const volatile int *stop,
+                  kf_peer **peer, kf_error *error)
 {
     kf_runner_place place;
     if (!judge->device->operations->place(judge->device, false, &place, error)) return false;
@@ -46,13 +47,15 @@ static bool start(kf_judge *judge, const char *binary, const kf_problem *problem
                          .paths = place.paths,
                          .path_count = place.path_count,
                          .environment = place.environment,
-                         .limits = place.limits};
+                         .limits = place.limits,
+                         .stop = stop};
     if (!(*peer = kf_peer_start(&spec, error))) return false;
     uint64_t scalars[KF_MAX_ARGUMENTS];
     kf_problem_scalars(problem, scalars);
     kf_peer_event event = kf_peer_load(*peer, CALL_SECONDS);
     if (event == KF_PEER_OK) event = kf_peer_scalars(*peer, scalars, (uint32_t)problem->argument_count);
     if (event == KF_PEER_OK) return true;
+    if (event == KF_PEER_STOPPED) return kf_fail(error, KF_ERROR_BUSY, "interrupted");
     kf_peer_explanation why;
     kf_peer_explain(*peer, event, "loading it", &why);
     return kf_fail(error, KF_ERROR_INPUT, "the task's %s does not load: %s", what, why.text);
@@ -94,6 +97,7 @@ static bool call(lint_run *run, kf_peer *peer, const uint32_t *order, const char
     kf_batch batch = {.order = order, .count = run->count, .timeout = CALL_SECONDS};
     kf_peer_event event = kf_peer_batch(peer, &batch);
     if (event == KF_PEER_OK) return true;
+    if (event == KF_PEER_STOPPED) return kf_fail(error, KF_ERROR_BUSY, "interrupted");
     kf_peer_explanation why;
     kf_autofree char *said = kf_peer_output(peer, 300);
     kf_peer_explain(peer, event, "running it", &why);
@@ -178,15 +182,15 @@ static void release(lint_run *run)
 }
 
 static int lint_workload(kf_judge *judge, const kf_problem *problem, const kf_trusted *oracle, const kf_trusted *baseline,
-                         kf_lint_report *report, void *context, kf_error *error)
+                         kf_lint_report *report, void *context, const volatile int *stop, kf_error *error)
 {
     lint_run run = {.judge = judge, .problem = problem};
     const kf_device_operations *device = judge->device->operations;
     int errors = -1;
     plan_cases(&run);
     bool ready = (run.sets = device->sets_new(judge->device, problem, run.count, true, error)) &&
-                 start(judge, oracle->path, problem, "oracle", &run.oracle, error) &&
-                 start(judge, baseline->path, problem, "baseline", &run.baseline, error);
+                 start(judge, oracle->path, problem, "oracle", stop, &run.oracle, error) &&
+                 start(judge, baseline->path, problem, "baseline", stop, &run.baseline, error);
     if (ready && (device->hand_over(run.sets, run.oracle, KF_ROLE_ORACLE) != KF_PEER_OK ||
                   device->hand_over(run.sets, run.baseline, KF_ROLE_BASELINE) != KF_PEER_OK))
         ready = kf_fail(error, KF_ERROR_MACHINE, "workload %s: a runner can't map its buffers", problem->workload);
@@ -195,7 +199,8 @@ static int lint_workload(kf_judge *judge, const kf_problem *problem, const kf_tr
     return errors;
 }
 
-int kf_judge_lint(kf_judge *judge, const kf_task *task, kf_lint_report *report, void *context, kf_error *error)
+int kf_judge_lint(kf_judge *judge, const kf_task *task, kf_lint_report *report, void *context, const volatile int *stop,
+                  kf_error *error)
 {
     kf_trusted oracle = {0}, baseline = {0};
     kf_autofree kf_problem *problem = calloc(1, sizeof *problem);
@@ -217,7 +222,7 @@ int kf_judge_lint(kf_judge *judge, const kf_task *task, kf_lint_report *report, 
         if (!kf_task_resolve(task, workload, judge->device->operations->kind, problem, &applies, error)) {
             errors = -1;
         } else if (applies) {
-            int found = lint_workload(judge, problem, &oracle, &baseline, report, context, error);
+            int found = lint_workload(judge, problem, &oracle, &baseline, report, context, stop, error);
             errors = found < 0 ? -1 : errors + found;
         }
     }

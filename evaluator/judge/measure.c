@@ -221,11 +221,27 @@ static bool one_side(kf_run *r, const pair_plan *plan, kf_side side, double *sec
     return r->over || compare(r, side, r->list, compared, error);
 }
 
+/* Sets that the candidate was not called for in the warm-up come first now, so that after two pairs it has seen all of them: one that works ahead
+ * does not know before that what there is to work on. r->chosen still tells of the warm-up. */
+static void call_the_left_out(kf_run *r)
+{
+    uint32_t front = 0;
+    for (uint32_t i = 0; i < r->set_count; i++) {
+        uint32_t set = r->order[i];
+        if (r->chosen[set]) continue;
+        r->order[i] = r->order[front];
+        r->order[front++] = set;
+    }
+    uint32_t called = r->calls[BASELINE] < r->calls[CANDIDATE] ? r->calls[BASELINE] : r->calls[CANDIDATE];
+    kf_choices_permute(&r->choices, r->order, front > called ? front : called);
+}
+
 static bool one_pair(kf_run *r, const pair_plan *plan, double seconds[2], double latency[2], kf_error *error)
 {
     for (uint32_t i = 0; i < r->set_count; i++) r->order[i] = i;
     memset(r->true_known, 0, r->set_count * sizeof *r->true_known);
     kf_choices_permute(&r->choices, r->order, r->set_count);
+    if (plan->number == 1) call_the_left_out(r);
     kf_checker_vary(r->checker, &r->choices, r->set_count, !plan->compare_all, r->variations);
     if (!r->device->fill(r->sets, draw(r, "inputs", plan->serial), r->variations, error)) return false;
     for (int turn = 0; turn < 2 && !r->over; turn++) {

@@ -39,7 +39,8 @@ cJSON *kf_judge_describe(const kf_judge *judge);
 kf_verdict *kf_judge_run(kf_judge *judge, const kf_job *job, const volatile int *stop, kf_error *error);
 
 /* The second part of `task lint`: runs oracle and baseline of every workload that fits the device and applies kf_lint_outputs. Returns the
- * number of errors reported, or -1 when a trusted source does not build or run (error). */
-int kf_judge_lint(kf_judge *judge, const kf_task *task, kf_lint_report *report, void *context, kf_error *error);
+ * number of errors reported, or -1 when a trusted source does not build or run, or when interrupted (KF_ERROR_BUSY; `stop` as above). */
+int kf_judge_lint(kf_judge *judge, const kf_task *task, kf_lint_report *report, void *context, const volatile int *stop,
+                  kf_error *error);
 
 #endif

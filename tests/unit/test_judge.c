@@ -222,8 +222,11 @@ static void lint_runs_the_oracle(void **state)
     reports all = {0};
     kf_task *task = kf_task_load(KFORGE_SOURCE_DIR "/tests/selftest/scale", &error);
     assert_non_null(task);
-    int errors = kf_judge_lint(judge, task, take_report, &all, &error);
+    int errors = kf_judge_lint(judge, task, take_report, &all, NULL, &error);
     if (errors != 0) fail_msg("%d errors: %s%s", errors, all.rules, errors < 0 ? error.text : "");
+    volatile int stop = 1;
+    assert_int_equal(kf_judge_lint(judge, task, take_report, &all, &stop, &error), -1);
+    assert_int_equal(error.code, KF_ERROR_BUSY);
     cJSON *bundle = kf_task_bundle(task);
     cJSON *files = cJSON_GetObjectItem(bundle, "files");
     cJSON_ReplaceItemInObject(
@@ -233,7 +236,7 @@ static void lint_runs_the_oracle(void **state)
                            "{ for (int64_t i = 0; i < n; i++) y[i] = 0; }\n"));
     kf_task *degenerate = kf_task_from_bundle(bundle, &error);
     if (!degenerate) fail_msg("%s", error.text);
-    errors = kf_judge_lint(judge, degenerate, take_report, &all, &error);
+    errors = kf_judge_lint(judge, degenerate, take_report, &all, NULL, &error);
     if (errors < 1) fail_msg("%d errors: %s", errors, error.text);
     assert_non_null(strstr(all.rules, "output.zeros"));
     cJSON_Delete(bundle);
