@@ -16,10 +16,11 @@ typedef struct kf_amount {
     int64_t nanodollars, tokens, requests;
 } kf_amount;
 
-typedef struct kf_budget {
+typedef struct kf_budget kf_budget; /* kforge/llm.h names it, too */
+struct kf_budget {
     kf_amount limit; /* 0 in a field: none */
     kf_amount spent, reserved;
-} kf_budget;
+};
 
 typedef enum kf_budget_answer {
     KF_BUDGET_GRANTED,

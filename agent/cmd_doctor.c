@@ -2,6 +2,7 @@
 #include "doctor.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -10,14 +11,16 @@
 
 #include "kforge/file.h"
 #include "kforge/judge.h"
+#include "kforge/llm.h"
 #include "kforge/sandbox.h"
 #include "kforge/store.h"
 #include "options.h"
+#include "secret.h"
 #include "show.h"
 #include "table.h"
 
 typedef struct settings {
-    const char *store;
+    const char *store, *model;
     bool full, json;
 } settings;
 
@@ -162,20 +165,59 @@ static void places(kf_doctor *doctor, const settings *wanted)
 /* Whether, never what. */
 static void keys(kf_doctor *doctor)
 {
-    static const char *const names[] = {"OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL",
-                                        "GEMINI_API_KEY"};
+    static const char *const names[] = {"OPENAI_API_KEY",     "ANTHROPIC_API_KEY",    "GEMINI_API_KEY",
+                                        "OPENROUTER_API_KEY", "AZURE_OPENAI_API_KEY", "KFORGE_API_KEY"};
+    static const char *const places[] = {"OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "AZURE_OPENAI_ENDPOINT"};
     kf_autobuffer set = {0}, unset = {0};
+    kf_error error = {0};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *value = getenv(names[i]);
-        kf_buffer *list = value && *value ? &set : &unset;
+        kf_buffer *list = kf_secret(names[i], &error) ? &set : &unset;
         kf_buffer_format(list, "%s%s", list->size ? ", " : "", names[i]);
     }
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        const char *value = getenv(places[i]);
+        if (value && *value) kf_buffer_format(&set, "%s%s", set.size ? ", " : "", places[i]);
+    }
+    if (error.code) kf_doctor_add(doctor, "models", KF_FACT_FAULT, "keys in this file are not used", "%s", error.text);
     if (set.size)
         kf_doctor_add(doctor, "models", KF_FACT_GOOD, "", "set: %s%s%s", set.data, unset.size ? "; not set: " : "",
                       unset.size ? unset.data : "");
     else
-        kf_doctor_add(doctor, "models", KF_FACT_MISSING, "the tuner and the models exec:COMMAND and replay:FILE need no key",
-                      "not set: %s", unset.data ? unset.data : "");
+        kf_doctor_add(
+            doctor, "models", KF_FACT_MISSING,
+            "set the key of a provider (docs/models.md); a server of your own, the tuner, exec:COMMAND and replay:FILE need none",
+            "not set: %s", unset.data ? unset.data : "");
+}
+
+/* One tiny real call: name, connection, certificate, key, model, stream and books all have to work for it. */
+static bool try_model(kf_doctor *doctor, const char *spec, const volatile int *interrupts)
+{
+    kf_error error = {0};
+    kf_auto(kf_llm) llm = kf_llm_open(spec, &error);
+    const kf_llm_request request = {
+        .system = "You are being tested.", .prompt = "Reply with the word: ready", .temperature = -1, .max_tokens = 512};
+    if (!llm || !kf_llm_submit(llm, &request, &error)) {
+        kf_doctor_add(doctor, "model", KF_FACT_FAULT, "docs/models.md tells of specs and keys", "%s", error.text);
+        return false;
+    }
+    kf_llm_reply reply = {0};
+    while (!*interrupts && kf_llm_in_flight(llm) && kf_llm_poll(llm, 0.2, &reply) == 0) continue;
+    bool answered = reply.outcome == KF_LLM_OK || reply.outcome == KF_LLM_TRUNCATED;
+    char seconds[KF_FIGURE], tokens[64] = "tokens not counted", cost[64] = "price not known";
+    if (reply.prompt_tokens >= 0)
+        snprintf(tokens, sizeof tokens, "%lld + %lld tokens", (long long)reply.prompt_tokens, (long long)reply.completion_tokens);
+    if (!isnan(reply.cost_usd)) snprintf(cost, sizeof cost, "$%.6f", reply.cost_usd);
+    if (reply.model && answered)
+        kf_doctor_add(doctor, "model", KF_FACT_GOOD, "", "%s answered after %s (%s, %s): %.60s", reply.model,
+                      kf_figure_seconds(reply.seconds, seconds), tokens, cost, reply.text);
+    else
+        kf_doctor_add(doctor, "model", KF_FACT_FAULT,
+                      reply.outcome == KF_LLM_EMPTY ? "it can be reached; a larger max_tokens may help" : "", "%s",
+                      reply.error.text[0] ? reply.error.text
+                      : reply.model       ? kf_llm_outcome_name(reply.outcome)
+                                          : "interrupted");
+    kf_llm_reply_free(&reply);
+    return answered;
 }
 
 static void configuration(kf_doctor *doctor, const kf_invocation *invocation)
@@ -226,6 +268,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     sandbox(&doctor);
     places(&doctor, wanted);
     keys(&doctor);
+    bool answered = !wanted->model || try_model(&doctor, wanted->model, invocation->interrupts);
     configuration(&doctor, invocation);
     cJSON_AddBoolToObject(json, "can_judge", cpu || gpu);
     if (wanted->json) {
@@ -238,7 +281,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
                 : cpu      ? "can judge kernels on the CPU here"
                            : "can't judge kernels here");
     }
-    return cpu || gpu ? KF_EXIT_DONE : KF_EXIT_MACHINE;
+    return (cpu || gpu) && answered ? KF_EXIT_DONE : KF_EXIT_MACHINE;
 }
 
 static const kf_option options[] = {
@@ -247,6 +290,11 @@ static const kf_option options[] = {
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, full),
      .help = "Check the whole store: every page, reference and hash."},
+    {.name = "llm",
+     .type = KF_OPTION_TEXT,
+     .argument = "SPEC",
+     .offset = offsetof(settings, model),
+     .help = "Ask this model something tiny, for real, and say what works; it costs what some 100 tokens cost."},
     KF_ROW_JSON(settings),
     {0},
 };
@@ -259,8 +307,10 @@ const kf_command kf_command_doctor = {
                    "providers (whether they are "
                    "set, never what they are) and kforge.json. Each line is ok, missing (kforge works without it, with less) or "
                    "fault (to be mended). The "
-                   "exit status is 3 when kernels can be judged neither on a GPU nor on the CPU.",
-    .examples = "kforge doctor --json | jq '.facts[] | select(.state != \"ok\")'\twhat is amiss",
+                   "exit status is 3 when kernels can be judged neither on a GPU nor on the CPU, or when the model of --llm "
+                   "does not answer.",
+    .examples = "kforge doctor --llm openai:gpt-5-mini\twhether key, model and network work\n"
+                "kforge doctor --json | jq '.facts[] | select(.state != \"ok\")'\twhat is amiss",
     .options = options,
     .settings_size = sizeof(settings),
     .tolerant = true,

@@ -338,6 +338,13 @@ no_memory:
     return NULL;
 }
 
+int kf_http_status(const kf_http *http, const kf_http_transfer *transfer)
+{
+    long status = 0;
+    http->curl->easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
+    return (int)status;
+}
+
 size_t kf_http_in_flight(const kf_http *http)
 {
     return http->in_flight;

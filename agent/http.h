@@ -69,6 +69,8 @@ bool kf_http_check_url(const char *url, bool allow_plain, kf_error *error);
 kf_http_transfer *kf_http_start(kf_http *http, const kf_http_request *request, kf_error *error);
 /* Ends it; no handler is called any more. */
 void kf_http_cancel(kf_http *http, kf_http_transfer *transfer);
+/* The status of the reply whose body `data` is being given; 0 before there is one. */
+int kf_http_status(const kf_http *http, const kf_http_transfer *transfer);
 size_t kf_http_in_flight(const kf_http *http);
 /* Waits up to `seconds` for something to happen and does it. False when a signal came. */
 bool kf_http_step(kf_http *http, double seconds);

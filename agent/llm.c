@@ -21,7 +21,7 @@ static bool none_submit(void *state, const kf_llm_request *request, kf_error *er
 {
     (void)state, (void)request;
     return kf_fail(error, KF_ERROR_INPUT,
-                   "no model is configured; give one with --llm, as in --llm 'exec:COMMAND' or --llm replay:FILE");
+                   "no model is configured; give one with --model, as in --model openai:MODEL or --model 'exec:COMMAND'");
 }
 
 static int none_in_flight(const void *state)
@@ -51,13 +51,19 @@ static const kf_llm_provider none = {
     .close = none_close,
 };
 
-static const kf_llm_provider *const providers[] = {&none, &kf_llm_replay, &kf_llm_exec};
+static const kf_llm_provider *const providers[] = {
+    &none,          &kf_llm_replay,     &kf_llm_exec,  &kf_llm_openai,     &kf_llm_anthropic,
+    &kf_llm_gemini, &kf_llm_openrouter, &kf_llm_azure, &kf_llm_compatible, &kf_llm_fallback};
 #define PROVIDER_COUNT (sizeof providers / sizeof *providers)
 
 struct kf_llm {
     const kf_llm_provider *provider;
     void *state;
+    kf_budget *budget; /* of a provider that does not keep it itself */
 };
+
+/* What a call without a price of its own reserves. */
+static const kf_amount one_request = {.requests = 1};
 
 /* ---- specs ----------------------------------------------------------------------------------------------------------------------- */
 
@@ -92,10 +98,19 @@ static bool read_option(const kf_llm_provider *provider, const char *text, size_
     while (count < KF_LLM_OPTIONS && provider->options[count].name) known[count] = provider->options[count].name, count++;
     char *equals = strchr(word, '=');
     if (!equals)
-        return kf_fail(error, KF_ERROR_INPUT, "%s: the option \"%s\" has no value; write NAME=NUMBER", provider->name, word);
+        return kf_fail(error, KF_ERROR_INPUT, "%s: the option \"%s\" has no value; write NAME=VALUE", provider->name, word);
     *equals = '\0';
     for (size_t i = 0; i < count; i++) {
         if (strcmp(known[i], word) != 0) continue;
+        const char *const *choices = provider->options[i].words;
+        if (choices) {
+            for (int k = 0; choices[k]; k++)
+                if (strcmp(choices[k], equals + 1) == 0) return values[i] = k, true;
+            kf_autobuffer list = {0};
+            for (int k = 0; choices[k]; k++) kf_buffer_format(&list, "%s%s", k ? ", " : "", choices[k]);
+            return kf_fail(error, KF_ERROR_INPUT, "%s: %s=%s is none of %s", provider->name, word, equals + 1,
+                           list.data ? list.data : "");
+        }
         char *end;
         double value = strtod(equals + 1, &end), low = provider->options[i].low, high = provider->options[i].high;
         if (end == equals + 1 || *end || !(value >= low && value <= high))
@@ -109,10 +124,19 @@ static bool read_option(const kf_llm_provider *provider, const char *text, size_
                    near ? near : "");
 }
 
+/* "MODEL@http://…", whose model may hold colons of its own. */
+static bool is_address(const char *spec)
+{
+    const char *at = strstr(spec, "@http");
+    return at && at > spec && (strncmp(at, "@http://", 8) == 0 || strncmp(at, "@https://", 9) == 0);
+}
+
 kf_llm *kf_llm_open(const char *spec, kf_error *error)
 {
     size_t length = strcspn(spec, ",:");
     const kf_llm_provider *provider = find_provider(spec, length);
+    bool bare = !provider && is_address(spec);
+    if (bare) provider = &kf_llm_compatible;
     if (!provider) {
         complain_unknown(spec, length, error);
         return NULL;
@@ -120,12 +144,12 @@ kf_llm *kf_llm_open(const char *spec, kf_error *error)
     double values[KF_LLM_OPTIONS] = {0};
     for (int i = 0; i < KF_LLM_OPTIONS && provider->options[i].name; i++) values[i] = provider->options[i].initial;
     const char *at = spec + length;
-    while (*at == ',') {
+    while (!bare && *at == ',') {
         size_t option = strcspn(++at, ",:");
         if (!read_option(provider, at, option, values, error)) return NULL;
         at += option;
     }
-    const char *argument = *at == ':' ? at + 1 : "";
+    const char *argument = bare ? spec : *at == ':' ? at + 1 : "";
     if (provider->takes_argument != (*argument != '\0')) {
         kf_fail(error, KF_ERROR_INPUT,
                 provider->takes_argument ? "\"%.200s\" names nothing behind the colon; the form is %s"
@@ -160,7 +184,15 @@ bool kf_llm_is_none(const kf_llm *llm)
 
 bool kf_llm_submit(kf_llm *llm, const kf_llm_request *request, kf_error *error)
 {
-    return llm->provider->submit(llm->state, request, error);
+    if (!llm->budget) return llm->provider->submit(llm->state, request, error);
+    switch (kf_budget_reserve(llm->budget, &one_request, error)) {
+    case KF_BUDGET_GRANTED: break;
+    case KF_BUDGET_WAIT: return kf_fail(error, KF_ERROR_BUSY, "the rest of the budget is reserved for requests in flight");
+    case KF_BUDGET_SPENT: return false;
+    }
+    if (llm->provider->submit(llm->state, request, error)) return true;
+    kf_budget_settle(llm->budget, &one_request, &(kf_amount){0});
+    return false;
 }
 
 int kf_llm_in_flight(const kf_llm *llm)
@@ -168,9 +200,63 @@ int kf_llm_in_flight(const kf_llm *llm)
     return llm->provider->in_flight(llm->state);
 }
 
+static void settle(kf_llm *llm, const kf_llm_reply *reply)
+{
+    kf_amount used = {kf_nanodollars(reply->cost_usd), 0, reply->outcome != KF_LLM_EXHAUSTED};
+    if (reply->prompt_tokens > 0) used.tokens += reply->prompt_tokens;
+    if (reply->completion_tokens > 0) used.tokens += reply->completion_tokens;
+    kf_budget_settle(llm->budget, &one_request, &used);
+}
+
 int kf_llm_poll(kf_llm *llm, double seconds, kf_llm_reply *reply)
 {
-    return llm->provider->poll(llm->state, seconds, reply);
+    int got = llm->provider->poll(llm->state, seconds, reply);
+    if (got == 1 && llm->budget) settle(llm, reply);
+    return got;
+}
+
+size_t kf_llm_watch(const kf_llm *llm, struct pollfd *fds, size_t most, double *wake)
+{
+    return llm->provider->watch ? llm->provider->watch(llm->state, fds, most, wake) : 0;
+}
+
+void kf_llm_cancel(kf_llm *llm)
+{
+    if (llm->provider->cancel) llm->provider->cancel(llm->state);
+}
+
+void kf_llm_set_budget(kf_llm *llm, kf_budget *budget)
+{
+    if (llm->provider->set_budget)
+        llm->provider->set_budget(llm->state, budget);
+    else
+        llm->budget = budget;
+}
+
+bool kf_llm_check_budget(const kf_llm *llm, const kf_budget *budget, kf_error *error)
+{
+    return !llm->provider->check_budget || llm->provider->check_budget(llm->state, budget, error);
+}
+
+char *kf_llm_freeze(const char *spec, kf_error *error)
+{
+    kf_auto(kf_llm) llm = kf_llm_open(spec, error);
+    if (!llm) return NULL;
+    kf_autobuffer options = {0}, text = {0};
+    bool frozen = llm->provider->freeze && llm->provider->freeze(llm->state, &options) && options.size;
+    if (!frozen) {
+        kf_buffer_string(&text, spec);
+    } else if (llm->provider == &kf_llm_fallback) {
+        kf_buffer_string(&text, options.data); /* its members', put together anew */
+    } else {
+        bool bare = !find_provider(spec, strcspn(spec, ",:"));
+        size_t head = bare ? 0 : strcspn(spec, ":");
+        kf_buffer_format(&text, "%.*s%s%s%s", (int)head, spec, bare ? "compatible" : "", options.data, bare ? ":" : "");
+        kf_buffer_string(&text, spec + head);
+    }
+    char *result = options.failed ? NULL : kf_buffer_take(&text);
+    if (!result) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    return result;
 }
 
 /* ---- replies --------------------------------------------------------------------------------------------------------------------- */
@@ -198,7 +284,8 @@ bool kf_llm_outcome_parse(const char *name, kf_llm_outcome *outcome)
 
 kf_llm_reply kf_llm_reply_empty(int64_t tag)
 {
-    return (kf_llm_reply){.tag = tag, .outcome = KF_LLM_FAILED, .prompt_tokens = -1, .completion_tokens = -1, .cost_usd = NAN};
+    return (kf_llm_reply){
+        .tag = tag, .outcome = KF_LLM_FAILED, .prompt_tokens = -1, .completion_tokens = -1, .cost_usd = NAN, .requests = 1};
 }
 
 void kf_llm_reply_set_text(kf_llm_reply *reply, char *text, size_t size)

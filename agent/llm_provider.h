@@ -6,14 +6,19 @@
 #ifndef KFORGE_AGENT_LLM_PROVIDER_H
 #define KFORGE_AGENT_LLM_PROVIDER_H
 
+#include <poll.h>
+
+#include "budget.h"
+#include "kforge/buffer.h"
 #include "kforge/llm.h"
 
-#define KF_LLM_OPTIONS 4
+#define KF_LLM_OPTIONS 20
 
-/* A number in the spec before the colon: `exec,timeout=30:COMMAND`. */
+/* A number in the spec before the colon: `exec,timeout=30:COMMAND`; or one of some words, whose value is its index. */
 typedef struct kf_llm_option {
     const char *name;
     double initial, low, high;
+    const char *const *words; /* ends with NULL; NULL: a number */
 } kf_llm_option;
 
 typedef struct kf_llm_provider {
@@ -27,9 +32,17 @@ typedef struct kf_llm_provider {
     int (*in_flight)(const void *state);
     int (*poll)(void *state, double seconds, kf_llm_reply *reply);
     void (*close)(void *state);
+    /* From here on NULL where a provider has no use for it. */
+    size_t (*watch)(const void *state, struct pollfd *fds, size_t most, double *wake); /* as kf_llm_watch */
+    void (*cancel)(void *state);                                                       /* as kf_llm_cancel */
+    /* The provider reserves and settles each request itself; else one request is counted for each call, and what its reply says. */
+    void (*set_budget)(void *state, kf_budget *budget);
+    bool (*check_budget)(const void *state, const kf_budget *budget, kf_error *error); /* as kf_llm_check_budget */
+    bool (*freeze)(const void *state, kf_buffer *options); /* ",price_in=1.25…" that the spec does not say */
 } kf_llm_provider;
 
-extern const kf_llm_provider kf_llm_exec, kf_llm_replay;
+extern const kf_llm_provider kf_llm_exec, kf_llm_replay, kf_llm_fallback;
+extern const kf_llm_provider kf_llm_openai, kf_llm_anthropic, kf_llm_gemini, kf_llm_openrouter, kf_llm_azure, kf_llm_compatible;
 
 /* A reply of which nothing is known yet. */
 kf_llm_reply kf_llm_reply_empty(int64_t tag);

@@ -1,6 +1,10 @@
-/* Models: a provider answers a prompt. Providers are rows of one table (agent/llm.c): none, replay:FILE, exec:COMMAND now.
+/* Models: a provider answers a prompt. Providers are rows of one table (agent/llm.c).
  *
- * A spec is PROVIDER[,OPTION=NUMBER…]:ARGUMENT.
+ * A spec is PROVIDER[,OPTION=VALUE…]:ARGUMENT (docs/models.md has all options).
+ *   openai:MODEL, anthropic:MODEL, gemini:MODEL, openrouter:MODEL, azure:DEPLOYMENT
+ *                                            over the network; MODEL@http://HOST… asks that server instead of the provider's own
+ *   MODEL@http://HOST:PORT/v1                any server that is compatible with OpenAI's chat completions; with options: compatible,…:MODEL@…
+ *   fallback:SPEC then SPEC…                 the first that answers
  *   none                                     no model
  *   replay[,skip=N][,strict=1]:FILE          recorded replies (docs/cassette-format.md); skip: calls already made before a resume;
  *                                            strict: only replies whose "match" is the prompt's hash
@@ -14,6 +18,7 @@
 #ifndef KFORGE_LLM_H
 #define KFORGE_LLM_H
 
+#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -36,8 +41,8 @@ typedef enum kf_llm_outcome {
     KF_LLM_TRUNCATED, /* token limit: text is what came */
     KF_LLM_REFUSED,   /* the model declined or a filter did */
     KF_LLM_EMPTY,
-    KF_LLM_FAILED,    /* transport, timeout, bad reply: `error` says which */
-    KF_LLM_EXHAUSTED, /* replay: no recorded reply is left for this prompt */
+    KF_LLM_FAILED, /* transport, timeout, bad reply: `error` says which */
+    KF_LLM_EXHAUSTED, /* replay: no recorded reply is left for this prompt; a budget has no room for the request, and nothing was sent */
 } kf_llm_outcome;
 
 /* "ok", "truncated", … as in cassettes and the store. */
@@ -50,8 +55,9 @@ typedef struct kf_llm_reply {
     char *text; /* owned by the reply; NUL-terminated */
     size_t size;
     char *model;                              /* what answered, as the provider names it */
-    int64_t prompt_tokens, completion_tokens; /* -1 unknown */
-    double cost_usd;                          /* NaN unknown */
+    int64_t prompt_tokens, completion_tokens; /* -1 unknown; all attempts that were charged */
+    double cost_usd;                          /* NaN unknown; estimated from the bytes where a price is known and tokens are not */
+    int64_t requests;                         /* sent for it, retries included; 1 where a provider does not count */
     double seconds;
     kf_error error;
 } kf_llm_reply;
@@ -67,5 +73,19 @@ int kf_llm_in_flight(const kf_llm *llm);
 /* Waits up to `seconds` for one finished reply: 1 and *reply filled, 0 nothing yet, in flight or not. Free with kf_llm_reply_free. */
 int kf_llm_poll(kf_llm *llm, double seconds, kf_llm_reply *reply);
 void kf_llm_reply_free(kf_llm_reply *reply);
+/* For callers that wait for other things, too: descriptors (at most `most`; how many are returned) that tell that kf_llm_poll is due, and *wake,
+ * lowered to when it is due in any case (kf_now). */
+size_t kf_llm_watch(const kf_llm *llm, struct pollfd *fds, size_t most, double *wake);
+/* Ends all that is in flight: each request becomes a reply, KF_LLM_FAILED with what it has cost, that kf_llm_poll hands out without waiting. */
+void kf_llm_cancel(kf_llm *llm);
+
+/* Reserves each request in `budget` before it leaves and settles it after (agent/budget.h); borrowed, may be shared by several objects of one
+ * thread. NULL: none. */
+typedef struct kf_budget kf_budget;
+void kf_llm_set_budget(kf_llm *llm, kf_budget *budget);
+/* Can this budget be kept? KF_ERROR_INPUT when it limits money and the model's price is not known: how to give it. */
+bool kf_llm_check_budget(const kf_llm *llm, const kf_budget *budget, kf_error *error);
+/* The spec with the prices in it that it would be charged by now; malloc'd. So a run keeps the prices that it began with. */
+char *kf_llm_freeze(const char *spec, kf_error *error);
 
 #endif

@@ -59,7 +59,7 @@ static void specs_are_checked(void **state)
     const struct {
         const char *spec, *expected;
     } rows[] = {
-        {"", "known forms are none, replay:FILE, exec:COMMAND"},
+        {"", "known forms are none, replay:FILE, exec:COMMAND, openai:MODEL"},
         {"gpt", "unknown model \"gpt\""},
         {"exce:cat", "did you mean exec?"},
         {"exec", "names nothing behind the colon; the form is exec:COMMAND"},
@@ -71,10 +71,29 @@ static void specs_are_checked(void **state)
         {"exec,timeot=1:cat", "unknown option \"timeot\"; did you mean timeout"},
         {"exec,parallel=1000:cat", "parallel=1000 is not a number from 1 to 64"},
         {"replay:/nonexistent/file", "/nonexistent/file: No such file"},
+        {"openai:m", "openai: no key: set OPENAI_API_KEY in the environment, in .env, or in a key file"},
+        {"openai,effort=huge:m@http://127.0.0.1:1/v1", "openai: effort=huge is none of default, none, minimal, low, medium, high"},
+        {"openai,price_in=1:m@http://127.0.0.1:1/v1", "price_in and price_out belong together"},
+        {"compatible:m", "compatible: write MODEL@http://HOST:PORT/v1"},
+        {"compatible:@http://127.0.0.1/v1", "the model's name is missing"},
+        {"azure:m", "set AZURE_OPENAI_ENDPOINT"},
+        {"m@http://example.com/v1", "plain http to another machine would show prompts and key"},
+        {"m@http://127.0.0.1.example.com/v1", "plain http to another machine"},
+        {"m@http://user:secret@127.0.0.1/v1", "must not hold a user or password"},
+        {"m@http://", "is no address of a server"},
+        {"fallback:exce:cat", "fallback: unknown model \"exce:cat\""},
+        {"fallback:exec:cat then none", NULL},
+        {"fallback:none then exec:cat", "\"none\" answers nothing"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         kf_error error = {0};
-        assert_null(kf_llm_open(rows[i].spec, &error));
+        kf_llm *opened = kf_llm_open(rows[i].spec, &error);
+        if (!rows[i].expected) {
+            assert_non_null(opened); /* what is behind an exec: is the command's */
+            kf_llm_close(opened);
+            continue;
+        }
+        assert_null(opened);
         if (!strstr(error.text, rows[i].expected)) fail_msg("\"%s\": %s", rows[i].spec, error.text);
     }
     kf_auto(kf_llm) none = open_spec("none");
