@@ -6,6 +6,7 @@
 
 #include "kforge/file.h"
 #include "kforge/json.h"
+#include "kforge/llm.h"
 #include "progress.h"
 #include "show.h"
 #include "table.h"
@@ -16,8 +17,8 @@
 
 typedef struct settings {
     const char *store, *device, *baseline, *sandbox, *resume, *output, *prompts;
-    double time, cost, seconds, timeout;
-    int64_t candidates, tokens, seed, calls;
+    double time, cost, budget_usd, seconds, timeout;
+    int64_t candidates, tokens, budget_tokens, budget_requests, seed, calls;
     bool json;
     kf_option_list models, workers;
 } settings;
@@ -27,7 +28,8 @@ typedef struct settings {
 typedef struct plan {
     kf_search_settings search;
     const char *models[KF_SEARCH_MODELS];
-    cJSON *options; /* of the run that goes on; texts of `search` point into it */
+    char *frozen[KF_SEARCH_MODELS]; /* those given now, with the prices they have now */
+    cJSON *options;                 /* of the run that goes on; texts of `search` point into it */
     kf_task *task;
     char run[KF_RUN_ID]; /* "" a new one */
     char *hardware;      /* that the run was judged on */
@@ -36,6 +38,7 @@ typedef struct plan {
 static void plan_clear(plan *p)
 {
     cJSON_Delete(p->options);
+    for (size_t i = 0; i < KF_SEARCH_MODELS; i++) free(p->frozen[i]);
     kf_task_free(p->task);
     free(p->hardware);
 }
@@ -44,7 +47,11 @@ static bool set_models(plan *p, const kf_option_list *list, kf_error *error)
 {
     if (list->count > KF_SEARCH_MODELS)
         return kf_fail(error, KF_ERROR_INPUT, "--model: %zu models, more than %d", list->count, KF_SEARCH_MODELS);
-    for (size_t i = 0; i < list->count; i++) p->models[i] = list->items[i];
+    for (size_t i = 0; i < list->count; i++) {
+        p->frozen[i] = kf_llm_freeze(list->items[i], error);
+        if (!p->frozen[i]) return false;
+        p->models[i] = p->frozen[i];
+    }
     p->search.models = p->models;
     p->search.model_count = list->count;
     return true;
@@ -63,10 +70,13 @@ static void set_budget(plan *p, const settings *wanted)
     if (wanted->time > 0) budget->seconds = wanted->time;
     if (wanted->candidates > 0) budget->candidates = wanted->candidates;
     if (wanted->cost > 0) budget->cost_usd = wanted->cost;
+    if (wanted->budget_usd > 0) budget->cost_usd = wanted->budget_usd;
     if (wanted->tokens > 0) budget->tokens = wanted->tokens;
+    if (wanted->budget_tokens > 0) budget->tokens = wanted->budget_tokens;
+    if (wanted->budget_requests > 0) budget->requests = wanted->budget_requests;
     if (budget->seconds > 0 || p->run[0]) return;
     /* Another budget alone is one, too; time has no default then. */
-    if (budget->candidates > 0 || budget->cost_usd > 0 || budget->tokens > 0) return;
+    if (budget->candidates > 0 || budget->cost_usd > 0 || budget->tokens > 0 || budget->requests > 0) return;
     budget->seconds = has_model(p) ? MODEL_SECONDS : TUNER_SECONDS;
     if (has_model(p)) budget->candidates = MODEL_CANDIDATES;
 }
@@ -192,6 +202,8 @@ static bool word_resume(outcome *o, const char *store_path, kf_error *error)
         kf_buffer_format(&text, " --cost %g", 2 * budget->cost_usd);
     if (budget->tokens > 0 && r->progress.tokens >= budget->tokens)
         kf_buffer_format(&text, " --tokens %lld", (long long)(2 * budget->tokens));
+    if (budget->requests > 0 && r->progress.requests >= budget->requests)
+        kf_buffer_format(&text, " --budget-requests %lld", (long long)(2 * budget->requests));
     o->resume = kf_buffer_take(&text);
     return o->resume || kf_fail(error, KF_ERROR_MEMORY, "out of memory");
 }
@@ -244,6 +256,7 @@ static bool print_json(const outcome *o, FILE *out, kf_error *error)
     cJSON_AddNumberToObject(json, "judged", (double)p->judged);
     cJSON_AddNumberToObject(json, "correct", (double)p->correct);
     cJSON_AddNumberToObject(json, "model_calls", (double)p->calls);
+    cJSON_AddNumberToObject(json, "requests", (double)p->requests);
     cJSON_AddNumberToObject(json, "tokens", (double)p->tokens);
     kf_add_figure(json, "cost_usd", p->cost_usd);
     kf_add_figure(json, "seconds", p->elapsed);
@@ -320,8 +333,10 @@ static const kf_option options[] = {
      .argument = "SPEC",
      .offset = offsetof(settings, models),
      .config = true,
-     .help = "A model that proposes candidates: exec:COMMAND, replay:FILE or none; may be given again. Without one the tuner works "
-             "alone."},
+     .help =
+         "A model that proposes candidates: openai:MODEL, anthropic:MODEL, gemini:MODEL, openrouter:MODEL, azure:DEPLOYMENT, "
+         "MODEL@http://HOST:PORT/v1, exec:COMMAND, replay:FILE, 'fallback:SPEC then SPEC' or none (docs/models.md); may be given "
+         "again. Without one the tuner works alone."},
     {.name = "time",
      .letter = 't',
      .type = KF_OPTION_DURATION,
@@ -349,7 +364,7 @@ static const kf_option options[] = {
      .low = 0,
      .high = 1e9,
      .config = true,
-     .help = "Stop when the models have cost this much."},
+     .help = "Stop before the models cost more than this; what a request may cost is set aside before it leaves."},
     {.name = "tokens",
      .type = KF_OPTION_INTEGER,
      .argument = "N",
@@ -357,7 +372,31 @@ static const kf_option options[] = {
      .low = 0,
      .high = 1e15,
      .config = true,
-     .help = "Stop when the models have read and written this many tokens."},
+     .help = "Stop before the models read and write more than this many tokens."},
+    {.name = "budget-usd",
+     .type = KF_OPTION_NUMBER,
+     .argument = "USD",
+     .offset = offsetof(settings, budget_usd),
+     .low = 0,
+     .high = 1e9,
+     .config = true,
+     .help = "The same as --cost, which it replaces where both are given."},
+    {.name = "budget-tokens",
+     .type = KF_OPTION_INTEGER,
+     .argument = "N",
+     .offset = offsetof(settings, budget_tokens),
+     .low = 0,
+     .high = 1e15,
+     .config = true,
+     .help = "The same as --tokens, which it replaces where both are given."},
+    {.name = "budget-requests",
+     .type = KF_OPTION_INTEGER,
+     .argument = "N",
+     .offset = offsetof(settings, budget_requests),
+     .low = 0,
+     .high = 1e12,
+     .config = true,
+     .help = "Send no more than this many requests to models, retries included."},
     {.name = "workers",
      .letter = 'w',
      .type = KF_OPTION_LIST,
@@ -452,6 +491,9 @@ const kf_command kf_command_optimize = {
                    "the budget was spent "
                    "before anything was correct, 130 interrupted.",
     .examples = "kforge optimize tasks/row_softmax\ttunes the seeds of a task for 40 seconds\n"
+                "kforge optimize tasks/gemm --model anthropic:claude-sonnet-4-5 --cost 5\tfor at most $5, with the key in "
+                "ANTHROPIC_API_KEY\n"
+                "kforge optimize tasks/gemm --model qwen2.5-coder@http://localhost:11434/v1\tasks a server of your own\n"
                 "kforge optimize tasks/gemm --model exec:./ask.sh --cost 2\tlets a program of yours ask a model, for at most $2\n"
                 "kforge optimize --resume last --time 5m\tgoes on with what was interrupted\n"
                 "kforge optimize tasks/gemm --workers 'ssh gpu1 kforge worker' --json\tjudges on another machine\n",

@@ -5,7 +5,8 @@
  * ended, what is in the pipes is read and the rest of its group is killed: a background process that holds the pipe open keeps nobody
  * waiting and does not stay behind. The group is signalled before its leader is reaped, while its number can't belong to anybody else.
  *
- * The command is the user's own: it runs with the user's environment. What kforge has open is closed in it.
+ * The command is the user's own: it runs with the user's environment, but for keys of model providers (secret.h). What kforge has open is closed
+ * in it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -286,6 +287,21 @@ static int exec_poll(void *state, double seconds, kf_llm_reply *reply)
     }
 }
 
+static size_t exec_watch(const void *state, struct pollfd *fds, size_t most, double *wake)
+{
+    const exec *e = state;
+    size_t count = 0;
+    for (const call *c = e->calls; c < e->calls + MOST_PARALLEL; c++) {
+        if (!c->pid) continue;
+        if (c->deadline < *wake) *wake = c->deadline;
+        if (c->pidfd < 0 && kf_now() + BLIND_SECONDS < *wake) *wake = kf_now() + BLIND_SECONDS;
+        const int waiting[] = {c->pidfd, c->out, c->err};
+        for (int i = 0; i < 3; i++)
+            if (waiting[i] >= 0 && count < most) fds[count++] = (struct pollfd){.fd = waiting[i], .events = POLLIN};
+    }
+    return count;
+}
+
 static int exec_in_flight(const void *state)
 {
     return ((const exec *)state)->in_flight;
@@ -341,4 +357,5 @@ const kf_llm_provider kf_llm_exec = {
     .in_flight = exec_in_flight,
     .poll = exec_poll,
     .close = exec_close,
+    .watch = exec_watch,
 };

@@ -216,6 +216,13 @@ static int replay_poll(void *state, double seconds, kf_llm_reply *reply)
     return 1;
 }
 
+static size_t replay_watch(const void *state, struct pollfd *fds, size_t most, double *wake)
+{
+    (void)fds, (void)most;
+    if (((const replay *)state)->queued) *wake = fmin(*wake, kf_now());
+    return 0;
+}
+
 const kf_llm_provider kf_llm_replay = {
     .name = "replay",
     .form = "replay:FILE",
@@ -226,4 +233,5 @@ const kf_llm_provider kf_llm_replay = {
     .in_flight = replay_in_flight,
     .poll = replay_poll,
     .close = replay_close,
+    .watch = replay_watch,
 };

@@ -19,6 +19,7 @@
 #define WAIT_SECONDS 0.1 /* how long an interrupt or a reply may go unnoticed */
 #define FINAL_SECONDS 8  /* after this no further candidate is measured again */
 #define FINAL_TRIES 4
+#define WATCHED 256 /* descriptors of models that are waited for together with the workers' */
 
 static const char *const step_names[KF_STEP_COUNT] = {
     [KF_STEP_BASELINE] = "baseline",
@@ -97,6 +98,8 @@ static const char *spent(const kf_search *s, bool ahead)
         return "all candidates of the budget are judged";
     if (budget->cost_usd > 0 && s->progress.cost_usd >= budget->cost_usd) return "the money is spent";
     if (budget->tokens > 0 && s->progress.tokens >= budget->tokens) return "the tokens are spent";
+    /* No model has room for another request, and what others had reserved has come back. */
+    if (s->budget_spent && !s->calls && !s->replies && !kf_models_alive(s)) return s->models_why.text;
     return NULL;
 }
 
@@ -280,9 +283,15 @@ static bool handle(kf_search *s, kf_workers_result *result, kf_error *error)
 static bool wait_some(kf_search *s, kf_error *error)
 {
     kf_workers_result result;
-    bool asking = s->calls && !kf_workers_in_flight(s->workers);
-    if (asking && !kf_models_step(s, false, WAIT_SECONDS, error)) return false;
-    int got = kf_workers_wait(s->workers, asking ? 0 : WAIT_SECONDS, &result, error);
+    struct pollfd fds[WATCHED];
+    double wake = INFINITY;
+    size_t count = kf_models_watch(s, fds, WATCHED, &wake);
+    kf_workers_listen(s->workers, fds, count, wake);
+    int got = kf_workers_wait(s->workers, WAIT_SECONDS, &result, error);
+    if (got >= 0 && !kf_models_step(s, false, 0, error)) {
+        if (got == 1) kf_workers_result_free(&result);
+        return false;
+    }
     const char *news = kf_workers_news(s->workers);
     if (news) kf_search_tell(s, KF_SEARCH_NEWS, "%s", news);
     if (got < 0) return kf_fail_prefix(error, "no worker is left");
@@ -406,7 +415,7 @@ static bool run_all(kf_search *s, const char *run, kf_search_result *result, boo
     *begun = true;
     s->started = kf_now();
     kf_search_tell(s, KF_SEARCH_STARTED, "%s", s->progress.run);
-    if (!kf_models_open(s, error) || !search(s, result, error)) return false;
+    if (!kf_models_open(s, error) || !search(s, result, error) || !kf_models_stop(s, error)) return false;
     if (result->end != KF_SEARCH_INTERRUPTED && !verify_best(s, error)) return false;
     s->over = true;
     return kf_best_refresh(s, error);

@@ -25,7 +25,8 @@ typedef struct kf_search_budget {
     double seconds;
     int64_t candidates; /* judged, measuring again not counted */
     double cost_usd;
-    int64_t tokens; /* prompt and reply; estimated where a provider does not say */
+    int64_t tokens;   /* prompt and reply; estimated where a provider does not say */
+    int64_t requests; /* to models over the network, retries included; calls of the others */
 } kf_search_budget;
 
 typedef struct kf_search_settings {
@@ -46,7 +47,7 @@ typedef struct kf_search_settings {
 typedef struct kf_search_progress {
     char run[KF_RUN_ID];
     char hardware[256]; /* "": no worker has said hello yet */
-    int64_t attempts, judged, correct, calls, tokens;
+    int64_t attempts, judged, correct, calls, tokens, requests;
     size_t in_flight, calls_in_flight;
     int64_t best; /* candidate, 0 none */
     kf_interval best_speedup;

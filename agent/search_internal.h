@@ -3,6 +3,7 @@
 #ifndef KFORGE_SEARCH_INTERNAL_H
 #define KFORGE_SEARCH_INTERNAL_H
 
+#include "budget.h"
 #include "kforge/buffer.h"
 #include "kforge/hash.h"
 #include "kforge/llm.h"
@@ -89,6 +90,7 @@ typedef struct kf_call {
     int64_t call; /* stored; 0 while in flight */
     char *text;   /* the reply */
     size_t size;
+    bool truncated; /* at the token limit */
 } kf_call;
 
 typedef struct kf_repair {
@@ -135,7 +137,9 @@ typedef struct kf_search {
     int64_t judged_since_verify;
     double verified_best; /* speedup, 0 none */
     int refusals;
-    bool over; /* nothing more will be judged */
+    bool over;        /* nothing more will be judged */
+    kf_budget budget; /* of the models: what is in flight is reserved in it */
+    bool budget_spent;
     bool models_gone;
     kf_error models_why;
 } kf_search;
@@ -185,6 +189,10 @@ void kf_models_close(kf_search *s);
 bool kf_models_alive(const kf_search *s);
 /* Starts calls that are due, collects replies; never waits longer than `seconds`. */
 bool kf_models_step(kf_search *s, bool start, double seconds, kf_error *error);
+/* What tells that kf_models_step is due; as kf_llm_watch. */
+size_t kf_models_watch(const kf_search *s, struct pollfd *fds, size_t most, double *wake);
+/* The search is over: what is in flight is ended, and what it has cost is booked. */
+bool kf_models_stop(kf_search *s, kf_error *error);
 /* A candidate out of a reply that waits; *proposal NULL: none. */
 bool kf_models_propose(kf_search *s, kf_proposal **proposal, kf_error *error);
 /* What a judged candidate of a model means for its next prompt. `candidate` is its id in the store. */

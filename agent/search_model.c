@@ -19,6 +19,7 @@
 #define DRAFT_SHARE 0.1 /* of calls that could improve something */
 #define FIRST_PAUSE 0.2 /* after a failure; doubles */
 #define LONGEST_PAUSE 30
+#define BUSY_PAUSE 0.5 /* before a model that takes no more requests is asked again */
 
 /* ---- opening -------------------------------------------------------------------------------------------------------------------------------- */
 
@@ -42,13 +43,22 @@ static char *skipping(const char *spec, int64_t skipped)
     return asprintf(&text, "%.*s,skip=%lld%s", (int)head, spec, (long long)skipped, spec + head) < 0 ? NULL : text;
 }
 
+/* What the run's models may use in all, less what earlier sessions used. */
+static kf_budget budget_of(const kf_search_settings *settings, const kf_search_progress *progress)
+{
+    const kf_search_budget *limit = &settings->budget;
+    return (kf_budget){.limit = {kf_nanodollars(limit->cost_usd), limit->tokens, limit->requests},
+                       .spent = {kf_nanodollars(progress->cost_usd), progress->tokens, progress->requests}};
+}
+
 bool kf_models_check(const kf_search_settings *settings, kf_error *error)
 {
+    const kf_budget budget = budget_of(settings, &(kf_search_progress){0});
     if (settings->model_count > KF_SEARCH_MODELS)
         return kf_fail(error, KF_ERROR_INPUT, "%zu models, more than %d", settings->model_count, KF_SEARCH_MODELS);
     for (size_t i = 0; i < settings->model_count; i++) {
         kf_auto(kf_llm) llm = kf_llm_open(settings->models[i], error);
-        if (!llm) return false;
+        if (!llm || !kf_llm_check_budget(llm, &budget, error)) return false;
     }
     return true;
 }
@@ -56,6 +66,7 @@ bool kf_models_check(const kf_search_settings *settings, kf_error *error)
 bool kf_models_open(kf_search *s, kf_error *error)
 {
     const kf_search_settings *settings = s->settings;
+    s->budget = budget_of(settings, &s->progress);
     for (size_t i = 0; i < settings->model_count; i++) {
         kf_model *model = &s->models[s->model_count];
         /* What the state of the run says of it holds when it is the same model. */
@@ -72,8 +83,11 @@ bool kf_models_open(kf_search *s, kf_error *error)
             kf_llm_close(kf_steal(&model->llm));
             continue;
         }
+        kf_llm_set_budget(model->llm, &s->budget);
         /* Not the whole command line of an exec: it may hold secrets. */
-        model->name = strncmp(spec, "exec", 4) == 0 ? strdup("exec") : strdup(model->spec);
+        const char *exec = strstr(spec, "exec");
+        model->name = strndup(model->spec, exec && (exec == spec || strncmp(spec, "fallback", 8) == 0) ? (size_t)(exec + 4 - spec)
+                                                                                                       : strlen(model->spec));
         if (!model->name) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
         s->model_count++;
     }
@@ -100,6 +114,29 @@ bool kf_models_alive(const kf_search *s)
     for (size_t i = 0; i < s->model_count; i++)
         if (!s->models[i].exhausted) return true;
     return false;
+}
+
+/* The budget has no room for another request to this model. */
+static void note_budget(kf_search *s, int index, const kf_error *why)
+{
+    s->budget_spent = true;
+    s->models[index].exhausted = true;
+    if (!kf_models_alive(s)) s->models_why = *why;
+}
+
+/* A repair whose call did not happen, or was ended, is due again. */
+static bool keep_repair(kf_search *s, const kf_call *call, kf_error *error)
+{
+    if (call->step != KF_STEP_REPAIR_BUILD && call->step != KF_STEP_REPAIR_WRONG) return true;
+    kf_repair *repair = calloc(1, sizeof *repair);
+    if (!repair) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    *repair = (kf_repair){.next = s->repairs,
+                          .candidate = call->parent,
+                          .model = call->model,
+                          .depth = call->depth - 1,
+                          .build = call->step == KF_STEP_REPAIR_BUILD};
+    s->repairs = repair;
+    return true;
 }
 
 /* ---- asking ------------------------------------------------------------------------------------------------------------------------------------ */
@@ -191,6 +228,16 @@ static bool choose_step(kf_search *s, kf_call *call, kf_error *error)
     return true;
 }
 
+/* The model takes no request now (BUSY) or never again (LIMIT): the call did not happen, a repair stays due. */
+static bool take_back(kf_search *s, kf_call *call, const kf_error *why, kf_error *error)
+{
+    kf_model *model = &s->models[call->model];
+    if (why->code != KF_ERROR_BUSY && why->code != KF_ERROR_LIMIT) return kf_fail_copy(error, why);
+    if (why->code == KF_ERROR_LIMIT) note_budget(s, call->model, why);
+    model->not_before = kf_now() + BUSY_PAUSE;
+    return keep_repair(s, call, error);
+}
+
 static bool begin_call(kf_search *s, int model, kf_error *error)
 {
     kf_call *call = calloc(1, sizeof *call);
@@ -201,10 +248,15 @@ static bool begin_call(kf_search *s, int model, kf_error *error)
     kf_model *m = &s->models[call->model];
     if (asked) call->prompt = kf_search_prompt(s, call->step, call->parent, m->note, error);
     kf_llm_request request = {.system = s->system_text, .prompt = call->prompt, .temperature = -1, .tag = call->tag};
-    asked = call->prompt && kf_llm_submit(m->llm, &request, error);
-    if (!asked) {
+    if (!call->prompt) {
         kf_call_free(call);
         return false;
+    }
+    kf_error why = {0};
+    if (!kf_llm_submit(m->llm, &request, &why)) {
+        bool taken_back = take_back(s, call, &why, error);
+        kf_call_free(call);
+        return taken_back;
     }
     call->next = s->calls;
     s->calls = call;
@@ -279,6 +331,7 @@ static bool store_call(kf_search *s, kf_call *call, const kf_llm_reply *reply, b
     if (!call->call) return false;
     model->calls++;
     s->progress.calls++;
+    s->progress.requests += reply->requests;
     s->progress.tokens += tokens_of(s, call, reply);
     if (reply->cost_usd > 0) s->progress.cost_usd += reply->cost_usd;
     if (waits) {
@@ -296,10 +349,14 @@ static bool handle_reply(kf_search *s, kf_call *call, kf_llm_reply *reply, kf_er
 {
     int index = call->model;
     if (reply->outcome == KF_LLM_EXHAUSTED) {
-        s->models[index].exhausted = true;
+        bool kept = keep_repair(s, call, error);
+        if (s->budget.limit.nanodollars || s->budget.limit.tokens || s->budget.limit.requests)
+            note_budget(s, index, &reply->error);
+        else
+            s->models[index].exhausted = true;
         if (!kf_models_alive(s)) s->models_why = reply->error;
         kf_call_free(call);
-        return true;
+        return kept;
     }
     bool usable = reply->outcome == KF_LLM_OK || reply->outcome == KF_LLM_TRUNCATED;
     if (usable) {
@@ -307,6 +364,7 @@ static bool handle_reply(kf_search *s, kf_call *call, kf_llm_reply *reply, kf_er
         call->text = kf_steal(&reply->text);
         reply->text = call->text; /* lent while it is stored */
         call->size = reply->size;
+        call->truncated = reply->outcome == KF_LLM_TRUNCATED;
     }
     bool stored = store_call(s, call, reply, usable, error);
     if (usable) reply->text = NULL;
@@ -367,6 +425,32 @@ bool kf_models_step(kf_search *s, bool start, double seconds, kf_error *error)
     return collect(s, seconds, error);
 }
 
+size_t kf_models_watch(const kf_search *s, struct pollfd *fds, size_t most, double *wake)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < s->model_count; i++)
+        if (flying(s, (int)i)) count += kf_llm_watch(s->models[i].llm, fds + count, most - count, wake);
+    return count;
+}
+
+bool kf_models_stop(kf_search *s, kf_error *error)
+{
+    if (!collect(s, 0, error)) return false; /* what has come is used when the run goes on */
+    for (size_t i = 0; i < s->model_count; i++) {
+        kf_llm_reply reply;
+        kf_llm_cancel(s->models[i].llm);
+        while (flying(s, (int)i) && kf_llm_poll(s->models[i].llm, 0, &reply) == 1) {
+            kf_call *call = unlink_call(s, reply.tag);
+            bool was_sent = call && reply.outcome != KF_LLM_EXHAUSTED && reply.requests > 0;
+            bool booked = !was_sent || (keep_repair(s, call, error) && store_call(s, call, &reply, false, error));
+            kf_call_free(call);
+            kf_llm_reply_free(&reply);
+            if (!booked) return false;
+        }
+    }
+    return true;
+}
+
 /* ---- candidates ---------------------------------------------------------------------------------------------------------------------------------------- */
 
 /* The reply's source; NULL with *outcome and the reason. */
@@ -392,6 +476,10 @@ static bool propose_reply(kf_search *s, const kf_call *call, kf_proposal **propo
     if (call->model < 0 || call->model >= (int)s->model_count) return true; /* of a model that this session does without */
     kf_autofree char *source = source_of(s, call, &outcome, &why);
     if (!source) {
+        if (call->truncated)
+            kf_fail_prefix(
+                &why,
+                "it was cut off at the token limit; answer with less: no remarks, and search/replace edits where they are allowed");
         count_useless(s, call->model, why.text);
         return kf_record_failure(s, call, outcome, why.text, error);
     }

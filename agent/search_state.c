@@ -29,6 +29,7 @@ char *kf_search_options_json(const kf_search_settings *settings)
     cJSON_AddNumberToObject(json, "candidates", (double)settings->budget.candidates);
     cJSON_AddNumberToObject(json, "cost", settings->budget.cost_usd);
     cJSON_AddNumberToObject(json, "tokens", (double)settings->budget.tokens);
+    cJSON_AddNumberToObject(json, "requests", (double)settings->budget.requests);
     cJSON_AddNumberToObject(json, "seconds", settings->timing_seconds);
     cJSON_AddNumberToObject(json, "verify-seconds", settings->verify_seconds);
     cJSON_AddNumberToObject(json, "half-width", settings->half_width);
@@ -59,6 +60,7 @@ bool kf_search_options_read(const char *text, kf_search_settings *settings, cons
     settings->budget.candidates = kf_json_integer_or(&reader, "candidates", 0, INT64_C(1) << 50, 0);
     settings->budget.cost_usd = kf_json_number_or(&reader, "cost", 0, 1e12, 0);
     settings->budget.tokens = kf_json_integer_or(&reader, "tokens", 0, INT64_C(1) << 50, 0);
+    settings->budget.requests = kf_json_integer_or(&reader, "requests", 0, INT64_C(1) << 50, 0);
     settings->timing_seconds = kf_json_number_or(&reader, "seconds", 0, 1e6, 0);
     settings->verify_seconds = kf_json_number_or(&reader, "verify-seconds", 0, 1e6, 0);
     settings->half_width = kf_json_number_or(&reader, "half-width", 0, 1, 0);
@@ -116,6 +118,7 @@ char *kf_state_json(const kf_search *s)
     cJSON_AddNumberToObject(json, "elapsed", kf_search_elapsed(s));
     cJSON_AddNumberToObject(json, "cost", s->progress.cost_usd);
     cJSON_AddNumberToObject(json, "tokens", (double)s->progress.tokens);
+    cJSON_AddNumberToObject(json, "requests", (double)s->progress.requests);
     cJSON_AddNumberToObject(json, "quota", s->quota);
     add_models(s, json);
     /* A repair that was asked for and not answered is due again; a reply whose candidate is being judged is used again. */
@@ -212,6 +215,7 @@ static bool read_state(kf_search *s, kf_error *error)
     s->elapsed_before = number_of(json, "elapsed");
     s->progress.cost_usd = number_of(json, "cost");
     s->progress.tokens = (int64_t)number_of(json, "tokens");
+    s->progress.requests = (int64_t)number_of(json, "requests");
     s->quota = (int)number_of(json, "quota");
     return read_models(s, json, error) && read_lists(s, json, error);
 }

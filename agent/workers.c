@@ -32,6 +32,9 @@ struct kf_workers {
     bool has_news;
     char news[NEWS_BYTES];
     bool out_of_memory;
+    struct pollfd listening[KF_WORKERS_LISTENED]; /* of kf_workers_listen */
+    size_t listened;
+    double listen_until;
 };
 
 /* ---- jobs and results -------------------------------------------------------------------------------------------------------------------- */
@@ -233,6 +236,7 @@ kf_workers *kf_workers_open(const char *const *specs, size_t count, const kf_wor
     }
     pool->queue_end = &pool->queue;
     pool->results_end = &pool->results;
+    pool->listen_until = INFINITY;
     static const char *const local[] = {"local"};
     if (count == 0) specs = local, count = 1;
     for (size_t i = 0; i < count; i++)
@@ -367,16 +371,29 @@ static bool take_result(kf_workers *workers, kf_workers_result *result)
     return true;
 }
 
-/* Waits until something may have happened; false when a signal came. */
+void kf_workers_listen(kf_workers *workers, const struct pollfd *fds, size_t count, double wake)
+{
+    workers->listened = count < KF_WORKERS_LISTENED ? count : KF_WORKERS_LISTENED;
+    if (count) memcpy(workers->listening, fds, workers->listened * sizeof *fds);
+    workers->listen_until = wake;
+}
+
+/* Waits until something may have happened; false when a signal came, or something that is listened for. */
 static bool wait_for(const kf_workers *workers, double until)
 {
-    kf_autofree struct pollfd *fds = calloc(workers->end_count * KF_END_FDS, sizeof *fds);
+    kf_autofree struct pollfd *fds = calloc(workers->end_count * KF_END_FDS + workers->listened, sizeof *fds);
     nfds_t count = 0;
-    double wake = until;
+    double wake = fmin(until, workers->listen_until);
     for (size_t i = 0; fds && i < workers->end_count; i++)
         if (!workers->ends[i]->given_up) count += (nfds_t)workers->ends[i]->kind->watch(workers->ends[i], fds + count, &wake);
+    nfds_t own = count;
+    if (fds && workers->listened) memcpy(fds + own, workers->listening, workers->listened * sizeof *fds);
+    if (fds) count += workers->listened;
     double left = wake - kf_now();
-    return poll(fds, count, left > 0 ? (int)fmin(ceil(left * 1000), 1e6) : 0) >= 0;
+    if (poll(fds, count, left > 0 ? (int)fmin(ceil(left * 1000), 1e6) : 0) < 0) return false;
+    for (nfds_t i = own; i < count; i++)
+        if (fds[i].revents) return false;
+    return kf_now() < workers->listen_until;
 }
 
 int kf_workers_wait(kf_workers *workers, double seconds, kf_workers_result *result, kf_error *error)
@@ -391,8 +408,10 @@ int kf_workers_wait(kf_workers *workers, double seconds, kf_workers_result *resu
             kf_fail_copy(error, &workers->last);
             return -1;
         }
-        if (workers->greeted || kf_now() >= until || !wait_for(workers, until)) return 0;
+        if (workers->greeted || kf_now() >= until || !wait_for(workers, until)) break;
     }
+    kf_workers_listen(workers, NULL, 0, INFINITY);
+    return 0;
 }
 
 size_t kf_workers_withdraw(kf_workers *workers, int64_t *tickets, size_t most)

@@ -16,6 +16,7 @@
 #ifndef KFORGE_WORKERS_H
 #define KFORGE_WORKERS_H
 
+#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -28,6 +29,7 @@
 #define KF_WORKER_LIVES 4
 #define KF_JOB_DEATHS 2
 #define KF_WORKERS_MOST 256
+#define KF_WORKERS_LISTENED 256
 
 typedef struct kf_workers kf_workers;
 
@@ -73,6 +75,8 @@ bool kf_workers_submit(kf_workers *workers, const kf_job *job, int64_t ticket, k
 /* Waits up to `seconds` for a finished job or the first hello. 1: *result is filled (release it); 0: nothing yet, or a signal came;
  * -1: no worker is left, *error says why the last one was given up. */
 int kf_workers_wait(kf_workers *workers, double seconds, kf_workers_result *result, kf_error *error);
+/* The next kf_workers_wait returns 0, too, when one of these descriptors is ready, or at `wake` (kf_now). */
+void kf_workers_listen(kf_workers *workers, const struct pollfd *fds, size_t count, double wake);
 void kf_workers_result_free(kf_workers_result *result);
 /* Takes back jobs that no worker has begun; their tickets, at most `most`. */
 size_t kf_workers_withdraw(kf_workers *workers, int64_t *tickets, size_t most);
