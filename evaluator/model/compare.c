@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compare_formula.h"
 #include "dtype_bulk.h"
 #include "kforge/cleanup.h"
 #include "mismatches.h"
@@ -21,26 +22,9 @@
 
 /* ---- one element ---------------------------------------------------------------------------------------------------------------------- */
 
-/* Makes got and expected comparable as numbers: true when both are finite then (or agree in not being so: both become 0); false when
- * they differ in kind. */
 static bool comparable(kf_dtype dtype, double *got, double *expected)
 {
-    double largest = kf_dtype_largest(dtype);
-    bool no_infinity = dtype == KF_F8E4M3;
-    if (isnan(*expected)) {
-        bool same = isnan(*got);
-        *got = *expected = 0;
-        return same;
-    }
-    /* At the edge of the range one rounding decides between the largest number and infinity. */
-    double signed_largest = copysign(largest, *expected);
-    bool at_edge = fabs(*expected) >= largest * (1 - 4 * kf_dtype_roundoff(dtype));
-    if (at_edge && (no_infinity ? isnan(*got) : isinf(*got) && signbit(*got) == signbit(*expected)))
-        *got = signed_largest;
-    else if (isinf(*expected) && !(no_infinity && *got == signed_largest))
-        return false;
-    if (fabs(*expected) > largest) *expected = signed_largest;
-    return isfinite(*got);
+    return kf_comparable(kf_dtype_largest(dtype), kf_dtype_roundoff(dtype), dtype == KF_F8E4M3, got, expected);
 }
 
 /* The distance of 64-bit integers, which doubles would round away. */
@@ -418,4 +402,33 @@ bool kf_compare_output(const kf_problem_argument *argument, const void *data, co
     else
         r.rounded = kf_dtype_is_float(argument->dtype);
     return judge_elements(&r, &own, figures);
+}
+
+bool kf_compare_rule(const kf_problem_argument *argument, kf_element_rule *how)
+{
+    const kf_tolerance *tolerance = &argument->tolerance;
+    *how = (kf_element_rule){.largest = kf_dtype_largest(argument->dtype), .roundoff = kf_dtype_roundoff(argument->dtype)};
+    if (tolerance->kind == KF_ANY_ORDER || is_coarse(argument->dtype)) return false;
+    how->counts = tolerance->kind != KF_ERROR_RATIO;
+    if (tolerance->kind == KF_ALLCLOSE)
+        how->slope = tolerance->rtol, how->base = tolerance->atol;
+    else
+        how->rounded = tolerance->kind == KF_EXACT && kf_dtype_is_float(argument->dtype);
+    return true;
+}
+
+bool kf_compare_sums(const kf_problem_argument *argument, const kf_error_sums *own, int64_t failed, const kf_error_sums *baseline,
+                     kf_error_figures *figures)
+{
+    *figures = (kf_error_figures){.compared = argument->elements, .first_index = -1};
+    if (baseline) {
+        figures->baseline_rms = kf_error_rms(baseline);
+        figures->baseline_max = baseline->max;
+    }
+    figures->allowed_rms = figures->allowed_max = NAN;
+    figures->rms = kf_error_rms(own);
+    figures->max = own->nonfinite ? (double)INFINITY : own->max;
+    if (argument->tolerance.kind != KF_ERROR_RATIO) return failed == 0;
+    kf_error_limits(argument, own, baseline, &figures->allowed_rms, &figures->allowed_max);
+    return figures->rms <= figures->allowed_rms && figures->max <= figures->allowed_max && own->nonfinite == 0;
 }

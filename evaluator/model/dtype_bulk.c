@@ -60,26 +60,10 @@ void kf_store_floats(kf_dtype dtype, const float *values, size_t count, void *el
 
 /* ---- widening ------------------------------------------------------------------------------------------------------------------------- */
 
-/* A narrow magnitude (no sign) as a float. Subnormals: put the mantissa behind the implicit one of the smallest normal, then take that away. */
-static inline __attribute__((always_inline)) float decode(uint32_t magnitude, int mantissa, int bias, uint32_t infinity)
-{
-    uint32_t smallest = (uint32_t)(127 + 1 - bias) << 23, bits = magnitude << (23 - mantissa);
-    float subnormal = kf_float_of_bits(bits + smallest) - kf_float_of_bits(smallest);
-    uint32_t normal = bits + ((uint32_t)(127 - bias) << 23);
-    uint32_t special = infinity == 0x7f /* e4m3 */ ? 0x7fc00000 : bits | 0x7f800000;
-    normal = magnitude >= infinity ? special : normal;
-    return magnitude < 1u << mantissa ? subnormal : kf_float_of_bits(normal);
-}
-
-static inline __attribute__((always_inline)) float with_sign(float magnitude, uint32_t sign)
-{
-    return kf_float_of_bits(kf_bits_of_float(magnitude) | sign << 31);
-}
-
 KF_BODY load_16_body(const uint16_t *restrict in, size_t count, double *restrict values, int is_half)
 {
     if (is_half)
-        for (size_t i = 0; i < count; i++) values[i] = (double)with_sign(decode(in[i] & 0x7fffu, 10, 15, 0x7c00), in[i] >> 15);
+        for (size_t i = 0; i < count; i++) values[i] = (double)kf_float_of_f16(in[i]);
     else
         for (size_t i = 0; i < count; i++) values[i] = (double)kf_float_of_bits((uint32_t)in[i] << 16);
 }
@@ -89,9 +73,9 @@ KF_MULTIVERSION(load_16, (const uint16_t *restrict in, size_t count, double *res
 KF_BODY load_f8_body(const uint8_t *restrict in, size_t count, double *restrict values, int mantissa)
 {
     if (mantissa == 3)
-        for (size_t i = 0; i < count; i++) values[i] = (double)with_sign(decode(in[i] & 0x7fu, 3, 7, 0x7f), in[i] >> 7);
+        for (size_t i = 0; i < count; i++) values[i] = (double)kf_float_of_f8(in[i], 3);
     else
-        for (size_t i = 0; i < count; i++) values[i] = (double)with_sign(decode(in[i] & 0x7fu, 2, 15, 0x7c), in[i] >> 7);
+        for (size_t i = 0; i < count; i++) values[i] = (double)kf_float_of_f8(in[i], 2);
 }
 KF_MULTIVERSION(load_f8, (const uint8_t *restrict in, size_t count, double *restrict values, int mantissa),
                 (in, count, values, mantissa))

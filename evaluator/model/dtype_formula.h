@@ -59,4 +59,28 @@ KF_FORMULA uint32_t kf_narrow_encode(double value, int exponent_bits, int mantis
     return sign | (bits < infinity ? bits : infinity);
 }
 
+/* A narrow magnitude (no sign) as a float. Subnormals: put the mantissa behind the implicit one of the smallest normal, then take that away. */
+KF_FORMULA float kf_decode_narrow(uint32_t magnitude, int mantissa, int bias, uint32_t infinity)
+{
+    uint32_t smallest = (uint32_t)(127 + 1 - bias) << 23, bits = magnitude << (23 - mantissa);
+    float subnormal = kf_float_of_bits(bits + smallest) - kf_float_of_bits(smallest);
+    uint32_t normal = bits + ((uint32_t)(127 - bias) << 23);
+    uint32_t special = infinity == 0x7f /* e4m3 */ ? 0x7fc00000 : bits | 0x7f800000;
+    normal = magnitude >= infinity ? special : normal;
+    return magnitude < 1u << mantissa ? subnormal : kf_float_of_bits(normal);
+}
+
+KF_FORMULA float kf_float_of_f16(uint16_t element)
+{
+    float magnitude = kf_decode_narrow(element & 0x7fffu, 10, 15, 0x7c00);
+    return kf_float_of_bits(kf_bits_of_float(magnitude) | (uint32_t)(element >> 15) << 31);
+}
+
+KF_FORMULA float kf_float_of_f8(uint8_t element, int mantissa)
+{
+    float magnitude =
+        mantissa == 3 ? kf_decode_narrow(element & 0x7fu, 3, 7, 0x7f) : kf_decode_narrow(element & 0x7fu, 2, 15, 0x7c);
+    return kf_float_of_bits(kf_bits_of_float(magnitude) | (uint32_t)(element >> 7) << 31);
+}
+
 #endif

@@ -55,4 +55,17 @@ void kf_error_limits(const kf_problem_argument *argument, const kf_error_sums *o
 bool kf_compare_output(const kf_problem_argument *argument, const void *data, const void *expected, const kf_error_sums *baseline,
                        kf_error_figures *figures, kf_error *error);
 
+/* The same in two steps, for a device that reads the elements itself. kf_compare_rule says how one element is judged: false for comparisons that
+ * take more than one look at each element (8-bit floats, any order), which kf_compare_output does. An element fails unless
+ * |got - expected| <= min(DBL_MAX, slope |expected| + base), both made comparable (compare_formula.h), `expected` rounded to the
+ * output's type first where `rounded`. kf_compare_sums then judges by the device's sums and its count of failed elements (only where
+ * `counts`); false: kf_compare_output has to look, and to word it. */
+typedef struct kf_element_rule {
+    double slope, base, largest, roundoff;
+    bool counts, rounded;
+} kf_element_rule;
+bool kf_compare_rule(const kf_problem_argument *argument, kf_element_rule *how);
+bool kf_compare_sums(const kf_problem_argument *argument, const kf_error_sums *own, int64_t failed, const kf_error_sums *baseline,
+                     kf_error_figures *figures);
+
 #endif
