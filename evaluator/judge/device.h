@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "kforge/build.h"
+#include "kforge/compare.h"
 #include "kforge/inputs.h"
 #include "kforge/sandbox.h"
 #include "kforge/task.h"
@@ -26,10 +27,23 @@ typedef struct kf_set_variation {
 
 /* Something a batch did that it must not. */
 typedef struct kf_damage {
-    enum { KF_DAMAGE_NONE, KF_DAMAGE_INPUT, KF_DAMAGE_GUARD, KF_DAMAGE_UNCHOSEN } kind;
+    enum {
+        KF_DAMAGE_NONE,
+        KF_DAMAGE_INPUT,
+        KF_DAMAGE_GUARD,
+        KF_DAMAGE_UNCHOSEN,
+        KF_DAMAGE_LATE, /* written after the runner had said that all calls were over */
+    } kind;
     int set, argument;
     int64_t byte; /* relative to element 0; negative in front of the buffer; for inputs -1: not known */
 } kf_damage;
+
+/* What a device that compares by itself says of one output. */
+typedef struct kf_survey {
+    bool known; /* false: the CPU has to compare */
+    kf_error_sums sums;
+    int64_t failed; /* elements, by kf_compare_rule */
+} kf_survey;
 
 typedef struct kf_sets kf_sets;
 typedef struct kf_device kf_device;
@@ -42,6 +56,7 @@ typedef struct kf_runner_place {
     size_t path_count;
     const char *const *environment;
     kf_sandbox_limits limits;
+    int spare_threads; /* of the device's own that may appear later */
 } kf_runner_place;
 
 typedef enum kf_role { KF_ROLE_CANDIDATE, KF_ROLE_BASELINE, KF_ROLE_ORACLE } kf_role;
@@ -58,6 +73,8 @@ typedef struct kf_device_operations {
     kf_status (*error_status)(int code, const char **name);
     /* Physical floor of one call in seconds: what memory traffic and arithmetic take at the measured peaks; 0 when unknown. */
     double (*floor_seconds)(const kf_device *device, const kf_problem *problem);
+    /* Takes or gives back the right to time on this device, which one process at a time has; NULL where nobody else can disturb. */
+    bool (*reserve)(kf_device *device, bool take, const volatile int *stop, kf_error *error);
     /* SM clock and throttle reasons now, for a sample. */
     void (*sample)(kf_device *device, kf_sample *sample);
 
@@ -73,6 +90,12 @@ typedef struct kf_device_operations {
     void (*cool)(kf_sets *sets);
     /* What the last batch broke, the first damage found. `chosen` has one flag a set: those left out must be as poison left them. */
     bool (*inspect)(kf_sets *sets, const bool *chosen, kf_damage *damage, kf_error *error);
+    /* Where stopping a runner does not stop its work (NULL elsewhere): `glance`, right behind a batch's clock, remembers parts of what the listed
+     * sets' calls wrote; `settled`, when all has been compared, says whether they are still the same (KF_DAMAGE_LATE). */
+    bool (*glance)(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error);
+    bool (*settled)(kf_sets *sets, kf_damage *damage, kf_error *error);
+    /* Compares outputs with the truth on the device, surveys[k * argument_count + argument] for list[k]; NULL: the CPU does. */
+    bool (*survey)(kf_sets *sets, const uint32_t *list, uint32_t count, kf_survey *surveys, kf_error *error);
     /* Prepares the truth's buffers of the listed sets for the oracle. */
     bool (*prepare_truth)(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error);
     /* Host copies of an output of a set, and of the truth; valid until the next batch. */
@@ -99,5 +122,9 @@ struct kf_device {
 
 /* NULL with an error when the machine has no such device. `parallel` is borrowed. */
 kf_device *kf_device_cpu_open(kf_parallel *parallel, kf_error *error);
+/* GPU number `ordinal` as the driver counts; `cache` is a folder for the judge's own kernels and figures, NULL for none. */
+kf_device *kf_device_cuda_open(int ordinal, const char *cache, kf_error *error);
+/* GPUs that the driver shows, 0 without a driver. */
+int kf_device_cuda_count(void);
 
 #endif

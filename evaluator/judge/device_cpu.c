@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cool.h"
+#include "error_codes.h"
 #include "jail.h"
 #include "kforge/file.h"
 #include "paths.h"
@@ -149,37 +150,6 @@ static bool cpu_place(kf_device *device, bool asan, kf_runner_place *place, kf_e
     return true;
 }
 
-static kf_status cpu_error_status(int code, const char **name)
-{
-    static const struct {
-        int code;
-        kf_status status;
-        const char *name;
-    } rows[] = {
-        {1, KF_LAUNCH_FAILURE, "cudaErrorInvalidValue"},
-        {2, KF_OUT_OF_MEMORY, "cudaErrorMemoryAllocation"},
-        {9, KF_LAUNCH_FAILURE, "cudaErrorInvalidConfiguration"},
-        {98, KF_LAUNCH_FAILURE, "cudaErrorInvalidDeviceFunction"},
-        {209, KF_LAUNCH_FAILURE, "cudaErrorNoKernelImageForDevice"},
-        {400, KF_LAUNCH_FAILURE, "cudaErrorInvalidResourceHandle"},
-        {700, KF_CRASH, "cudaErrorIllegalAddress"},
-        {701, KF_LAUNCH_FAILURE, "cudaErrorLaunchOutOfResources"},
-        {710, KF_CRASH, "cudaErrorAssert"},
-        {715, KF_CRASH, "cudaErrorIllegalInstruction"},
-        {716, KF_CRASH, "cudaErrorMisalignedAddress"},
-        {719, KF_CRASH, "cudaErrorLaunchFailure"},
-        {720, KF_LAUNCH_FAILURE, "cudaErrorCooperativeLaunchTooLarge"},
-        {801, KF_UNSUPPORTED_DEVICE, "cudaErrorNotSupported"},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (rows[i].code == code) {
-            *name = rows[i].name;
-            return rows[i].status;
-        }
-    *name = "a CUDA error";
-    return KF_LAUNCH_FAILURE;
-}
-
 static double cpu_floor(const kf_device *device, const kf_problem *problem)
 {
     const kf_cpu_device *cpu = (const kf_cpu_device *)device;
@@ -207,7 +177,7 @@ static const kf_device_operations cpu_operations = {
     .build = cpu_build,
     .toolchain = cpu_toolchain,
     .place = cpu_place,
-    .error_status = cpu_error_status,
+    .error_status = kf_cuda_error_status,
     .floor_seconds = cpu_floor,
     .sample = cpu_sample,
     .sets_new = kf_cpu_sets_new,

@@ -26,14 +26,16 @@ bool kf_cuda_load(kf_cuda *cuda, char *text, size_t size)
 {
     *cuda = (kf_cuda){.library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL)};
     if (!cuda->library) {
-        snprintf(text, size, "no NVIDIA driver: libcuda.so.1 cannot be loaded (%s); install the driver, or in a container pass the GPU through",
+        snprintf(text, size,
+                 "no NVIDIA driver: libcuda.so.1 cannot be loaded (%s); install the driver, or in a container pass the GPU through",
                  dlerror());
         return false;
     }
     for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
         void *function = dlsym(cuda->library, entries[i].symbol);
         if (!function) {
-            snprintf(text, size, "the NVIDIA driver is too old: libcuda.so.1 has no %s; CUDA 11.4 or later is needed", entries[i].symbol);
+            snprintf(text, size, "the NVIDIA driver is too old: libcuda.so.1 has no %s; CUDA 11.4 or later is needed",
+                     entries[i].symbol);
             return false;
         }
         memcpy((char *)cuda + entries[i].offset, &function, sizeof function);
@@ -42,7 +44,8 @@ bool kf_cuda_load(kf_cuda *cuda, char *text, size_t size)
     if (result == CU_SUCCESS) return true;
     char words[256];
     kf_cuda_describe(cuda, result, words, sizeof words);
-    snprintf(text, size, "the NVIDIA driver does not start: cuInit says %s; look whether nvidia-smi works and /dev/nvidia* exist", words);
+    snprintf(text, size, "the NVIDIA driver does not start: cuInit says %s; look whether nvidia-smi works and /dev/nvidia* exist",
+             words);
     return false;
 }
 

@@ -100,8 +100,7 @@ enum {
     X(copy_out, "cuMemcpyDtoHAsync_v2", (void *to, cu_pointer from, size_t bytes, cu_stream stream))                               \
     X(set_bytes, "cuMemsetD8Async", (cu_pointer to, unsigned char value, size_t bytes, cu_stream stream))                          \
     X(granularity, "cuMemGetAllocationGranularity", (size_t * bytes, const cu_allocation *allocation, int option))                 \
-    X(handle_create, "cuMemCreate",                                                                                                \
-      (cu_handle * handle, size_t bytes, const cu_allocation *allocation, unsigned long long flags))                               \
+    X(handle_create, "cuMemCreate", (cu_handle * handle, size_t bytes, const cu_allocation *allocation, unsigned long long flags)) \
     X(handle_release, "cuMemRelease", (cu_handle handle))                                                                          \
     X(handle_export, "cuMemExportToShareableHandle", (void *fd, cu_handle handle, int type, unsigned long long flags))             \
     X(handle_import, "cuMemImportFromShareableHandle", (cu_handle * handle, void *fd, int type))                                   \

@@ -44,10 +44,14 @@ static void load_nvrtc(void)
         const char *symbol;
         void *slot;
     } symbols[] = {
-        {"nvrtcVersion", &nvrtc.version},           {"nvrtcCreateProgram", &nvrtc.create},
-        {"nvrtcDestroyProgram", &nvrtc.destroy},    {"nvrtcCompileProgram", &nvrtc.compile},
-        {"nvrtcGetCUBINSize", &nvrtc.cubin_size},   {"nvrtcGetCUBIN", &nvrtc.cubin},
-        {"nvrtcGetProgramLogSize", &nvrtc.log_size}, {"nvrtcGetProgramLog", &nvrtc.log},
+        {"nvrtcVersion", &nvrtc.version},
+        {"nvrtcCreateProgram", &nvrtc.create},
+        {"nvrtcDestroyProgram", &nvrtc.destroy},
+        {"nvrtcCompileProgram", &nvrtc.compile},
+        {"nvrtcGetCUBINSize", &nvrtc.cubin_size},
+        {"nvrtcGetCUBIN", &nvrtc.cubin},
+        {"nvrtcGetProgramLogSize", &nvrtc.log_size},
+        {"nvrtcGetProgramLog", &nvrtc.log},
     };
     for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
         void *function = dlsym(nvrtc.library, symbols[i].symbol);
@@ -90,14 +94,15 @@ static char *first_error(program_t program)
     return log;
 }
 
-char *kf_nvrtc_compile(const kf_source_file *files, size_t count, int major, int minor, const char *const *options, size_t option_count,
-                       size_t *size, kf_error *error)
+char *kf_nvrtc_compile(const kf_source_file *files, size_t count, int major, int minor, const char *const *options,
+                       size_t option_count, size_t *size, kf_error *error)
 {
     const char *texts[16], *names[16], *list[80];
     char architecture[48];
     if (!have_nvrtc()) {
-        kf_fail(error, KF_ERROR_MACHINE,
-                "libnvrtc.so (CUDA 11.4 or later) is missing: install the CUDA toolkit, or point CUDA_HOME or LD_LIBRARY_PATH to it");
+        kf_fail(
+            error, KF_ERROR_MACHINE,
+            "libnvrtc.so (CUDA 11.4 or later) is missing: install the CUDA toolkit, or point CUDA_HOME or LD_LIBRARY_PATH to it");
         return NULL;
     }
     if (count > 17 || option_count > 70) {

@@ -16,8 +16,8 @@ typedef struct kf_source_file {
 
 /* Compiles files[0], which may include the others by name, to a cubin for sm_MAJORMINOR. malloc'd; NULL with an error that names what is
  * missing, or holds the compiler's first complaint. */
-char *kf_nvrtc_compile(const kf_source_file *files, size_t count, int major, int minor, const char *const *options, size_t option_count,
-                       size_t *size, kf_error *error);
+char *kf_nvrtc_compile(const kf_source_file *files, size_t count, int major, int minor, const char *const *options,
+                       size_t option_count, size_t *size, kf_error *error);
 /* "13.0", or "" where there is no NVRTC. */
 const char *kf_nvrtc_version(void);
 

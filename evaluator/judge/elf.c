@@ -7,6 +7,8 @@
 
 #include "kforge/build.h"
 
+#define EMBEDDED 16
+
 typedef struct elf_view {
     const unsigned char *data;
     size_t size;
@@ -29,6 +31,19 @@ static bool decides_behaviour(const Elf64_Shdr *section, const char *name)
     case SHT_NOBITS: return true;
     default: return false;
     }
+}
+
+/* Device code travels in .nv_fatbin as ELF files of its own, beside line tables that hold folders and line numbers: their code counts. Hashes of
+ * at most `most` of them; 0: none, or too many, so the bytes as they are must do. */
+static size_t hash_embedded(const unsigned char *data, size_t size, char (*hashes)[KF_HASH_HEX], size_t most)
+{
+    size_t count = 0;
+    for (size_t at = 0; at + sizeof(Elf64_Ehdr) <= size; at += 8) {
+        if (memcmp(data + at, ELFMAG, SELFMAG) != 0) continue;
+        if (count == most || !kf_elf_code_hash(data + at, size - at, hashes[count], NULL)) return 0;
+        count++;
+    }
+    return count;
 }
 
 bool kf_elf_code_hash(const void *data, size_t size, char hex[KF_HASH_HEX], kf_error *error)
@@ -55,6 +70,7 @@ bool kf_elf_code_hash(const void *data, size_t size, char hex[KF_HASH_HEX], kf_e
     if (!parts || !sizes || !empty_sizes)
         return kf_fail(error, KF_ERROR_MEMORY, "out of memory for %llu ELF sections", (unsigned long long)count);
     size_t used = 0;
+    char embedded[EMBEDDED][KF_HASH_HEX] = {{0}};
     for (uint64_t i = 0; i < count; i++) {
         Elf64_Shdr section;
         memcpy(&section, view.data + header.e_shoff + i * sizeof section, sizeof section);
@@ -71,8 +87,10 @@ bool kf_elf_code_hash(const void *data, size_t size, char hex[KF_HASH_HEX], kf_e
         } else {
             if (!inside(&view, section.sh_offset, section.sh_size))
                 return kf_fail(error, KF_ERROR_INPUT, "ELF section %s lies outside the file", name);
-            parts[used] = (const char *)view.data + section.sh_offset;
-            sizes[used++] = section.sh_size;
+            bool device = strcmp(name, ".nv_fatbin") == 0 &&
+                          hash_embedded(view.data + section.sh_offset, section.sh_size, embedded, EMBEDDED) > 0;
+            parts[used] = device ? (const char *)embedded : (const char *)view.data + section.sh_offset;
+            sizes[used++] = device ? sizeof embedded : section.sh_size;
         }
     }
     if (!used) return kf_fail(error, KF_ERROR_INPUT, "the ELF file holds no code");

@@ -17,26 +17,36 @@
 
 /* ---- life -------------------------------------------------------------------------------------------------------------------------------------- */
 
+/* "cpu", "cuda", "cuda:1"; NULL or "": the first GPU, else the CPU. */
+static bool open_device(kf_judge *judge, const char *name, kf_error *error)
+{
+    if (!name || !name[0]) name = kf_device_cuda_count() > 0 ? "cuda" : "cpu";
+    if (strcmp(name, "cpu") == 0) {
+        judge->device = kf_device_cpu_open(judge->parallel, error);
+        return judge->device != NULL;
+    }
+    int ordinal = 0, used = 0;
+    bool numbered = sscanf(name, "cuda:%d%n", &ordinal, &used) == 1 && !name[used] && ordinal >= 0;
+    if (strcmp(name, "cuda") != 0 && !numbered)
+        return kf_fail(error, KF_ERROR_INPUT, "unknown device \"%s\": cpu, cuda or cuda:N", name);
+    judge->device = kf_device_cuda_open(ordinal, judge->cache, error);
+    return judge->device != NULL;
+}
+
 kf_judge *kf_judge_new(const kf_judge_settings *settings, kf_error *error)
 {
-    const char *name = settings && settings->device && settings->device[0] ? settings->device : "cpu";
     kf_auto(kf_judge) judge = calloc(1, sizeof *judge);
     if (!judge || !(judge->parallel = kf_parallel_new())) {
         kf_fail(error, KF_ERROR_MEMORY, "out of memory");
         return NULL;
     }
-    if (strcmp(name, "cpu") == 0) {
-        judge->device = kf_device_cpu_open(judge->parallel, error);
-    } else {
-        kf_fail(error, KF_ERROR_INPUT, "unknown device \"%s\": this build knows cpu", name);
-    }
-    if (!judge->device) return NULL;
     if (!settings || !settings->cache)
         judge->cache = kf_cache_folder();
     else if (settings->cache[0] && !(judge->cache = strdup(settings->cache))) {
         kf_fail(error, KF_ERROR_MEMORY, "out of memory");
         return NULL;
     }
+    if (!open_device(judge, settings ? settings->device : NULL, error)) return NULL;
     return kf_steal(&judge);
 }
 
@@ -149,6 +159,12 @@ static bool describe_build(kf_verdict *verdict, const kf_job *job, const kf_buil
     }
     kf_json_add_number(object, "seconds", build->seconds);
     if (!cJSON_AddStringToObject(object, "log", build->log ? build->log : "")) return false;
+    const cJSON *entry;
+    cJSON_ArrayForEach(entry, build->report)
+    {
+        cJSON *copy = cJSON_Duplicate(entry, true);
+        if (!copy || !cJSON_AddItemToObject(object, entry->string, copy)) return false;
+    }
     cJSON_Delete(verdict->build);
     verdict->build = kf_steal(&object);
     verdict->build_seconds = build->seconds;

@@ -14,27 +14,55 @@
 #define IMAGE_BYTES (16u << 20)
 
 /* What the C library's headers say, as far as the kernels use it; NVRTC knows the mathematics by itself. */
-static const char stdint_text[] = "typedef signed char int8_t;\ntypedef unsigned char uint8_t;\ntypedef short int16_t;\n"
-                                  "typedef unsigned short uint16_t;\ntypedef int int32_t;\ntypedef unsigned int uint32_t;\n"
-                                  "typedef long long int64_t;\ntypedef unsigned long long uint64_t;\n"
-                                  "#define INT8_MIN (-128)\n#define INT8_MAX 127\n#define UINT8_MAX 255\n#define INT16_MIN (-32768)\n"
-                                  "#define INT16_MAX 32767\n#define INT32_MIN (-2147483647 - 1)\n#define INT32_MAX 2147483647\n"
-                                  "#define INT64_MAX 9223372036854775807ll\n#define INT64_MIN (-INT64_MAX - 1)\n";
+static const char stdint_text[] =
+    "typedef signed char int8_t;\ntypedef unsigned char uint8_t;\ntypedef short int16_t;\n"
+    "typedef unsigned short uint16_t;\ntypedef int int32_t;\ntypedef unsigned int uint32_t;\n"
+    "typedef long long int64_t;\ntypedef unsigned long long uint64_t;\n"
+    "#define INT8_MIN (-128)\n#define INT8_MAX 127\n#define UINT8_MAX 255\n#define INT16_MIN (-32768)\n"
+    "#define INT16_MAX 32767\n#define INT32_MIN (-2147483647 - 1)\n#define INT32_MAX 2147483647\n"
+    "#define INT64_MAX 9223372036854775807ll\n#define INT64_MIN (-INT64_MAX - 1)\n";
 
 /* The enumerations that the kernels share with C, by their values here, so that they cannot part. */
 static void write_constants(kf_buffer *text)
 {
-#define ROW(name) {#name, (int)(name)}
+#define ROW(name)          \
+    {                      \
+#name, (int)(name) \
+    }
     static const struct {
         const char *name;
         int value;
     } rows[] = {
-        ROW(KF_F64),         ROW(KF_F32),           ROW(KF_TF32),         ROW(KF_F16),         ROW(KF_BF16),
-        ROW(KF_F8E4M3),      ROW(KF_F8E5M2),        ROW(KF_I64),          ROW(KF_I32),         ROW(KF_I16),
-        ROW(KF_I8),          ROW(KF_U8),            ROW(KF_BOOL),         ROW(KF_NORMAL),      ROW(KF_UNIFORM),
-        ROW(KF_INTEGERS),    ROW(KF_PERMUTATION),   ROW(KF_SORTED),       ROW(KF_OFFSETS),     ROW(KF_SPARSE),
-        ROW(KF_CONSTANT),    ROW(KF_ONE_HOT),       ROW(KF_POSITIVE_DEFINITE), ROW(KF_VARY_NONE), ROW(KF_VARY_SCALE_UP),
-        ROW(KF_VARY_SCALE_DOWN), ROW(KF_VARY_OFFSET), ROW(KF_VARY_CANCELLATION), ROW(KF_VARY_OUTLIER), ROW(KF_VARY_NONFINITE),
+        ROW(KF_F64),
+        ROW(KF_F32),
+        ROW(KF_TF32),
+        ROW(KF_F16),
+        ROW(KF_BF16),
+        ROW(KF_F8E4M3),
+        ROW(KF_F8E5M2),
+        ROW(KF_I64),
+        ROW(KF_I32),
+        ROW(KF_I16),
+        ROW(KF_I8),
+        ROW(KF_U8),
+        ROW(KF_BOOL),
+        ROW(KF_NORMAL),
+        ROW(KF_UNIFORM),
+        ROW(KF_INTEGERS),
+        ROW(KF_PERMUTATION),
+        ROW(KF_SORTED),
+        ROW(KF_OFFSETS),
+        ROW(KF_SPARSE),
+        ROW(KF_CONSTANT),
+        ROW(KF_ONE_HOT),
+        ROW(KF_POSITIVE_DEFINITE),
+        ROW(KF_VARY_NONE),
+        ROW(KF_VARY_SCALE_UP),
+        ROW(KF_VARY_SCALE_DOWN),
+        ROW(KF_VARY_OFFSET),
+        ROW(KF_VARY_CANCELLATION),
+        ROW(KF_VARY_OUTLIER),
+        ROW(KF_VARY_NONFINITE),
     };
     kf_buffer_string(text, "enum {\n");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) kf_buffer_format(text, "%s = %d,\n", rows[i].name, rows[i].value);

@@ -267,11 +267,19 @@ kf_peer_event kf_peer_map(kf_peer *peer, const kf_peer_buffer *buffers, size_t c
                                    .offset = b->offset,
                                    .length = b->length,
                                    .data_offset = b->data_offset,
-                                   .bytes = b->bytes};
+                                   .bytes = b->bytes,
+                                   .region_bytes = b->region_bytes,
+                                   .region = b->region};
         event = ask(peer, &command, NULL, 0, b->fd, COMMAND_SECONDS, &answer);
         if (event == KF_PEER_OK && answer.result != KF_WIRE_OK) event = end(peer, KF_PEER_REFUSED);
     }
     return event == KF_PEER_OK ? freeze(peer) : event;
+}
+
+kf_peer_event kf_peer_fail(kf_peer *peer, const char *words)
+{
+    kf_fail(&peer->error, KF_ERROR_MACHINE, "%s", words);
+    return end(peer, KF_PEER_MACHINE);
 }
 
 kf_peer_event kf_peer_unmap(kf_peer *peer)
@@ -299,6 +307,7 @@ kf_peer_event kf_peer_batch(kf_peer *peer, kf_batch *batch)
     batch->seconds = kf_now() - started; /* only now nothing of it can run any more */
     if (event != KF_PEER_OK) return event;
     batch->claimed = answer.claimed_seconds;
+    batch->gap = answer.gap_seconds;
     if (answer.result == KF_WIRE_OK) return KF_PEER_OK;
     if (answer.result != KF_WIRE_DEVICE_ERROR || !answer.code) return end(peer, KF_PEER_FORGED);
     batch->code = answer.code;

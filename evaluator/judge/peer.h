@@ -55,9 +55,13 @@ typedef struct kf_peer_buffer {
     int fd;
     uint32_t set, argument;
     uint64_t offset, length, data_offset, bytes;
+    uint64_t region_bytes; /* on a device: fd is an allocation of this size, number `region` of the caller's; it is sent once */
+    uint32_t region;
     bool read_only;
 } kf_peer_buffer;
 kf_peer_event kf_peer_map(kf_peer *peer, const kf_peer_buffer *buffers, size_t count);
+/* Ends a peer because the caller's part failed: KF_PEER_MACHINE with these words. */
+kf_peer_event kf_peer_fail(kf_peer *peer, const char *words);
 kf_peer_event kf_peer_unmap(kf_peer *peer);
 
 /* Runs one batch: the entry once for each set of `order`, then everything synchronised, then the peer stopped. */
@@ -69,6 +73,7 @@ typedef struct kf_batch {
     /* results */
     double seconds; /* judge's clock, from the request to every thread stopped */
     double claimed; /* what the runner says */
+    double gap;     /* of that, between the stream's end and that of all else; what the runner says */
     int code;       /* of the device, 0 none */
 } kf_batch;
 kf_peer_event kf_peer_batch(kf_peer *peer, kf_batch *batch);

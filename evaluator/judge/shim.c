@@ -46,6 +46,8 @@ char *kf_build_shim(const kf_task *task, bool oracle)
         else
             kf_buffer_format(&text, "(%s *)buffers[%d], ", truth ? "double" : type, i);
     }
-    kf_buffer_string(&text, "stream);\n}\n");
+    kf_buffer_string(&text, "stream);\n}\n"
+                            "extern \"C\" __attribute__((visibility(\"default\"))) int kforge_error(void)\n{\n"
+                            "    return (int)cudaGetLastError();\n}\n");
     return kf_buffer_take(&text);
 }

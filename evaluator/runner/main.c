@@ -1,7 +1,7 @@
 /* kforge-runner: the untrusted program. Loads one compiled candidate, maps the buffers it is handed and calls the entry point when told.
  *
  * It runs inside the sandbox that the judge made, as the only process there. Order matters:
- *   1. start the device runtime (on the CPU device its worker threads, so that the judge knows how many threads are honest);
+ *   1. start the device (device_cpu.c, device_cuda.c) with all its threads, so that the judge knows how many threads are honest;
  *   2. put on the second, stricter system-call filter;
  *   3. say hello;
  *   4. only then load the candidate, whose constructors are the first untrusted code.
@@ -9,45 +9,27 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "device.h"
 #include "kforge/sandbox.h"
-#include "kfcpu/exec.h"
 #include "wire.h"
 
-/* The device runtime's C interface; on the CPU device from libkfcpu.so. */
-typedef void *stream_t;
-extern int cudaStreamCreateWithFlags(stream_t *stream, unsigned flags);
-extern int cudaStreamSynchronize(stream_t stream);
-extern int cudaDeviceSynchronize(void);
-extern int cudaGetLastError(void);
-extern const char *cudaGetErrorString(int code);
-
-#define STREAM_NON_BLOCKING 1u
-
-#if defined(__SANITIZE_ADDRESS__)
-extern void __asan_poison_memory_region(void const volatile *address, size_t size);
-#endif
-
-typedef void (*entry_function)(void *const *buffers, const uint64_t *scalars, stream_t stream);
-
-typedef struct mapping {
-    void *base;
-    size_t size;
-} mapping;
+typedef void (*entry_function)(void *const *buffers, const uint64_t *scalars, void *stream);
+typedef int (*error_function)(void);
 
 static struct {
     const char *binary;
-    stream_t stream;
+    void *stream;
     entry_function entry;
+    error_function last_error; /* of the candidate's own copy of the CUDA runtime */
     void *pointers[KF_WIRE_MAX_SETS][KF_WIRE_MAX_ARGUMENTS];
-    mapping mappings[KF_WIRE_MAX_SETS][KF_WIRE_MAX_ARGUMENTS];
     uint64_t scalars[KF_WIRE_MAX_ARGUMENTS];
     uint32_t order[KF_WIRE_MAX_SETS];
 } runner;
@@ -92,9 +74,10 @@ static int receive_command(kf_wire_command *command, int *fd)
     return 1;
 }
 
-static int answer(uint64_t nonce, enum kf_wire_result result, int code, double claimed)
+static int answer(uint64_t nonce, enum kf_wire_result result, int code, double claimed, double gap)
 {
-    kf_wire_answer record = {.magic = KF_WIRE_MAGIC, .result = result, .nonce = nonce, .code = code, .claimed_seconds = claimed};
+    kf_wire_answer record = {
+        .magic = KF_WIRE_MAGIC, .result = result, .nonce = nonce, .code = code, .claimed_seconds = claimed, .gap_seconds = gap};
     const char *bytes = (const char *)&record;
     size_t left = sizeof record;
     while (left) {
@@ -119,63 +102,44 @@ static enum kf_wire_result load(void)
         fprintf(stderr, "kforge-runner: the binary has no kforge_entry\n");
         return KF_WIRE_LOAD_FAILED;
     }
+    *(void **)&runner.last_error = dlsym(library, "kforge_error");
     return KF_WIRE_OK;
 }
 
-/* Maps one buffer between two pages that fault when touched. */
 static enum kf_wire_result map_buffer(const kf_wire_command *command, int fd)
 {
     if (fd < 0 || command->set >= KF_WIRE_MAX_SETS || command->argument >= KF_WIRE_MAX_ARGUMENTS || !command->length)
         return KF_WIRE_BAD_COMMAND;
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), size = command->length + 2 * page;
-    char *base = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (base == MAP_FAILED) return KF_WIRE_MAP_FAILED;
-    int protection = command->flags & KF_WIRE_READ_ONLY ? PROT_READ : PROT_READ | PROT_WRITE;
-    void *inner = mmap(base + page, command->length, protection, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, (off_t)command->offset);
-    if (inner == MAP_FAILED) {
-        munmap(base, size);
-        return KF_WIRE_MAP_FAILED;
-    }
-    runner.mappings[command->set][command->argument] = (mapping){base, size};
-    char *data = base + page + command->data_offset;
+    void *data = kf_runner_map(command, fd);
     runner.pointers[command->set][command->argument] = data;
-#if defined(__SANITIZE_ADDRESS__)
-    __asan_poison_memory_region(base + page, command->data_offset);
-    __asan_poison_memory_region(data + command->bytes, command->length - command->data_offset - command->bytes);
-#endif
-    return KF_WIRE_OK;
+    return data ? KF_WIRE_OK : KF_WIRE_MAP_FAILED;
 }
 
 static void unmap_all(void)
 {
-    for (int set = 0; set < KF_WIRE_MAX_SETS; set++)
-        for (int argument = 0; argument < KF_WIRE_MAX_ARGUMENTS; argument++) {
-            mapping *entry = &runner.mappings[set][argument];
-            if (entry->base) munmap(entry->base, entry->size);
-            *entry = (mapping){0};
-            runner.pointers[set][argument] = NULL;
-        }
+    kf_runner_unmap();
+    memset(runner.pointers, 0, sizeof runner.pointers);
 }
 
 static int run_batch(const kf_wire_command *command)
 {
     if (command->count > KF_WIRE_MAX_SETS || !receive_all(runner.order, command->count * sizeof *runner.order)) return 0;
+    bool empty = (command->flags & KF_WIRE_NULL) || !runner.entry;
     double started = now();
+    if (empty) kf_runner_nothing();
     for (uint32_t i = 0; i < command->count; i++) {
-        if (runner.order[i] >= KF_WIRE_MAX_SETS) return answer(command->nonce, KF_WIRE_BAD_COMMAND, 0, 0);
+        if (runner.order[i] >= KF_WIRE_MAX_SETS) return answer(command->nonce, KF_WIRE_BAD_COMMAND, 0, 0, 0);
         void **pointers = runner.pointers[runner.order[i]];
-        if (!(command->flags & KF_WIRE_NULL) && runner.entry) runner.entry(pointers, runner.scalars, runner.stream);
+        if (!empty) runner.entry(pointers, runner.scalars, runner.stream);
     }
-    int code = cudaStreamSynchronize(runner.stream);
-    int device_code = cudaDeviceSynchronize();
-    int last = cudaGetLastError();
-    double claimed = now() - started;
+    int code = kf_runner_wait_stream();
+    double streamed = now();
+    int device_code = kf_runner_wait_device();
+    double ended = now();
+    int last = runner.last_error ? runner.last_error() : 0;
     if (!code) code = device_code ? device_code : last;
-    if (code) {
-        const char *fault = kfcpu_last_fault();
-        fprintf(stderr, "kforge-runner: %s%s%s\n", cudaGetErrorString(code), fault && *fault ? ": " : "", fault ? fault : "");
-    }
-    return answer(command->nonce, code ? KF_WIRE_DEVICE_ERROR : KF_WIRE_OK, code, claimed);
+    if (code) kf_runner_complain(code);
+    return answer(command->nonce, code ? KF_WIRE_DEVICE_ERROR : KF_WIRE_OK, code, ended - started, ended - streamed);
 }
 
 static int serve(void)
@@ -186,21 +150,21 @@ static int serve(void)
         if (!receive_command(&command, &fd)) return 0;
         int alive = 1;
         switch (command.type) {
-        case KF_WIRE_LOAD: alive = answer(command.nonce, load(), 0, 0); break;
+        case KF_WIRE_LOAD: alive = answer(command.nonce, load(), 0, 0, 0); break;
         case KF_WIRE_SCALARS: {
             alive = command.count <= KF_WIRE_MAX_ARGUMENTS && receive_all(runner.scalars, command.count * sizeof *runner.scalars);
-            if (alive) alive = answer(command.nonce, KF_WIRE_OK, 0, 0);
+            if (alive) alive = answer(command.nonce, KF_WIRE_OK, 0, 0, 0);
             break;
         }
-        case KF_WIRE_MAP: alive = answer(command.nonce, map_buffer(&command, fd), 0, 0); break;
+        case KF_WIRE_MAP: alive = answer(command.nonce, map_buffer(&command, fd), 0, 0, 0); break;
         case KF_WIRE_UNMAP:
             unmap_all();
-            alive = answer(command.nonce, KF_WIRE_OK, 0, 0);
+            alive = answer(command.nonce, KF_WIRE_OK, 0, 0, 0);
             break;
-        case KF_WIRE_PING: alive = answer(command.nonce, KF_WIRE_OK, 0, 0); break;
+        case KF_WIRE_PING: alive = answer(command.nonce, KF_WIRE_OK, 0, 0, 0); break;
         case KF_WIRE_BATCH: alive = run_batch(&command); break;
         case KF_WIRE_QUIT: return 1;
-        default: alive = answer(command.nonce, KF_WIRE_BAD_COMMAND, 0, 0);
+        default: alive = answer(command.nonce, KF_WIRE_BAD_COMMAND, 0, 0, 0);
         }
         if (fd >= 0) close(fd);
         if (!alive) return 0;
@@ -214,13 +178,10 @@ int main(int argc, char **argv)
         return 2;
     }
     runner.binary = argv[1];
-    kfcpu_start();
-    if (cudaStreamCreateWithFlags(&runner.stream, STREAM_NON_BLOCKING) != 0) {
-        fprintf(stderr, "kforge-runner: the CPU device does not start\n");
-        return 3;
-    }
+    runner.stream = kf_runner_start();
+    if (!runner.stream) return 3;
     int refused = kf_sandbox_lockdown();
     if (refused) fprintf(stderr, "kforge-runner: second filter refused: %s\n", strerror(-refused));
-    if (!answer(0, KF_WIRE_OK, refused, 0)) return 1;
+    if (!answer(0, KF_WIRE_OK, refused, 0, 0)) return 1;
     return serve() ? 0 : 1;
 }

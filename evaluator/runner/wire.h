@@ -43,6 +43,10 @@ typedef struct kf_wire_command {
     uint64_t length;        /* MAP: bytes to map, a multiple of the page size, guards included */
     uint64_t data_offset;   /* MAP: of element 0 from the start of the mapping */
     uint64_t bytes;         /* MAP: of the data between the guards */
+    uint64_t
+        region_bytes; /* MAP on a device: size of the whole allocation that the descriptor stands for, in which `offset` counts */
+    uint32_t region;  /* MAP on a device: number of that allocation, the same for all buffers in it */
+    uint32_t unused;
 } kf_wire_command;
 
 enum kf_wire_result {
@@ -60,6 +64,7 @@ typedef struct kf_wire_answer {
     int32_t code;
     uint32_t reserved;
     double claimed_seconds; /* what the runner's own clock says the calls took; a claim */
+    double gap_seconds;     /* of that, after the stream was done, until all else on the device was; a claim */
 } kf_wire_answer;
 
 #endif

@@ -1,0 +1,115 @@
+#include "build_common.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "kforge/file.h"
+
+void kf_build_free(kf_build *build)
+{
+    free(build->log);
+    free(build->reason);
+    free(build->binary);
+    cJSON_Delete(build->report);
+    *build = (kf_build){0};
+}
+
+/* The one-line reason: a missing entry in the task's words, else the first line that says "error". */
+static char *first_complaint(const kf_build_request *request, const char *log)
+{
+    char symbol[256], *text = NULL;
+    snprintf(symbol, sizeof symbol, "undefined reference to `%s%s'", kf_task_entry(request->task),
+             request->oracle ? "_oracle" : "");
+    kf_autofree char *prototype = strstr(log, symbol) ? kf_task_prototype(request->task, request->oracle) : NULL;
+    if (prototype) return asprintf(&text, "%s does not define %s", request->name, prototype) < 0 ? NULL : text;
+    const char *line = strstr(log, "error:");
+    if (!line) line = strstr(log, "error   :"); /* ptxas */
+    if (!line) line = strstr(log, "fatal");
+    if (line && strncmp(line, "error: ld returned", 18) == 0 && strstr(log, "undefined reference"))
+        line = strstr(log, "undefined reference");
+    if (line)
+        while (line > log && line[-1] != '\n') line--;
+    else
+        line = log;
+    size_t length = strcspn(line, "\n");
+    return length ? strndup(line, length < 400 ? length : 400) : strdup("the compiler failed without a message");
+}
+
+bool kf_build_write_sources(const kf_build_request *request, kf_error *error)
+{
+    kf_autofree char *header = kf_build_prototype_header(request->task, request->oracle);
+    kf_autofree char *shim = kf_build_shim(request->task, request->oracle);
+    if (!header || !shim)
+        return kf_fail(error, KF_ERROR_INPUT, "task %s: no workload resolves, or out of memory", kf_task_name(request->task));
+    const struct {
+        const char *name, *text;
+        size_t size;
+    } files[] = {{"kforge_prototype.h", header, strlen(header)},
+                 {"kforge_shim.cpp", shim, strlen(shim)},
+                 {request->name, request->source, request->size}};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        kf_autofree char *path = kf_path_join(request->directory, files[i].name);
+        if (!path) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+        bool written = fd >= 0 && kf_write_all(fd, files[i].text, files[i].size);
+        int cause = errno;
+        if (fd >= 0) close(fd);
+        if (!written) return kf_fail(error, KF_ERROR_IO, "%s: cannot write: %s", path, strerror(cause));
+    }
+    return true;
+}
+
+/* Hashes what the compiler left behind: a regular file of reasonable size, not a link to somewhere else. */
+static bool take_binary(const kf_build_request *request, kf_build *build)
+{
+    kf_autofree char *path = kf_path_join(request->directory, "candidate.so");
+    if (!path) return false;
+    kf_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    struct stat status;
+    if (fd < 0 || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || status.st_size <= 0 ||
+        (uint64_t)status.st_size > KF_BINARY_BYTES)
+        return false;
+    size_t size = (size_t)status.st_size;
+    void *data = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (data == MAP_FAILED) return false;
+    kf_hash hash = kf_hash_bytes(data, size);
+    kf_hash_hex(&hash, build->binary_hash);
+    bool good = kf_elf_code_hash(data, size, build->code_hash, NULL);
+    munmap(data, size);
+    if (good) build->binary = kf_steal(&path);
+    return good && build->binary;
+}
+
+/* Words for how the jailed compiler ended. */
+bool kf_build_conclude(const kf_build_request *request, kf_sandbox *jail, kf_status (*status_of)(int, const char *),
+                       kf_build *build)
+{
+    const kf_sandbox_result *result = kf_sandbox_outcome(jail);
+    const kf_buffer *output = kf_sandbox_output(jail);
+    size_t kept = output->size < KF_BUILD_LOG_BYTES ? output->size : KF_BUILD_LOG_BYTES;
+    build->log = kf_text_clean(kept ? output->data : "", kept, false);
+    if (!build->log) return false;
+    build->seconds = result->wall_seconds;
+    if (result->end == KF_END_EXITED && result->status == 0) {
+        build->ok = take_binary(request, build);
+        build->status = build->ok ? KF_CORRECT : KF_COMPILE_ERROR;
+        if (!build->ok) build->reason = strdup("the compiler left no usable binary");
+        return build->ok || build->reason;
+    }
+    build->status = KF_COMPILE_ERROR;
+    char words[256];
+    if (result->end == KF_END_EXITED) {
+        build->status = status_of(result->status, build->log);
+        build->reason = first_complaint(request, build->log);
+    } else {
+        kf_sandbox_describe(result, words, sizeof words);
+        if (asprintf(&build->reason, "the build went over a limit: %s", words) < 0) build->reason = NULL;
+    }
+    return build->reason != NULL;
+}

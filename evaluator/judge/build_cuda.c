@@ -1,0 +1,221 @@
+/* Building for a GPU: nvcc in the build jail. See include/kforge/build.h.
+ *
+ * Only the candidate is compiled each time; the shim, which is the same for all candidates of a task, is compiled once, without the candidate
+ * near it, and kept in the cache. nvcc drives five programs and takes about a second; what it says of registers and memory (-Xptxas -v) becomes the
+ * build's report. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "build_common.h"
+#include "device_cuda.h"
+#include "jail.h"
+#include "kforge/file.h"
+#include "kforge/hash.h"
+#include "ptxas.h"
+
+#define MAX_ARGV 96
+#define SHIM_SECONDS 60
+
+/* ---- finding nvcc ------------------------------------------------------------------------------------------------------------------------ */
+
+/* Links resolved: the folder above bin/ is the toolkit, which the jail shows. */
+static bool find_toolkit(char toolkit[4096], kf_error *error)
+{
+    const char *homes[] = {getenv("CUDA_HOME"), getenv("CUDA_PATH"), "/usr/local/cuda"};
+    char path[4400], real[4096] = "";
+    for (size_t i = 0; i < 3 && !real[0]; i++) {
+        if (!homes[i] || homes[i][0] != '/') continue;
+        snprintf(path, sizeof path, "%.4000s/bin/nvcc", homes[i]);
+        if (access(path, X_OK) != 0 || !realpath(path, real)) real[0] = '\0';
+    }
+    for (const char *list = getenv("PATH"); list && *list && !real[0]; list += strcspn(list, ":"), list += *list == ':') {
+        snprintf(path, sizeof path, "%.*s/nvcc", (int)strcspn(list, ":"), list);
+        if (path[0] != '/' || access(path, X_OK) != 0 || !realpath(path, real)) real[0] = '\0';
+    }
+    for (int level = 0; level < 2 && real[0]; level++) {
+        char *slash = strrchr(real, '/');
+        if (slash) *slash = '\0';
+    }
+    if (!real[0])
+        return kf_fail(error, KF_ERROR_MACHINE,
+                       "nvcc is missing (looked in $CUDA_HOME/bin, /usr/local/cuda/bin and $PATH): install the CUDA toolkit, or "
+                       "set CUDA_HOME");
+    snprintf(toolkit, 4096, "%s", real);
+    return true;
+}
+
+/* ---- libraries that a task allows ------------------------------------------------------------------------------------------------------------ */
+
+static const struct {
+    const char *name, *flag;
+} libraries[] = {
+    {"cublas", "-lcublas"}, {"cublaslt", "-lcublasLt"}, {"cudnn", "-lcudnn"},       {"cufft", "-lcufft"},
+    {"curand", "-lcurand"}, {"cusolver", "-lcusolver"}, {"cusparse", "-lcusparse"}, {"nvrtc", "-lnvrtc"},
+};
+
+static const char *library_flag(const char *name)
+{
+    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
+        if (strcmp(libraries[i].name, name) == 0) return libraries[i].flag;
+    return NULL; /* cutlass is headers; what it is not known here, the compiler will miss */
+}
+
+/* ---- the jail ----------------------------------------------------------------------------------------------------------------------------------- */
+
+static kf_sandbox *start(const kf_build_request *request, const char *toolkit, const char *const *argv, double seconds,
+                         kf_error *error)
+{
+    char home[4200], temporary[4200], path[4400];
+    snprintf(home, sizeof home, "HOME=%s", request->directory);
+    snprintf(temporary, sizeof temporary, "TMPDIR=%s", request->directory);
+    snprintf(path, sizeof path, "PATH=%s/bin:/usr/local/bin:/usr/bin:/bin", toolkit);
+    const char *const environment[] = {path, "LANG=C.UTF-8", home, temporary, NULL};
+    kf_jail paths;
+    kf_jail_init(&paths, request->directory, KF_PATH_READ | KF_PATH_WRITE);
+    paths.paths[paths.count++] = (kf_sandbox_path){toolkit, KF_PATH_READ | KF_PATH_EXEC, false};
+    if (paths.count < KF_JAIL_PATHS) paths.paths[paths.count++] = (kf_sandbox_path){"/opt", KF_PATH_READ | KF_PATH_EXEC, true};
+    kf_sandbox_spec spec = {
+        .argv = argv,
+        .environment = environment,
+        .directory = request->directory,
+        .paths = paths.paths,
+        .path_count = paths.count,
+        .limits = {.wall_seconds = seconds,
+                   .cpu_seconds = 4 * seconds,
+                   .memory_bytes = request->memory_bytes ? request->memory_bytes : 4ull << 30,
+                   .file_bytes = KF_BINARY_BYTES,
+                   .output_bytes = 2 * KF_BUILD_LOG_BYTES,
+                   .processes = 256},
+        .seccomp = KF_SECCOMP_BUILD,
+        .strict = request->strict_sandbox,
+    };
+    kf_sandbox *jail = kf_sandbox_spawn(&spec, error);
+    if (jail)
+        kf_sandbox_pump(jail, -1);
+    else
+        kf_fail_prefix(error, "build jail");
+    return jail;
+}
+
+static bool copy_file(const char *from, const char *to)
+{
+    size_t size;
+    kf_autofree char *data = kf_file_read(from, 16u << 20, &size, NULL);
+    return data && kf_file_write(to, data, size, NULL);
+}
+
+/* ---- the shim ---------------------------------------------------------------------------------------------------------------------------------- */
+
+/* CACHE/shims/HASH.o; malloc'd. */
+static char *shim_path(const kf_cuda_device *gpu, const kf_build_request *request)
+{
+    kf_autofree char *prototype = kf_build_prototype_header(request->task, request->oracle);
+    kf_autofree char *shim = kf_build_shim(request->task, request->oracle);
+    kf_autofree char *toolchain = kf_cuda_toolchain(gpu);
+    char hex[KF_HASH_HEX], *path = NULL;
+    if (!gpu->cache || !prototype || !shim || !toolchain) return NULL;
+    const char *parts[] = {KFORGE_VERSION, toolchain, prototype, shim};
+    const size_t sizes[] = {strlen(parts[0]), strlen(toolchain), strlen(prototype), strlen(shim)};
+    kf_hash_parts_hex(hex, parts, sizes, 4);
+    return asprintf(&path, "%s/shims/%s.o", gpu->cache, hex) < 0 ? NULL : path;
+}
+
+static bool make_shim(const kf_cuda_device *gpu, const kf_build_request *request, const char *toolkit, const char *nvcc,
+                      kf_error *error)
+{
+    kf_autofree char *object = kf_path_join(request->directory, "kforge_shim.o"), *cached = shim_path(gpu, request);
+    if (!object) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (cached && access(cached, R_OK) == 0 && copy_file(cached, object)) return true;
+    const char *const argv[] = {nvcc, "-c", "-O2", "-std=c++17", "-Xcompiler", "-fPIC", "kforge_shim.cpp", "-o", "kforge_shim.o",
+                                NULL};
+    kf_auto(kf_sandbox) jail = start(request, toolkit, argv, SHIM_SECONDS, error);
+    if (!jail) return false;
+    const kf_sandbox_result *result = kf_sandbox_outcome(jail);
+    if (result->end != KF_END_EXITED || result->status != 0) {
+        const kf_buffer *output = kf_sandbox_output(jail);
+        kf_autofree char *log = kf_text_clean(output->size ? output->data : "", output->size < 400 ? output->size : 400, true);
+        return kf_fail(error, KF_ERROR_MACHINE, "nvcc does not compile kforge's own shim: %s", log && *log ? log : "no message");
+    }
+    kf_autofree char *folder = gpu->cache ? kf_path_join(gpu->cache, "shims") : NULL;
+    if (cached && folder && kf_directory_make(folder, NULL)) copy_file(object, cached);
+    return true;
+}
+
+/* ---- the candidate ------------------------------------------------------------------------------------------------------------------------------- */
+
+/* nvcc exits with 1, 2 or 255 for errors in the source, depending on which of its programs found them. */
+static kf_status status_of(int exit_status, const char *log)
+{
+    (void)exit_status;
+    static const char *const machine[] = {"host compiler", "No space left", "Could not open output file", "cannot find -l",
+                                          "not found"};
+    if (strstr(log, "nvcc fatal") || strstr(log, "cannot find -l"))
+        for (size_t i = 0; i < sizeof machine / sizeof *machine; i++)
+            if (strstr(log, machine[i])) return KF_JUDGE_ERROR;
+    return KF_COMPILE_ERROR;
+}
+
+char *kf_cuda_toolchain(const kf_cuda_device *gpu)
+{
+    char toolkit[4096], path[4200], *text = NULL;
+    struct stat status = {0};
+    if (!find_toolkit(toolkit, NULL)) return strdup("cuda, no nvcc");
+    snprintf(path, sizeof path, "%s/bin/nvcc", toolkit);
+    stat(path, &status);
+    return asprintf(&text, "cuda sm_%s %s %lld %lld", gpu->architecture, path, (long long)status.st_size,
+                    (long long)status.st_mtim.tv_sec) < 0
+               ? NULL
+               : text;
+}
+
+bool kf_build_cuda(const kf_cuda_device *gpu, const kf_build_request *request, kf_build *build, kf_error *error)
+{
+    char toolkit[4096], nvcc[4200], generation[96], run_path[4300];
+    *build = (kf_build){.status = KF_JUDGE_ERROR};
+    if (request->asan)
+        return kf_fail(error, KF_ERROR_INPUT, "AddressSanitizer is for device cpu; on a GPU compute-sanitizer does its work");
+    if (!find_toolkit(toolkit, error) || !kf_build_write_sources(request, error)) return false;
+    snprintf(nvcc, sizeof nvcc, "%s/bin/nvcc", toolkit);
+    if (!make_shim(gpu, request, toolkit, nvcc, error)) return false;
+
+    const char *argv[MAX_ARGV] = {
+        nvcc,    "-shared",      "-O3",     "-std=c++17", "-lineinfo", "--no-compress", "-Xcompiler",
+        "-fPIC", "-Xptxas",      "-v",      "-cudart",    "static",    "-include",      "kforge_prototype.h",
+        "-o",    "candidate.so", "-gencode"};
+    int argc = 0;
+    while (argv[argc]) argc++;
+    snprintf(generation, sizeof generation, "arch=compute_%s,code=sm_%s", gpu->architecture, gpu->architecture);
+    argv[argc++] = generation;
+    for (const char *const *flag = request->flags; flag && *flag; flag++) {
+        if (argc >= MAX_ARGV - 20) return kf_fail(error, KF_ERROR_LIMIT, "more than %d compiler flags", MAX_ARGV - 40);
+        argv[argc++] = *flag;
+    }
+    argv[argc++] = request->name;
+    argv[argc++] = "kforge_shim.o";
+    bool linked = false;
+    for (const char *const *name = kf_task_libraries(request->task); name && *name && argc < MAX_ARGV - 4; name++) {
+        const char *flag = library_flag(*name);
+        if (!flag) continue;
+        argv[argc++] = flag;
+        linked = true;
+    }
+    if (linked) {
+        snprintf(run_path, sizeof run_path, "-Wl,-rpath,%s/lib64", toolkit);
+        argv[argc++] = "-Xcompiler";
+        argv[argc++] = run_path;
+    }
+    argv[argc] = NULL;
+    kf_auto(kf_sandbox) jail = start(request, toolkit, argv, request->seconds, error);
+    if (!jail) return false;
+    build->layers = kf_sandbox_layers(jail);
+    if (kf_build_conclude(request, jail, status_of, build)) {
+        build->report = kf_ptxas_report(build->log);
+        if (build->report) return true;
+    }
+    kf_build_free(build);
+    return kf_fail(error, KF_ERROR_MEMORY, "out of memory while building %s", request->name);
+}

@@ -1,0 +1,380 @@
+/* The CUDA device: one GPU through the driver API. Buffers are sets_cuda.c's, builds build_cuda.c's; here the device is opened, described and
+ * reserved, and work for the judge's own kernels is sent to it.
+ *
+ * The judge keeps one context and one stream for as long as it lives; every operation waits for its own work, so that nothing of the judge is on
+ * the GPU while a batch is timed. */
+#include "device_cuda.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "error_codes.h"
+#include "jail.h"
+#include "kernels_build.h"
+#include "kforge/file.h"
+#include "paths.h"
+
+#define RUNNER_MEMORY (8ull << 30) /* of a candidate's own, on the host */
+#define SPARE_THREADS 0            /* the driver makes some when they are first needed; what it makes is measured in tests/gpu */
+
+/* ---- work ------------------------------------------------------------------------------------------------------------------------------- */
+
+bool kf_cuda_check(const kf_cuda_device *gpu, cu_result result, const char *doing, kf_error *error)
+{
+    if (result == CU_SUCCESS) return true;
+    char words[256];
+    kf_cuda_describe(&gpu->cuda, result, words, sizeof words);
+    return kf_fail(error, KF_ERROR_MACHINE, "%s, %s: %s", gpu->head.name, doing, words);
+}
+
+bool kf_cuda_room_need(kf_cuda_device *gpu, kf_cuda_room *room, size_t bytes, kf_error *error)
+{
+    if (room->bytes >= bytes) return true;
+    size_t wanted = 1 << 20;
+    while (wanted < bytes) wanted *= 2;
+    if (room->pointer) {
+        gpu->cuda.stream_synchronize(gpu->stream);
+        gpu->cuda.release(room->pointer);
+    }
+    *room = (kf_cuda_room){0};
+    if (!kf_cuda_check(gpu, gpu->cuda.allocate(&room->pointer, wanted), "memory for the judge's own work", error)) return false;
+    room->bytes = wanted;
+    return true;
+}
+
+unsigned kf_cuda_columns(const kf_cuda_device *gpu, size_t count, uint64_t units)
+{
+    uint64_t blocks = (units + KF_KERNEL_THREADS - 1) / KF_KERNEL_THREADS,
+             most = (uint64_t)gpu->multiprocessors * 32 / (count ? count : 1);
+    if (most < 1) most = 1;
+    return (unsigned)(blocks < 1 ? 1 : blocks < most ? blocks : most);
+}
+
+bool kf_cuda_run(kf_cuda_device *gpu, enum kf_kernel kernel, const void *tasks, size_t task_bytes, size_t count, uint64_t units,
+                 void **parameters, size_t parameter_count, unsigned *columns, kf_error *error)
+{
+    const size_t most = 32768; /* rows of blocks a launch may have: 65535 */
+    void *all[8];
+    if (!kf_cuda_room_need(gpu, &gpu->tasks, count * task_bytes, error) ||
+        !kf_cuda_check(gpu, gpu->cuda.copy_in(gpu->tasks.pointer, tasks, count * task_bytes, gpu->stream), "sending work", error))
+        return false;
+    if (count > most)
+        return kf_fail(error, KF_ERROR_LIMIT, "%s: %zu buffers are more than the judge's kernels take", gpu->head.name, count);
+    unsigned width = kf_cuda_columns(gpu, count, units);
+    if (columns) *columns = width;
+    all[0] = &gpu->tasks.pointer;
+    for (size_t i = 0; i < parameter_count; i++) all[i + 1] = parameters[i];
+    return kf_cuda_check(gpu,
+                         gpu->cuda.launch(gpu->kernels[kernel], width, (unsigned)count, 1, KF_KERNEL_THREADS, 1, 1, 0, gpu->stream,
+                                          all, NULL),
+                         "starting the judge's kernel", error) &&
+           /* tasks are overwritten by the next run */
+           kf_cuda_wait(gpu, "the judge's kernel", error);
+}
+
+bool kf_cuda_wait(kf_cuda_device *gpu, const char *doing, kf_error *error)
+{
+    return kf_cuda_check(gpu, gpu->cuda.stream_synchronize(gpu->stream), doing, error);
+}
+
+/* ---- operations ------------------------------------------------------------------------------------------------------------------------- */
+
+static void cuda_free(kf_device *device)
+{
+    kf_cuda_device *gpu = (kf_cuda_device *)device;
+    const kf_cuda *cuda = &gpu->cuda;
+    kf_cuda_room *rooms[] = {&gpu->tasks, &gpu->results, &gpu->flush};
+    for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++)
+        if (rooms[i]->pointer) cuda->release(rooms[i]->pointer);
+    if (gpu->module) cuda->module_unload(gpu->module);
+    if (gpu->stream) cuda->stream_destroy(gpu->stream);
+    if (gpu->context) cuda->context_release(gpu->device);
+    kf_nvml_close(gpu->nvml);
+    if (gpu->lock >= 0) close(gpu->lock);
+    free(gpu->cache);
+    free(gpu);
+}
+
+static bool cuda_describe(const kf_device *device, cJSON *object)
+{
+    const kf_cuda_device *gpu = (const kf_cuda_device *)device;
+    char capability[32], version[32];
+    snprintf(capability, sizeof capability, "%d.%d", gpu->major, gpu->minor);
+    snprintf(version, sizeof version, "%d.%d", gpu->driver_version / 1000, gpu->driver_version % 1000 / 10);
+    return cJSON_AddStringToObject(object, "uuid", gpu->uuid) &&
+           cJSON_AddStringToObject(object, "compute_capability", capability) &&
+           cJSON_AddStringToObject(object, "driver", gpu->driver) && cJSON_AddStringToObject(object, "driver_cuda", version) &&
+           cJSON_AddStringToObject(object, "nvrtc", kf_nvrtc_version()) &&
+           cJSON_AddNumberToObject(object, "multiprocessors", gpu->multiprocessors) &&
+           cJSON_AddNumberToObject(object, "l2_bytes", (double)gpu->l2_bytes) &&
+           cJSON_AddNumberToObject(object, "memory_bytes", (double)gpu->memory_bytes) &&
+           cJSON_AddNumberToObject(object, "copy_bytes_per_second", gpu->copy_bytes_per_second);
+}
+
+static bool cuda_build(kf_device *device, const kf_build_request *request, kf_build *build, kf_error *error)
+{
+    return kf_build_cuda((const kf_cuda_device *)device, request, build, error);
+}
+
+static char *cuda_toolchain(const kf_device *device)
+{
+    return kf_cuda_toolchain((const kf_cuda_device *)device);
+}
+
+static void add_path(kf_runner_place *place, const char *path, int access, bool optional)
+{
+    if (place->path_count < KF_PLACE_PATHS - 1) place->paths[place->path_count++] = (kf_sandbox_path){path, access, optional};
+}
+
+/* What the driver needs inside (each path tried by leaving it out): its libraries, /sys, the device nodes. /proc is the sandbox's own. */
+static bool cuda_place(kf_device *device, bool asan, kf_runner_place *place, kf_error *error)
+{
+    kf_cuda_device *gpu = (kf_cuda_device *)device;
+    static const char *const nodes[] = {"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia-caps"};
+    if (asan) return kf_fail(error, KF_ERROR_INPUT, "AddressSanitizer is for device cpu; on a GPU compute-sanitizer does its work");
+    kf_autofree char *found = kf_root_file("bin/kforge-runner-cuda", error);
+    if (!found) return false;
+    snprintf(gpu->program, sizeof gpu->program, "%s", found);
+    snprintf(gpu->directory, sizeof gpu->directory, "%s/lib/kforge", kf_root());
+    snprintf(gpu->visible, sizeof gpu->visible, "CUDA_VISIBLE_DEVICES=%s", gpu->uuid);
+    snprintf(gpu->libraries, sizeof gpu->libraries, "LD_LIBRARY_PATH=%s", gpu->driver_folder);
+    const char *const environment[] = {"PATH=/usr/bin:/bin", "LANG=C.UTF-8",         "HOME=/tmp",    "TMPDIR=/tmp",
+                                       gpu->visible,         "CUDA_CACHE_DISABLE=1", gpu->libraries, NULL};
+    memcpy(gpu->environment, environment, sizeof environment);
+    *place = (kf_runner_place){
+        .program = gpu->program, .directory = gpu->directory, .environment = gpu->environment, .spare_threads = SPARE_THREADS};
+    kf_jail_system(place->paths, &place->path_count, KF_PLACE_PATHS - 12);
+    add_path(place, gpu->directory, KF_PATH_READ | KF_PATH_EXEC, false);
+    add_path(place, gpu->program, KF_PATH_READ | KF_PATH_EXEC, false);
+    add_path(place, gpu->driver_folder, KF_PATH_READ | KF_PATH_EXEC, true);
+    add_path(place, "/opt", KF_PATH_READ | KF_PATH_EXEC, true);
+    add_path(place, "/sys", KF_PATH_READ, true);
+    for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++)
+        add_path(place, nodes[i], KF_PATH_READ | KF_PATH_WRITE | KF_PATH_DEVICE, true);
+    int minor = kf_nvml_minor(gpu->nvml);
+    snprintf(gpu->node, sizeof gpu->node, "/dev/nvidia%d", minor >= 0 ? minor : gpu->ordinal);
+    add_path(place, gpu->node, KF_PATH_READ | KF_PATH_WRITE | KF_PATH_DEVICE, false);
+    place->limits = (kf_sandbox_limits){
+        .memory_bytes = RUNNER_MEMORY, .file_bytes = 64u << 20, .output_bytes = 256u << 10, .temporary_bytes = 64u << 20};
+    return true;
+}
+
+/* The least time that memory and arithmetic take: what has to be read, and of what is written all that the L2 can't keep; operations at the rate
+ * that the multiprocessors' fastest units have on paper, whatever the type: an f32 product may well be put together from tensor operations. */
+static double cuda_floor(const kf_device *device, const kf_problem *problem)
+{
+    const kf_cuda_device *gpu = (const kf_cuda_device *)device;
+    double reads = 0, writes = 0;
+    bool bytes8 = false;
+    for (int i = 0; i < problem->argument_count; i++) {
+        const kf_problem_argument *a = &problem->arguments[i];
+        if (a->kind == KF_INPUT || a->kind == KF_INOUT) reads += (double)a->bytes;
+        if (a->kind == KF_OUTPUT || a->kind == KF_INOUT) writes += (double)a->bytes;
+        if (a->kind != KF_SCALAR && kf_dtype_size(a->dtype) == 1) bytes8 = true;
+    }
+    writes = writes > (double)gpu->l2_bytes ? writes - (double)gpu->l2_bytes : 0;
+    double bytes = reads + writes < problem->work_bytes ? reads + writes : problem->work_bytes;
+    double per_clock = gpu->major >= 10 ? 8192 : gpu->major == 9 ? 4096 : gpu->major == 8 && gpu->minor == 0 ? 2048 : 1024;
+    double flops = per_clock * (bytes8 ? 2 : 1) * gpu->multiprocessors * gpu->clock_khz * 1e3;
+    double memory_time = bytes / gpu->copy_bytes_per_second, arithmetic_time = problem->work_flops / flops;
+    return memory_time > arithmetic_time ? memory_time : arithmetic_time;
+}
+
+static void cuda_sample(kf_device *device, kf_sample *sample)
+{
+    kf_cuda_device *gpu = (kf_cuda_device *)device;
+    sample->clock_mhz = kf_nvml_clock_mhz(gpu->nvml);
+    sample->throttle = kf_nvml_throttle(gpu->nvml);
+}
+
+/* ---- one process at a time ---------------------------------------------------------------------------------------------------------------- */
+
+/* A file that all users of the machine lock, in /tmp because that is where they all look. */
+static int open_lock(const kf_cuda_device *gpu, kf_error *error)
+{
+    char path[128];
+    snprintf(path, sizeof path, "/tmp/kforge-%s.lock", gpu->uuid);
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0 && errno == ENOENT) {
+        fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+        if (fd >= 0) fchmod(fd, 0666); /* past the umask */
+    }
+    if (fd < 0) fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        kf_fail(error, KF_ERROR_MACHINE, "%s: cannot open: %s; it keeps two kforge from timing on one GPU", path, strerror(errno));
+    return fd;
+}
+
+static bool cuda_reserve(kf_device *device, bool take, const volatile int *stop, kf_error *error)
+{
+    kf_cuda_device *gpu = (kf_cuda_device *)device;
+    if (!take) {
+        if (gpu->lock >= 0) flock(gpu->lock, LOCK_UN);
+        return true;
+    }
+    if (gpu->lock < 0 && (gpu->lock = open_lock(gpu, error)) < 0) return false;
+    while (flock(gpu->lock, LOCK_EX | LOCK_NB) < 0) {
+        if (errno != EWOULDBLOCK && errno != EINTR) return kf_fail(error, KF_ERROR_MACHINE, "the timing lock: %s", strerror(errno));
+        if (stop && *stop) return kf_fail(error, KF_ERROR_BUSY, "interrupted");
+        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    }
+    return true;
+}
+
+/* ---- opening -------------------------------------------------------------------------------------------------------------------------------- */
+
+static const kf_device_operations cuda_operations = {
+    .kind = "cuda",
+    .free = cuda_free,
+    .describe = cuda_describe,
+    .build = cuda_build,
+    .toolchain = cuda_toolchain,
+    .place = cuda_place,
+    .error_status = kf_cuda_error_status,
+    .floor_seconds = cuda_floor,
+    .reserve = cuda_reserve,
+    .sample = cuda_sample,
+    .sets_new = kf_cuda_sets_new,
+    .sets_free = kf_cuda_sets_free,
+    .hand_over = kf_cuda_hand_over,
+    .fill = kf_cuda_fill,
+    .poison = kf_cuda_poison,
+    .cool = kf_cuda_cool,
+    .inspect = kf_cuda_inspect,
+    .glance = kf_cuda_glance,
+    .settled = kf_cuda_settled,
+    .survey = kf_cuda_survey,
+    .prepare_truth = kf_cuda_prepare_truth,
+    .output = kf_cuda_output,
+    .truth = kf_cuda_truth,
+    .input = kf_cuda_input,
+    .copy_input = kf_cuda_copy_input,
+};
+
+static void write_uuid(const cu_uuid *uuid, char *text, size_t size)
+{
+    char hex[33];
+    for (int i = 0; i < 16; i++) snprintf(hex + 2 * i, 3, "%02x", uuid->bytes[i]);
+    snprintf(text, size, "GPU-%.8s-%.4s-%.4s-%.4s-%.12s", hex, hex + 8, hex + 12, hex + 16, hex + 20);
+}
+
+static bool identify(kf_cuda_device *gpu, kf_error *error)
+{
+    const kf_cuda *cuda = &gpu->cuda;
+    int l2 = 0, vmm = 0, posix = 0;
+    cu_uuid uuid;
+    struct {
+        int attribute, *value;
+    } attributes[] = {
+        {CU_ATTRIBUTE_MAJOR, &gpu->major},
+        {CU_ATTRIBUTE_MINOR, &gpu->minor},
+        {CU_ATTRIBUTE_MULTIPROCESSORS, &gpu->multiprocessors},
+        {CU_ATTRIBUTE_CLOCK_KHZ, &gpu->clock_khz},
+        {CU_ATTRIBUTE_L2_BYTES, &l2},
+        {CU_ATTRIBUTE_VMM, &vmm},
+        {CU_ATTRIBUTE_POSIX_HANDLES, &posix},
+    };
+    if (!kf_cuda_check(gpu, cuda->device_get(&gpu->device, gpu->ordinal), "finding it", error) ||
+        !kf_cuda_check(gpu, cuda->device_name(gpu->head.hardware, sizeof gpu->head.hardware, gpu->device), "its name", error) ||
+        !kf_cuda_check(gpu, cuda->device_uuid(&uuid, gpu->device), "its UUID", error) ||
+        !kf_cuda_check(gpu, cuda->version(&gpu->driver_version), "the driver's version", error))
+        return false;
+    for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++)
+        if (!kf_cuda_check(gpu, cuda->device_attribute(attributes[i].value, attributes[i].attribute, gpu->device), "its properties",
+                           error))
+            return false;
+    gpu->l2_bytes = (size_t)l2;
+    write_uuid(&uuid, gpu->uuid, sizeof gpu->uuid);
+    if (gpu->major < 7 || !vmm || !posix)
+        return kf_fail(error, KF_ERROR_MACHINE,
+                       "%s, %s: compute capability %d.%d%s; kforge needs 7.0 or later with buffers shared by file descriptor",
+                       gpu->head.name, gpu->head.hardware, gpu->major, gpu->minor,
+                       vmm && posix ? "" : ", no shareable virtual memory");
+    /* Instructions of one generation alone (wgmma, setmaxnreg) need the "a" target. */
+    snprintf(gpu->architecture, sizeof gpu->architecture, "%d%d%s", gpu->major, gpu->minor, gpu->major >= 9 ? "a" : "");
+    return true;
+}
+
+static bool load_kernels(kf_cuda_device *gpu, kf_error *error)
+{
+    static const char *const names[KF_KERNEL_COUNT] = {"kf_fill",   "kf_poison", "kf_check", "kf_digest",
+                                                       "kf_survey", "kf_glance", "kf_read",  "kf_copy"};
+    size_t size;
+    kf_autofree char *image = kf_kernels_image(gpu->cache, gpu->major, gpu->minor, &size, error);
+    if (!image || !kf_cuda_check(gpu, gpu->cuda.module_load(&gpu->module, image), "loading the judge's kernels", error))
+        return false;
+    for (int i = 0; i < KF_KERNEL_COUNT; i++)
+        if (!kf_cuda_check(gpu, gpu->cuda.module_function(&gpu->kernels[i], gpu->module, names[i]), names[i], error)) return false;
+    return true;
+}
+
+static bool start(kf_cuda_device *gpu, kf_error *error)
+{
+    cu_allocation allocation = {
+        .type = CU_ALLOCATION_PINNED, .handle_types = CU_HANDLE_POSIX, .location = {.type = CU_LOCATION_DEVICE, .id = gpu->device}};
+    size_t free_bytes = 0, total = 0;
+    const kf_cuda *cuda = &gpu->cuda;
+    cuda->context_flags(gpu->device, CU_SCHEDULE_SPIN);
+    if (!kf_cuda_check(gpu, cuda->context_retain(&gpu->context, gpu->device), "making a context", error) ||
+        !kf_cuda_check(gpu, cuda->context_set(gpu->context), "the context", error) ||
+        !kf_cuda_check(gpu, cuda->stream_create(&gpu->stream, CU_STREAM_NON_BLOCKING), "making a stream", error) ||
+        !kf_cuda_check(gpu, cuda->granularity(&gpu->granule, &allocation, 0), "the size of pages", error) ||
+        !load_kernels(gpu, error) || !kf_cuda_room_need(gpu, &gpu->tasks, 1, error) ||
+        !kf_cuda_room_need(gpu, &gpu->flush, 2 * gpu->l2_bytes, error) ||
+        !kf_cuda_check(gpu, cuda->set_bytes(gpu->flush.pointer, 0x5a, gpu->flush.bytes, gpu->stream), "memory to flush with",
+                       error) ||
+        !kf_cuda_check(gpu, cuda->memory_info(&free_bytes, &total), "its memory", error) || !kf_cuda_ceilings(gpu, error))
+        return false;
+    gpu->memory_bytes = total;
+    /* The truth in float64 comes on top, and what candidates allocate. */
+    gpu->head.set_bytes = free_bytes / 5 < 12ull << 30 ? free_bytes / 5 : 12ull << 30;
+    return true;
+}
+
+kf_device *kf_device_cuda_open(int ordinal, const char *cache, kf_error *error)
+{
+    kf_cuda_device *gpu = calloc(1, sizeof *gpu);
+    char words[512];
+    int count = 0;
+    if (!gpu || (cache && !(gpu->cache = strdup(cache)))) {
+        free(gpu);
+        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return NULL;
+    }
+    gpu->lock = -1;
+    gpu->ordinal = ordinal;
+    gpu->head.operations = &cuda_operations;
+    gpu->head.default_seconds = 3;
+    gpu->head.batch_seconds = 0.02;
+    gpu->head.floor_margin = 0.9;
+    snprintf(gpu->head.name, sizeof gpu->head.name, "cuda:%d", ordinal);
+    if (!kf_cuda_load(&gpu->cuda, words, sizeof words)) {
+        kf_fail(error, KF_ERROR_MACHINE, "%s: %s", gpu->head.name, words);
+    } else if (gpu->cuda.device_count(&count) != CU_SUCCESS || ordinal >= count) {
+        kf_fail(error, KF_ERROR_MACHINE, "%s: the driver shows %d GPU%s (CUDA_VISIBLE_DEVICES hides some where it is set)",
+                gpu->head.name, count, count == 1 ? "" : "s");
+    } else if (identify(gpu, error)) {
+        gpu->nvml = kf_nvml_open(gpu->uuid);
+        if (!kf_nvml_driver(gpu->nvml, gpu->driver, sizeof gpu->driver)) snprintf(gpu->driver, sizeof gpu->driver, "unknown");
+        if (!kf_cuda_folder(&gpu->cuda, gpu->driver_folder, sizeof gpu->driver_folder))
+            snprintf(gpu->driver_folder, sizeof gpu->driver_folder, "/usr/lib");
+        if (start(gpu, error)) return &gpu->head;
+    }
+    cuda_free(&gpu->head);
+    return NULL;
+}
+
+int kf_device_cuda_count(void)
+{
+    kf_cuda cuda;
+    char words[512];
+    int count = 0;
+    return kf_cuda_load(&cuda, words, sizeof words) && cuda.device_count(&count) == CU_SUCCESS ? count : 0;
+}

@@ -1,0 +1,141 @@
+/* The CUDA device's parts: the device itself (device_cuda.c), its ceilings (ceilings_cuda.c), its buffer sets (sets_cuda.c, inspect_cuda.c) and
+ * nvcc (build_cuda.c). */
+#ifndef KFORGE_DEVICE_CUDA_H
+#define KFORGE_DEVICE_CUDA_H
+
+#include "device.h"
+#include "driver_cuda.h"
+#include "driver_tools.h"
+#include "kernels.h"
+
+enum kf_kernel {
+    KF_KERNEL_FILL,
+    KF_KERNEL_POISON,
+    KF_KERNEL_CHECK,
+    KF_KERNEL_DIGEST,
+    KF_KERNEL_SURVEY,
+    KF_KERNEL_GLANCE,
+    KF_KERNEL_READ,
+    KF_KERNEL_COPY,
+    KF_KERNEL_COUNT
+};
+
+/* Device memory that grows when more is asked for; what was in it is lost then. */
+typedef struct kf_cuda_room {
+    cu_pointer pointer;
+    size_t bytes;
+} kf_cuda_room;
+
+typedef struct kf_cuda_device {
+    kf_device head;
+    kf_cuda cuda;
+    kf_nvml *nvml;
+    char *cache; /* folder, NULL none */
+    cu_device device;
+    cu_context context;
+    cu_stream stream;
+    cu_module module;
+    cu_function kernels[KF_KERNEL_COUNT];
+    int ordinal, major, minor, multiprocessors, clock_khz;
+    size_t l2_bytes, granule;
+    uint64_t memory_bytes;
+    char uuid[48], driver_folder[4096], driver[64], architecture[32];
+    int driver_version;
+    kf_cuda_room tasks, results, flush; /* flush: twice the L2 */
+    double copy_bytes_per_second;
+    /* What a runner is started with; the strings outlive it. */
+    char program[4200], directory[4200], node[64], visible[80], libraries[4200];
+    const char *environment[12];
+    int lock; /* descriptor of the timing lock's file, -1 none */
+} kf_cuda_device;
+
+/* ---- device_cuda.c -------------------------------------------------------------------------------------------------------------------- */
+
+/* False with an error that says what the driver said about `doing`. */
+bool kf_cuda_check(const kf_cuda_device *gpu, cu_result result, const char *doing, kf_error *error);
+bool kf_cuda_room_need(kf_cuda_device *gpu, kf_cuda_room *room, size_t bytes, kf_error *error);
+/* Copies `count` tasks to the device and starts a kernel over them: `units` is the largest task's number of units of work, one thread each. The
+ * kernel gets the tasks' address and up to four more parameters. *columns (may be NULL): blocks a task got. Does not wait. */
+bool kf_cuda_run(kf_cuda_device *gpu, enum kf_kernel kernel, const void *tasks, size_t task_bytes, size_t count, uint64_t units,
+                 void **parameters, size_t parameter_count, unsigned *columns, kf_error *error);
+bool kf_cuda_wait(kf_cuda_device *gpu, const char *doing, kf_error *error);
+/* Blocks a task will get from kf_cuda_run. */
+unsigned kf_cuda_columns(const kf_cuda_device *gpu, size_t count, uint64_t units);
+
+/* Measures what the device can do, or reads it from the cache. */
+bool kf_cuda_ceilings(kf_cuda_device *gpu, kf_error *error);
+/* nvcc in the build jail; and a line that changes when nvcc or its flags do, malloc'd. */
+bool kf_build_cuda(const kf_cuda_device *gpu, const kf_build_request *request, kf_build *build, kf_error *error);
+char *kf_cuda_toolchain(const kf_cuda_device *gpu);
+
+/* ---- sets_cuda.c ----------------------------------------------------------------------------------------------------------------------- */
+
+/* One allocation: shared with runners as a whole, mapped between unmapped addresses. */
+typedef struct kf_cuda_region {
+    cu_handle handle;
+    cu_pointer reserved, base;
+    uint64_t bytes;
+} kf_cuda_region;
+
+typedef struct kf_cuda_buffer {
+    uint32_t region;
+    uint64_t offset, length, data_offset, bytes; /* offset: in the region */
+    uint64_t digest;
+} kf_cuda_buffer;
+
+typedef struct kf_cuda_copy {
+    uint32_t set;
+    int argument;
+    bool truth;
+    void *data;
+} kf_cuda_copy;
+
+struct kf_sets {
+    kf_cuda_device *gpu;
+    const kf_problem *problem;
+    uint32_t count;
+    bool truth;
+    kf_cuda_region *regions;
+    uint32_t region_count;
+    kf_cuda_buffer *buffers, *truths; /* [set * argument_count + argument] */
+    uint64_t digest_key, secret, poison_secret;
+    kf_set_variation *variations;
+    uint32_t *sources;    /* the set whose numbers a buffer holds, its own but for copies */
+    kf_cuda_copy *copies; /* on the host, until the next fill or poison */
+    size_t copy_count;
+    /* What a glance at the end of the last batch saw. */
+    kf_cuda_room glances;
+    kf_glance_task *glance_tasks;
+    uint32_t *glance_sets;
+    size_t glance_count;
+    uint64_t glance_seed;
+};
+
+kf_sets *kf_cuda_sets_new(kf_device *device, const kf_problem *problem, uint32_t count, bool truth, kf_error *error);
+void kf_cuda_sets_free(kf_sets *sets);
+kf_peer_event kf_cuda_hand_over(kf_sets *sets, kf_peer *peer, kf_role role);
+bool kf_cuda_fill(kf_sets *sets, uint64_t secret, const kf_set_variation *variations, kf_error *error);
+bool kf_cuda_poison(kf_sets *sets, uint64_t secret, kf_error *error);
+void kf_cuda_cool(kf_sets *sets);
+bool kf_cuda_prepare_truth(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error);
+bool kf_cuda_copy_input(kf_sets *sets, uint32_t from, uint32_t to, int argument, kf_error *error);
+
+/* Shared by sets_cuda.c and inspect_cuda.c. */
+kf_key kf_cuda_key(uint64_t secret, uint32_t set, int argument);
+uint64_t kf_cuda_address(const kf_sets *sets, const kf_cuda_buffer *buffer); /* of element 0 */
+/* Digests of the listed buffers (entries of sets->buffers), into `digests`. */
+bool kf_cuda_digests(kf_sets *sets, const size_t *entries, size_t count, uint64_t *digests, kf_error *error);
+void kf_cuda_forget_copies(kf_sets *sets);
+bool kf_cuda_is_widened(const kf_problem_argument *argument);
+
+/* ---- inspect_cuda.c -------------------------------------------------------------------------------------------------------------------- */
+
+bool kf_cuda_inspect(kf_sets *sets, const bool *chosen, kf_damage *damage, kf_error *error);
+bool kf_cuda_survey(kf_sets *sets, const uint32_t *list, uint32_t count, kf_survey *surveys, kf_error *error);
+bool kf_cuda_glance(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error);
+bool kf_cuda_settled(kf_sets *sets, kf_damage *damage, kf_error *error);
+const void *kf_cuda_output(kf_sets *sets, uint32_t set, int argument, kf_error *error);
+const void *kf_cuda_truth(kf_sets *sets, uint32_t set, int argument, kf_error *error);
+const void *kf_cuda_input(kf_sets *sets, uint32_t set, int argument, kf_error *error);
+
+#endif

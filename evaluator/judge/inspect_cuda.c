@@ -1,0 +1,277 @@
+/* What a batch left behind in the CUDA device's buffers, looked at in the judge's context: guards, inputs, left-out sets, errors against the
+ * truth; and whether it was over when the runner said so.
+ *
+ * Stopping a runner's threads does not stop its kernels. So the judge glances at the outputs right behind the clock (kf_cuda_glance:
+ * random blocks of each are remembered) and looks again when all else is done (kf_cuda_settled): an output that has changed in between was
+ * still being computed when its time was taken. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device_cuda.h"
+#include "kforge/compare.h"
+#include "kforge/file.h"
+
+#define UNTOUCHED UINT64_MAX
+
+/* ---- damage ------------------------------------------------------------------------------------------------------------------------------ */
+
+typedef struct watch {
+    size_t entry;
+    int kind; /* of kf_damage */
+} watch;
+
+static void add_check(kf_poison_task *tasks, watch *watches, size_t *used, uint64_t *units, uint64_t start, uint64_t first,
+                      uint64_t count, kf_key key, size_t entry, int kind)
+{
+    if (!count) return;
+    if (count / 16 + 2 > *units) *units = count / 16 + 2;
+    watches[*used] = (watch){entry, kind};
+    tasks[(*used)++] = (kf_poison_task){
+        .start = start, .first = first, .count = count, .secret = key.secret, .set = key.set, .argument = key.argument};
+}
+
+/* Guards of all buffers, and outputs of the sets that were left out. *found: the first damage in the order of buffers, guards first. */
+static bool check_poison(kf_sets *sets, const bool *chosen, size_t *entry_found, kf_damage *found, kf_error *error)
+{
+    kf_cuda_device *gpu = sets->gpu;
+    size_t arguments = (size_t)sets->problem->argument_count, entries = (size_t)sets->count * arguments, used = 0;
+    kf_autofree kf_poison_task *tasks = calloc(3 * entries + 1, sizeof *tasks);
+    kf_autofree watch *watches = calloc(3 * entries + 1, sizeof *watches);
+    kf_autofree uint64_t *where = malloc((3 * entries + 1) * sizeof *where);
+    uint64_t units = 0;
+    if (!tasks || !watches || !where) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    for (size_t entry = 0; entry < entries; entry++) {
+        uint32_t set = (uint32_t)(entry / arguments);
+        int i = (int)(entry % arguments);
+        const kf_problem_argument *argument = &sets->problem->arguments[i];
+        const kf_cuda_buffer *b = &sets->buffers[entry];
+        if (argument->kind == KF_SCALAR) continue;
+        kf_key key = kf_cuda_key(argument->kind == KF_INPUT ? sets->secret : sets->poison_secret, set, i);
+        uint64_t start = sets->regions[b->region].base + b->offset, end = b->data_offset + b->bytes;
+        add_check(tasks, watches, &used, &units, start, 0, b->data_offset, key, entry, KF_DAMAGE_GUARD);
+        add_check(tasks, watches, &used, &units, start, end, b->length - end, key, entry, KF_DAMAGE_GUARD);
+        if (argument->kind == KF_OUTPUT && !chosen[set])
+            add_check(tasks, watches, &used, &units, start, b->data_offset, b->bytes, key, entry, KF_DAMAGE_UNCHOSEN);
+    }
+    if (!used) return true;
+    void *parameters[] = {&gpu->results.pointer};
+    if (!kf_cuda_room_need(gpu, &gpu->results, used * sizeof *where, error) ||
+        !kf_cuda_check(gpu, gpu->cuda.set_bytes(gpu->results.pointer, 0xff, used * sizeof *where, gpu->stream), "checking",
+                       error) ||
+        !kf_cuda_run(gpu, KF_KERNEL_CHECK, tasks, sizeof *tasks, used, units, parameters, 1, NULL, error) ||
+        !kf_cuda_check(gpu, gpu->cuda.copy_out(where, gpu->results.pointer, used * sizeof *where, gpu->stream), "checking",
+                       error) ||
+        !kf_cuda_wait(gpu, "checking guards", error))
+        return false;
+    for (size_t k = 0; k < used && found->kind == KF_DAMAGE_NONE; k++) {
+        if (where[k] == UNTOUCHED) continue;
+        const kf_cuda_buffer *b = &sets->buffers[watches[k].entry];
+        *entry_found = watches[k].entry;
+        found->kind = watches[k].kind;
+        found->byte = (int64_t)where[k] - (int64_t)b->data_offset;
+    }
+    return true;
+}
+
+/* Inputs, and inouts of sets that were left out, must be as they were filled. */
+static bool check_digests(kf_sets *sets, const bool *chosen, size_t *entry_found, kf_damage *found, kf_error *error)
+{
+    size_t arguments = (size_t)sets->problem->argument_count, entries = (size_t)sets->count * arguments, count = 0;
+    kf_autofree size_t *list = calloc(entries + 1, sizeof *list);
+    kf_autofree uint64_t *digests = calloc(entries + 1, sizeof *digests);
+    if (!list || !digests) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    for (size_t entry = 0; entry < entries; entry++) {
+        kf_argument_kind kind = sets->problem->arguments[entry % arguments].kind;
+        if (kind == KF_INPUT || (kind == KF_INOUT && !chosen[entry / arguments])) list[count++] = entry;
+    }
+    if (!kf_cuda_digests(sets, list, count, digests, error)) return false;
+    for (size_t k = 0; k < count && found->kind == KF_DAMAGE_NONE; k++) {
+        if (digests[k] == sets->buffers[list[k]].digest) continue;
+        *entry_found = list[k];
+        found->kind = sets->problem->arguments[list[k] % arguments].kind == KF_INPUT ? KF_DAMAGE_INPUT : KF_DAMAGE_UNCHOSEN;
+        found->byte = -1;
+    }
+    return true;
+}
+
+bool kf_cuda_inspect(kf_sets *sets, const bool *chosen, kf_damage *damage, kf_error *error)
+{
+    kf_damage poison = {.kind = KF_DAMAGE_NONE}, digest = poison;
+    size_t arguments = (size_t)sets->problem->argument_count, at = 0, digest_at = 0;
+    if (!check_poison(sets, chosen, &at, &poison, error) || !check_digests(sets, chosen, &digest_at, &digest, error)) return false;
+    bool first = poison.kind != KF_DAMAGE_NONE && (digest.kind == KF_DAMAGE_NONE || at <= digest_at);
+    *damage = first ? poison : digest;
+    if (!first) at = digest_at;
+    if (damage->kind == KF_DAMAGE_NONE) return true;
+    damage->set = (int)(at / arguments);
+    damage->argument = (int)(at % arguments);
+    return true;
+}
+
+/* ---- errors ------------------------------------------------------------------------------------------------------------------------------ */
+
+static void add_part(kf_survey *all, const kf_survey_part *part)
+{
+    kf_error_sums one = {.sum_square = part->sum_square,
+                         .max = part->max,
+                         .scale_square = part->scale_square,
+                         .scale_max = part->scale_max,
+                         .nonfinite = part->nonfinite,
+                         .first_nonfinite = part->nonfinite ? part->first_nonfinite : -1};
+    int64_t first = all->sums.first_nonfinite;
+    kf_error_merge(&all->sums, &one);
+    if (one.nonfinite && first >= 0 && one.first_nonfinite < first) all->sums.first_nonfinite = one.first_nonfinite;
+    all->failed += part->failed;
+}
+
+bool kf_cuda_survey(kf_sets *sets, const uint32_t *list, uint32_t count, kf_survey *surveys, kf_error *error)
+{
+    kf_cuda_device *gpu = sets->gpu;
+    const kf_problem *problem = sets->problem;
+    size_t arguments = (size_t)problem->argument_count, used = 0;
+    kf_autofree kf_survey_task *tasks = calloc((size_t)count * arguments + 1, sizeof *tasks);
+    kf_autofree size_t *slots = calloc((size_t)count * arguments + 1, sizeof *slots);
+    uint64_t units = 0;
+    if (!tasks || !slots) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    for (uint32_t k = 0; k < count; k++)
+        for (int i = 0; i < problem->argument_count; i++) {
+            const kf_problem_argument *argument = &problem->arguments[i];
+            size_t entry = (size_t)list[k] * arguments + (size_t)i, slot = (size_t)k * arguments + (size_t)i;
+            kf_element_rule rule;
+            surveys[slot] = (kf_survey){.sums = KF_NO_ERRORS};
+            if ((argument->kind != KF_OUTPUT && argument->kind != KF_INOUT) || !kf_compare_rule(argument, &rule)) continue;
+            surveys[slot].known = true;
+            surveys[slot].sums.count = argument->elements;
+            slots[used] = slot;
+            tasks[used++] = (kf_survey_task){.got = kf_cuda_address(sets, &sets->buffers[entry]),
+                                             .expected = kf_cuda_address(sets, &sets->truths[entry]),
+                                             .elements = (uint64_t)argument->elements,
+                                             .slope = rule.slope,
+                                             .base = rule.base,
+                                             .largest = rule.largest,
+                                             .roundoff = rule.roundoff,
+                                             .dtype = (int32_t)argument->dtype,
+                                             .counts = rule.counts,
+                                             .rounded = rule.rounded};
+            if ((uint64_t)argument->elements > units) units = (uint64_t)argument->elements;
+        }
+    if (!used) return true;
+    units = (units + 3) / 4; /* a few elements a thread */
+    unsigned columns = kf_cuda_columns(gpu, used, units);
+    size_t bytes = used * columns * sizeof(kf_survey_part);
+    kf_autofree kf_survey_part *parts = malloc(bytes);
+    void *parameters[] = {&gpu->results.pointer};
+    if (!parts) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!kf_cuda_room_need(gpu, &gpu->results, bytes, error) ||
+        !kf_cuda_run(gpu, KF_KERNEL_SURVEY, tasks, sizeof *tasks, used, units, parameters, 1, &columns, error) ||
+        !kf_cuda_check(gpu, gpu->cuda.copy_out(parts, gpu->results.pointer, bytes, gpu->stream), "comparing", error) ||
+        !kf_cuda_wait(gpu, "comparing outputs", error))
+        return false;
+    for (size_t k = 0; k < used; k++)
+        for (unsigned c = 0; c < columns; c++) add_part(&surveys[slots[k]], &parts[k * columns + c]);
+    return true;
+}
+
+/* ---- is it over -------------------------------------------------------------------------------------------------------------------------- */
+
+static bool glance(kf_sets *sets, unsigned *changed, kf_error *error)
+{
+    kf_cuda_device *gpu = sets->gpu;
+    int compare = changed != NULL;
+    size_t count = sets->glance_count, bytes = count * KF_GLANCES * 16, counters = count * sizeof *changed;
+    if (!count) return true;
+    if (!kf_cuda_room_need(gpu, &sets->glances, bytes + counters, error)) return false;
+    cu_pointer counts = sets->glances.pointer + bytes;
+    unsigned long long seed = sets->glance_seed;
+    void *parameters[] = {&seed, &sets->glances.pointer, &counts, &compare};
+    return kf_cuda_check(gpu, gpu->cuda.set_bytes(counts, 0, counters, gpu->stream), "looking again", error) &&
+           kf_cuda_run(gpu, KF_KERNEL_GLANCE, sets->glance_tasks, sizeof *sets->glance_tasks, count, 1, parameters, 4, NULL,
+                       error) &&
+           (!compare || kf_cuda_check(gpu, gpu->cuda.copy_out(changed, counts, counters, gpu->stream), "looking again", error)) &&
+           kf_cuda_wait(gpu, "looking whether the calls are over", error);
+}
+
+bool kf_cuda_glance(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error)
+{
+    const kf_problem *problem = sets->problem;
+    size_t used = 0;
+    for (uint32_t k = 0; k < count; k++)
+        for (int i = 0; i < problem->argument_count; i++) {
+            const kf_problem_argument *argument = &problem->arguments[i];
+            if (argument->kind != KF_OUTPUT && argument->kind != KF_INOUT) continue;
+            size_t entry = (size_t)list[k] * (size_t)problem->argument_count + (size_t)i;
+            const kf_cuda_buffer *b = &sets->buffers[entry];
+            sets->glance_sets[used] = (uint32_t)entry;
+            sets->glance_tasks[used++] = (kf_glance_task){.data = kf_cuda_address(sets, b), .bytes = b->bytes};
+        }
+    sets->glance_count = used;
+    if (!kf_random(&sets->glance_seed, sizeof sets->glance_seed)) return kf_fail(error, KF_ERROR_MACHINE, "getrandom refuses");
+    return glance(sets, NULL, error);
+}
+
+bool kf_cuda_settled(kf_sets *sets, kf_damage *damage, kf_error *error)
+{
+    *damage = (kf_damage){.kind = KF_DAMAGE_NONE};
+    kf_autofree unsigned *changed = calloc(sets->glance_count + 1, sizeof *changed);
+    if (!changed) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!glance(sets, changed, error)) return false;
+    size_t arguments = (size_t)sets->problem->argument_count;
+    for (size_t k = 0; k < sets->glance_count; k++) {
+        if (!changed[k]) continue;
+        *damage = (kf_damage){.kind = KF_DAMAGE_LATE,
+                              .set = (int)(sets->glance_sets[k] / arguments),
+                              .argument = (int)(sets->glance_sets[k] % arguments),
+                              .byte = -1};
+        break;
+    }
+    return true;
+}
+
+/* ---- copies for the CPU to look at ------------------------------------------------------------------------------------------------------- */
+
+void kf_cuda_forget_copies(kf_sets *sets)
+{
+    for (size_t i = 0; i < sets->copy_count; i++) free(sets->copies[i].data);
+    free(sets->copies);
+    sets->copies = NULL;
+    sets->copy_count = 0;
+}
+
+/* Copies are of use only for as long as nothing has run since. */
+static const void *host_copy(kf_sets *sets, uint32_t set, int argument, bool truth, kf_error *error)
+{
+    kf_cuda_device *gpu = sets->gpu;
+    size_t entry = (size_t)set * (size_t)sets->problem->argument_count + (size_t)argument;
+    const kf_cuda_buffer *b = truth ? &sets->truths[entry] : &sets->buffers[entry];
+    kf_cuda_copy *grown = realloc(sets->copies, (sets->copy_count + 1) * sizeof *grown);
+    if (grown) sets->copies = grown;
+    void *data = grown ? malloc(b->bytes ? b->bytes : 1) : NULL;
+    if (!data) {
+        kf_fail(error, KF_ERROR_MEMORY, "out of memory for a copy of %llu bytes of %s", (unsigned long long)b->bytes,
+                sets->problem->arguments[argument].name);
+        return NULL;
+    }
+    sets->copies[sets->copy_count++] = (kf_cuda_copy){set, argument, truth, data};
+    if (!kf_cuda_check(gpu, gpu->cuda.copy_out(data, kf_cuda_address(sets, b), b->bytes, gpu->stream), "copying to the host",
+                       error) ||
+        !kf_cuda_wait(gpu, "copying to the host", error))
+        return NULL;
+    return data;
+}
+
+const void *kf_cuda_output(kf_sets *sets, uint32_t set, int argument, kf_error *error)
+{
+    return host_copy(sets, set, argument, false, error);
+}
+
+const void *kf_cuda_input(kf_sets *sets, uint32_t set, int argument, kf_error *error)
+{
+    return host_copy(sets, set, argument, false, error);
+}
+
+const void *kf_cuda_truth(kf_sets *sets, uint32_t set, int argument, kf_error *error)
+{
+    return host_copy(sets, set, argument, true, error);
+}

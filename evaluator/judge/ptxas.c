@@ -1,0 +1,74 @@
+/* Lines look like this (CUDA 11 to 13):
+ *
+ *   ptxas info    : Compiling entry function '_Z3addPf' for 'sm_90a'
+ *   ptxas info    : Function properties for _Z3addPf
+ *       8 bytes stack frame, 4 bytes spill stores, 4 bytes spill loads
+ *   ptxas info    : Used 10 registers, used 1 barriers, 1024 bytes smem, 380 bytes cmem[0]
+ */
+#include "ptxas.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kforge/cleanup.h"
+#include "kforge/json.h"
+
+#define MOST_KERNELS 256
+
+
+/* The number right in front of `words` in a line, 0 when they are not there. */
+static double number_before(const char *line, const char *words)
+{
+    const char *at = strstr(line, words);
+    if (!at) return 0;
+    while (at > line && at[-1] == ' ') at--;
+    const char *end = at;
+    while (at > line && at[-1] >= '0' && at[-1] <= '9') at--;
+    return at == end ? 0 : strtod(at, NULL);
+}
+
+static void raise_number(cJSON *object, const char *name, double value)
+{
+    cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+    if (!item)
+        kf_json_add_number(object, name, value);
+    else if (value > item->valuedouble)
+        cJSON_SetNumberValue(item, value);
+}
+
+cJSON *kf_ptxas_report(const char *log)
+{
+    kf_auto(cJSON) report = cJSON_CreateObject();
+    cJSON *kernels = report ? cJSON_AddArrayToObject(report, "kernels") : NULL, *kernel = NULL;
+    if (!kernels) return NULL;
+    for (const char *start = log; *start;) {
+        size_t length = strcspn(start, "\n");
+        char line[1024], name[512];
+        snprintf(line, sizeof line, "%.*s", (int)(length < sizeof line - 1 ? length : sizeof line - 1), start);
+        start += length + (start[length] == '\n');
+        const char *entry = strstr(line, "Compiling entry function '");
+        if (entry) {
+            kernel = NULL;
+            if (sscanf(entry, "Compiling entry function '%511[^']'", name) != 1 || cJSON_GetArraySize(kernels) >= MOST_KERNELS)
+                continue;
+            if (!(kernel = cJSON_CreateObject()) || !cJSON_AddItemToArray(kernels, kernel)) return NULL;
+            if (!cJSON_AddStringToObject(kernel, "name", name)) return NULL;
+        } else if (kernel && strstr(line, "bytes stack frame")) {
+            double stores = number_before(line, "bytes spill stores"), loads = number_before(line, "bytes spill loads");
+            kf_json_add_number(kernel, "stack_bytes", number_before(line, "bytes stack frame"));
+            kf_json_add_number(kernel, "spill_store_bytes", stores);
+            kf_json_add_number(kernel, "spill_load_bytes", loads);
+            raise_number(report, "spill_bytes", stores + loads);
+            raise_number(report, "stack_bytes", number_before(line, "bytes stack frame"));
+        } else if (kernel && strstr(line, "Used ") && strstr(line, " registers")) {
+            kf_json_add_number(kernel, "registers", number_before(line, "registers"));
+            kf_json_add_number(kernel, "shared_bytes", number_before(line, "bytes smem"));
+            kf_json_add_number(kernel, "barriers", number_before(line, "barriers"));
+            raise_number(report, "registers", number_before(line, "registers"));
+            raise_number(report, "shared_bytes", number_before(line, "bytes smem"));
+            kernel = NULL;
+        }
+    }
+    return kf_steal(&report);
+}

@@ -1,0 +1,418 @@
+/* Buffer sets of the CUDA device: memory of the virtual memory API (CUDA driver API, "Virtual Memory Management"), which a runner imports by
+ * file descriptor. The judge fills, poisons and inspects it in its own context.
+ *
+ *   region: one allocation, a whole number of granules (2 MiB), mapped between unmapped addresses in judge and runner
+ *   buffer: [front guard: 1 KiB and a stagger][data][back guard: from the next byte on, at least 4 KiB, to the end of the buffer]
+ *
+ * A large buffer has a region of its own, so that running off its end faults; small ones share regions, or mapping them would take
+ * longer than the calls. Inputs, what a runner may write, and the truth never share one: the oracle's runner maps inputs without write access,
+ * other runners don't get the truth. The stagger, a different multiple of 256 bytes for each buffer, keeps them from all starting in the same
+ * memory channel. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "device_cuda.h"
+#include "inputs_plan_make.h"
+#include "kforge/file.h"
+
+#define FRONT 1024
+#define BACK 4096
+#define STAGGER 256
+#define SHARED_BYTES (8u << 20)  /* buffers up to this size share regions */
+#define REGION_BYTES (64u << 20) /* of shared regions, at most */
+
+enum { CLASS_INPUT, CLASS_WRITTEN, CLASS_TRUTH, CLASS_COUNT };
+
+bool kf_cuda_is_widened(const kf_problem_argument *argument)
+{
+    return kf_dtype_is_float(argument->dtype) && (argument->kind == KF_OUTPUT || argument->kind == KF_INOUT);
+}
+
+static bool is_truth(const kf_problem_argument *argument)
+{
+    return argument->kind == KF_OUTPUT || argument->kind == KF_INOUT || argument->kind == KF_WORKSPACE;
+}
+
+static bool is_filled(const kf_problem_argument *argument)
+{
+    return argument->kind == KF_INPUT || argument->kind == KF_INOUT;
+}
+
+kf_key kf_cuda_key(uint64_t secret, uint32_t set, int argument)
+{
+    return (kf_key){.secret = secret, .set = set, .argument = (uint32_t)argument};
+}
+
+uint64_t kf_cuda_address(const kf_sets *sets, const kf_cuda_buffer *buffer)
+{
+    return sets->regions[buffer->region].base + buffer->offset + buffer->data_offset;
+}
+
+/* ---- making ---------------------------------------------------------------------------------------------------------------------------- */
+
+typedef struct layout {
+    kf_sets *sets;
+    uint32_t open[CLASS_COUNT]; /* region number + 1 */
+    uint32_t placed;
+    uint64_t total;
+} layout;
+
+static void place(layout *l, kf_cuda_buffer *b, uint64_t bytes, int class)
+{
+    kf_sets *sets = l->sets;
+    b->bytes = bytes;
+    b->data_offset = FRONT + l->placed++ * 5 % 16 * STAGGER;
+    b->length = (b->data_offset + bytes + BACK + BACK - 1) / BACK * BACK;
+    bool shared = b->length <= SHARED_BYTES;
+    if (!shared || !l->open[class] || sets->regions[l->open[class] - 1].bytes + b->length > REGION_BYTES) {
+        sets->regions[sets->region_count] = (kf_cuda_region){0};
+        b->region = sets->region_count++;
+        if (shared) l->open[class] = sets->region_count;
+    } else {
+        b->region = l->open[class] - 1;
+    }
+    b->offset = sets->regions[b->region].bytes;
+    sets->regions[b->region].bytes += b->length;
+}
+
+static bool make_region(kf_sets *sets, kf_cuda_region *r, kf_error *error)
+{
+    kf_cuda_device *gpu = sets->gpu;
+    cu_allocation allocation = {
+        .type = CU_ALLOCATION_PINNED, .handle_types = CU_HANDLE_POSIX, .location = {.type = CU_LOCATION_DEVICE, .id = gpu->device}};
+    cu_access access = {.location = allocation.location, .flags = CU_ACCESS_READ_WRITE};
+    cu_result result = gpu->cuda.handle_create(&r->handle, r->bytes, &allocation, 0);
+    if (result == CU_OUT_OF_MEMORY)
+        return kf_fail(
+            error, KF_ERROR_LIMIT,
+            "workload %s: no device memory for %u sets of buffers (%.1f GiB of one set's inputs and outputs): give it smaller "
+            "params, or device_params for cuda",
+            sets->problem->workload, sets->count, (double)sets->problem->total_bytes / 0x1p30);
+    if (!kf_cuda_check(gpu, result, "allocating buffers", error) ||
+        !kf_cuda_check(gpu, gpu->cuda.address_reserve(&r->reserved, r->bytes + 2 * gpu->granule, 0, 0, 0), "reserving addresses",
+                       error) ||
+        !kf_cuda_check(gpu, gpu->cuda.map(r->reserved + gpu->granule, r->bytes, 0, r->handle, 0), "mapping buffers", error))
+        return false;
+    r->base = r->reserved + gpu->granule;
+    return kf_cuda_check(gpu, gpu->cuda.set_access(r->base, r->bytes, &access, 1), "access to buffers", error);
+}
+
+static bool lay_out(kf_sets *sets, kf_error *error)
+{
+    const kf_problem *problem = sets->problem;
+    layout l = {.sets = sets};
+    for (uint32_t set = 0; set < sets->count; set++)
+        for (int i = 0; i < problem->argument_count; i++) {
+            const kf_problem_argument *argument = &problem->arguments[i];
+            size_t entry = (size_t)set * (size_t)problem->argument_count + (size_t)i;
+            if (argument->kind == KF_SCALAR) continue;
+            place(&l, &sets->buffers[entry], argument->bytes, argument->kind == KF_INPUT ? CLASS_INPUT : CLASS_WRITTEN);
+            if (!sets->truth || !is_truth(argument)) continue;
+            uint64_t bytes = kf_cuda_is_widened(argument) ? (uint64_t)argument->elements * sizeof(double) : argument->bytes;
+            place(&l, &sets->truths[entry], bytes, CLASS_TRUTH);
+        }
+    for (uint32_t r = 0; r < sets->region_count; r++) {
+        uint64_t granule = sets->gpu->granule;
+        sets->regions[r].bytes = (sets->regions[r].bytes + granule - 1) / granule * granule;
+        if (!make_region(sets, &sets->regions[r], error)) return false;
+    }
+    return true;
+}
+
+kf_sets *kf_cuda_sets_new(kf_device *device, const kf_problem *problem, uint32_t count, bool truth, kf_error *error)
+{
+    kf_cuda_device *gpu = (kf_cuda_device *)device;
+    kf_sets *sets = calloc(1, sizeof *sets);
+    if (!sets) {
+        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return NULL;
+    }
+    *sets = (kf_sets){.gpu = gpu, .problem = problem, .count = count, .truth = truth};
+    size_t entries = (size_t)count * (size_t)problem->argument_count;
+    sets->buffers = calloc(entries, sizeof *sets->buffers);
+    sets->truths = calloc(entries, sizeof *sets->truths);
+    sets->regions = calloc(2 * entries, sizeof *sets->regions);
+    sets->variations = calloc(count, sizeof *sets->variations);
+    sets->sources = calloc(entries, sizeof *sets->sources);
+    sets->glance_tasks = calloc(entries, sizeof *sets->glance_tasks);
+    sets->glance_sets = calloc(entries, sizeof *sets->glance_sets);
+    if (!sets->buffers || !sets->truths || !sets->regions || !sets->variations || !sets->sources || !sets->glance_tasks ||
+        !sets->glance_sets || !kf_random(&sets->digest_key, sizeof sets->digest_key)) {
+        kf_fail(error, KF_ERROR_MEMORY, "out of memory for %u sets of buffers", count);
+        kf_cuda_sets_free(sets);
+        return NULL;
+    }
+    if (!kf_cuda_check(gpu, gpu->cuda.context_set(gpu->context), "the judge's context", error) || !lay_out(sets, error)) {
+        kf_cuda_sets_free(sets);
+        return NULL;
+    }
+    return sets;
+}
+
+void kf_cuda_sets_free(kf_sets *sets)
+{
+    if (!sets) return;
+    const kf_cuda *cuda = &sets->gpu->cuda;
+    for (uint32_t i = 0; i < sets->region_count; i++) {
+        kf_cuda_region *r = &sets->regions[i];
+        if (r->base) cuda->unmap(r->base, r->bytes);
+        if (r->reserved) cuda->address_free(r->reserved, r->bytes + 2 * sets->gpu->granule);
+        if (r->handle) cuda->handle_release(r->handle);
+    }
+    if (sets->glances.pointer) cuda->release(sets->glances.pointer);
+    kf_cuda_forget_copies(sets);
+    free(sets->buffers);
+    free(sets->truths);
+    free(sets->regions);
+    free(sets->variations);
+    free(sets->sources);
+    free(sets->glance_tasks);
+    free(sets->glance_sets);
+    free(sets);
+}
+
+/* ---- handing over ------------------------------------------------------------------------------------------------------------------------ */
+
+kf_peer_event kf_cuda_hand_over(kf_sets *sets, kf_peer *peer, kf_role role)
+{
+    const kf_problem *problem = sets->problem;
+    const kf_cuda *cuda = &sets->gpu->cuda;
+    size_t entries = (size_t)sets->count * (size_t)problem->argument_count, used = 0;
+    kf_autofree kf_peer_buffer *buffers = calloc(entries ? entries : 1, sizeof *buffers);
+    kf_autofree int *fds = malloc((sets->region_count + 1) * sizeof *fds);
+    if (!buffers || !fds) return kf_peer_fail(peer, "out of memory to hand buffers over");
+    for (uint32_t r = 0; r < sets->region_count; r++) fds[r] = -1;
+    const char *trouble = NULL;
+    for (size_t entry = 0; entry < entries && !trouble; entry++) {
+        const kf_problem_argument *argument = &problem->arguments[entry % (size_t)problem->argument_count];
+        if (argument->kind == KF_SCALAR) continue;
+        bool truth = role == KF_ROLE_ORACLE && is_truth(argument);
+        const kf_cuda_buffer *b = truth ? &sets->truths[entry] : &sets->buffers[entry];
+        if (fds[b->region] < 0 &&
+            cuda->handle_export(&fds[b->region], sets->regions[b->region].handle, CU_HANDLE_POSIX, 0) != CU_SUCCESS) {
+            fds[b->region] = -1;
+            trouble = "the driver gives no descriptor for a buffer (cuMemExportToShareableHandle)";
+            break;
+        }
+        buffers[used++] = (kf_peer_buffer){.fd = fds[b->region],
+                                           .set = (uint32_t)(entry / (size_t)problem->argument_count),
+                                           .argument = (uint32_t)(entry % (size_t)problem->argument_count),
+                                           .offset = b->offset,
+                                           .length = b->length,
+                                           .data_offset = b->data_offset,
+                                           .bytes = b->bytes,
+                                           .region_bytes = sets->regions[b->region].bytes,
+                                           .region = b->region,
+                                           .read_only = role == KF_ROLE_ORACLE && !truth};
+    }
+    kf_peer_event event = trouble ? kf_peer_fail(peer, trouble) : kf_peer_map(peer, buffers, used);
+    for (uint32_t r = 0; r < sets->region_count; r++)
+        if (fds[r] >= 0) close(fds[r]);
+    return event;
+}
+
+/* ---- filling ----------------------------------------------------------------------------------------------------------------------------- */
+
+/* A list of tasks for one launch, and the units of work of the largest. */
+typedef struct batch {
+    void *tasks;
+    size_t size, count;
+    uint64_t units;
+} batch;
+
+static bool begin(batch *b, size_t size, size_t most, kf_error *error)
+{
+    *b = (batch){.tasks = calloc(most ? most : 1, size), .size = size};
+    return b->tasks || kf_fail(error, KF_ERROR_MEMORY, "out of memory for the judge's work on buffers");
+}
+
+static void *add(batch *b, uint64_t units)
+{
+    if (units > b->units) b->units = units;
+    return (char *)b->tasks + b->count++ * b->size;
+}
+
+static bool launch(kf_sets *sets, enum kf_kernel kernel, batch *b, kf_error *error)
+{
+    bool done = !b->count || kf_cuda_run(sets->gpu, kernel, b->tasks, b->size, b->count, b->units, NULL, 0, NULL, error);
+    free(b->tasks);
+    b->tasks = NULL;
+    return done;
+}
+
+static void add_fill(kf_sets *sets, batch *b, uint32_t set, int i, uint64_t address, bool wide)
+{
+    const kf_problem_argument *argument = &sets->problem->arguments[i];
+    uint32_t source = sets->sources[(size_t)set * (size_t)sets->problem->argument_count + (size_t)i];
+    kf_variation variation = sets->variations[source].argument == i ? sets->variations[source].variation : KF_VARY_NONE;
+    kf_fill_task *task = add(b, ((uint64_t)argument->elements + 3) / 4);
+    *task = (kf_fill_task){
+        .plan = kf_input_plan_make(argument, kf_cuda_key(sets->secret, source, i), variation), .data = address, .wide = wide};
+}
+
+static void add_poison(batch *b, uint64_t start, uint64_t first, uint64_t count, kf_key key)
+{
+    if (!count) return;
+    kf_poison_task *task = add(b, count / 16 + 2);
+    *task = (kf_poison_task){
+        .start = start, .first = first, .count = count, .secret = key.secret, .set = key.set, .argument = key.argument};
+}
+
+static void add_guards(kf_sets *sets, batch *b, const kf_cuda_buffer *buffer, kf_key key)
+{
+    uint64_t start = sets->regions[buffer->region].base + buffer->offset, end = buffer->data_offset + buffer->bytes;
+    add_poison(b, start, 0, buffer->data_offset, key);
+    add_poison(b, start, end, buffer->length - end, key);
+}
+
+bool kf_cuda_digests(kf_sets *sets, const size_t *entries, size_t count, uint64_t *digests, kf_error *error)
+{
+    kf_cuda_device *gpu = sets->gpu;
+    batch b;
+    if (!count) return true;
+    if (!begin(&b, sizeof(kf_digest_task), count, error)) return false;
+    for (size_t i = 0; i < count; i++) {
+        const kf_cuda_buffer *buffer = &sets->buffers[entries[i]];
+        kf_digest_task *task = add(&b, buffer->bytes / 16 + 1);
+        *task = (kf_digest_task){.data = kf_cuda_address(sets, buffer), .bytes = buffer->bytes, .key = sets->digest_key};
+    }
+    void *parameters[] = {&gpu->results.pointer};
+    bool done =
+        kf_cuda_room_need(gpu, &gpu->results, count * sizeof *digests, error) &&
+        kf_cuda_check(gpu, gpu->cuda.set_bytes(gpu->results.pointer, 0, count * sizeof *digests, gpu->stream), "digests", error) &&
+        kf_cuda_run(gpu, KF_KERNEL_DIGEST, b.tasks, b.size, b.count, b.units, parameters, 1, NULL, error) &&
+        kf_cuda_check(gpu, gpu->cuda.copy_out(digests, gpu->results.pointer, count * sizeof *digests, gpu->stream), "digests",
+                      error) &&
+        kf_cuda_wait(gpu, "digesting inputs", error);
+    free(b.tasks);
+    return done;
+}
+
+/* Digests of all buffers of one kind, kept. */
+static bool remember_digests(kf_sets *sets, kf_argument_kind kind, kf_error *error)
+{
+    size_t arguments = (size_t)sets->problem->argument_count, entries = (size_t)sets->count * arguments, count = 0;
+    kf_autofree size_t *list = calloc(entries + 1, sizeof *list);
+    kf_autofree uint64_t *digests = calloc(entries + 1, sizeof *digests);
+    if (!list || !digests) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    for (size_t entry = 0; entry < entries; entry++)
+        if (sets->problem->arguments[entry % arguments].kind == kind) list[count++] = entry;
+    if (!kf_cuda_digests(sets, list, count, digests, error)) return false;
+    for (size_t i = 0; i < count; i++) sets->buffers[list[i]].digest = digests[i];
+    return true;
+}
+
+bool kf_cuda_fill(kf_sets *sets, uint64_t secret, const kf_set_variation *variations, kf_error *error)
+{
+    size_t arguments = (size_t)sets->problem->argument_count, entries = (size_t)sets->count * arguments;
+    batch fills, guards;
+    sets->secret = secret;
+    sets->glance_count = 0;
+    kf_cuda_forget_copies(sets);
+    memcpy(sets->variations, variations, sets->count * sizeof *variations);
+    if (!begin(&fills, sizeof(kf_fill_task), entries, error)) return false;
+    if (!begin(&guards, sizeof(kf_poison_task), 2 * entries, error)) {
+        free(fills.tasks);
+        return false;
+    }
+    for (size_t entry = 0; entry < entries; entry++) {
+        uint32_t set = (uint32_t)(entry / arguments);
+        int i = (int)(entry % arguments);
+        const kf_problem_argument *argument = &sets->problem->arguments[i];
+        const kf_cuda_buffer *b = &sets->buffers[entry];
+        if (!is_filled(argument)) continue;
+        sets->sources[entry] = set;
+        add_fill(sets, &fills, set, i, kf_cuda_address(sets, b), false);
+        if (argument->kind == KF_INPUT) add_guards(sets, &guards, b, kf_cuda_key(secret, set, i));
+    }
+    bool filled = launch(sets, KF_KERNEL_FILL, &fills, error);
+    return launch(sets, KF_KERNEL_POISON, &guards, filled ? error : NULL) && filled && remember_digests(sets, KF_INPUT, error) &&
+           kf_cuda_wait(sets->gpu, "filling inputs", error);
+}
+
+bool kf_cuda_poison(kf_sets *sets, uint64_t secret, kf_error *error)
+{
+    size_t arguments = (size_t)sets->problem->argument_count, entries = (size_t)sets->count * arguments;
+    batch fills, poison;
+    sets->poison_secret = secret;
+    sets->glance_count = 0;
+    kf_cuda_forget_copies(sets);
+    if (!begin(&fills, sizeof(kf_fill_task), entries, error)) return false;
+    if (!begin(&poison, sizeof(kf_poison_task), 2 * entries, error)) {
+        free(fills.tasks);
+        return false;
+    }
+    bool inouts = false;
+    for (size_t entry = 0; entry < entries; entry++) {
+        uint32_t set = (uint32_t)(entry / arguments);
+        int i = (int)(entry % arguments);
+        const kf_problem_argument *argument = &sets->problem->arguments[i];
+        const kf_cuda_buffer *b = &sets->buffers[entry];
+        if (argument->kind == KF_SCALAR || argument->kind == KF_INPUT) continue;
+        kf_key key = kf_cuda_key(secret, set, i);
+        if (argument->kind == KF_INOUT) {
+            add_guards(sets, &poison, b, key);
+            add_fill(sets, &fills, set, i, kf_cuda_address(sets, b), false);
+            inouts = true;
+        } else {
+            add_poison(&poison, sets->regions[b->region].base + b->offset, 0, b->length, key);
+        }
+    }
+    bool filled = launch(sets, KF_KERNEL_FILL, &fills, error);
+    return launch(sets, KF_KERNEL_POISON, &poison, filled ? error : NULL) && filled &&
+           (!inouts || remember_digests(sets, KF_INOUT, error)) && kf_cuda_wait(sets->gpu, "poisoning outputs", error);
+}
+
+/* Reads twice the cache's size of other data, so that what is left in it is neither the problem's nor to be written back. */
+void kf_cuda_cool(kf_sets *sets)
+{
+    kf_cuda_device *gpu = sets->gpu;
+    unsigned long long blocks = gpu->flush.bytes / 16;
+    void *parameters[] = {&gpu->flush.pointer, &blocks, &gpu->tasks.pointer};
+    gpu->cuda.context_reset_l2();
+    gpu->cuda.launch(gpu->kernels[KF_KERNEL_READ], (unsigned)gpu->multiprocessors * 8, 1, 1, KF_KERNEL_THREADS, 1, 1, 0,
+                     gpu->stream, parameters, NULL);
+    gpu->cuda.stream_synchronize(gpu->stream);
+}
+
+/* ---- the truth ------------------------------------------------------------------------------------------------------------------------- */
+
+bool kf_cuda_prepare_truth(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error)
+{
+    const kf_problem *problem = sets->problem;
+    size_t arguments = (size_t)problem->argument_count;
+    batch fills, poison;
+    if (!begin(&fills, sizeof(kf_fill_task), (size_t)count * arguments, error)) return false;
+    if (!begin(&poison, sizeof(kf_poison_task), (size_t)count * arguments, error)) {
+        free(fills.tasks);
+        return false;
+    }
+    for (uint32_t k = 0; k < count; k++)
+        for (int i = 0; i < problem->argument_count; i++) {
+            const kf_problem_argument *argument = &problem->arguments[i];
+            if (argument->kind == KF_SCALAR || !is_truth(argument)) continue;
+            const kf_cuda_buffer *b = &sets->truths[(size_t)list[k] * arguments + (size_t)i];
+            uint64_t address = kf_cuda_address(sets, b);
+            if (argument->kind == KF_INOUT)
+                add_fill(sets, &fills, list[k], i, address, kf_cuda_is_widened(argument));
+            else /* not zeros: an oracle that forgets an element must not look right by luck */
+                add_poison(&poison, address, 0, b->bytes, kf_cuda_key(sets->poison_secret ^ 1, list[k], i));
+        }
+    bool filled = launch(sets, KF_KERNEL_FILL, &fills, error);
+    return launch(sets, KF_KERNEL_POISON, &poison, filled ? error : NULL) && filled &&
+           kf_cuda_wait(sets->gpu, "preparing the truth", error);
+}
+
+bool kf_cuda_copy_input(kf_sets *sets, uint32_t from, uint32_t to, int argument, kf_error *error)
+{
+    size_t arguments = (size_t)sets->problem->argument_count, entry = (size_t)to * arguments + (size_t)argument;
+    kf_cuda_buffer *b = &sets->buffers[entry];
+    batch fills;
+    sets->sources[entry] = sets->sources[(size_t)from * arguments + (size_t)argument];
+    kf_cuda_forget_copies(sets);
+    if (!begin(&fills, sizeof(kf_fill_task), 1, error)) return false;
+    add_fill(sets, &fills, to, argument, kf_cuda_address(sets, b), false);
+    return launch(sets, KF_KERNEL_FILL, &fills, error) && kf_cuda_digests(sets, &entry, 1, &b->digest, error);
+}

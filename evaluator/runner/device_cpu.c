@@ -1,0 +1,85 @@
+/* The runner's CPU device: libkfcpu, in this process. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "device.h"
+#include "kfcpu/exec.h"
+
+/* The device runtime's C interface, from libkfcpu.so. */
+extern int cudaStreamCreateWithFlags(void **stream, unsigned flags);
+extern int cudaStreamSynchronize(void *stream);
+extern int cudaDeviceSynchronize(void);
+extern const char *cudaGetErrorString(int code);
+
+#define STREAM_NON_BLOCKING 1u
+
+#if defined(__SANITIZE_ADDRESS__)
+extern void __asan_poison_memory_region(void const volatile *address, size_t size);
+#endif
+
+typedef struct mapping {
+    void *base;
+    size_t size;
+} mapping;
+
+static mapping mappings[KF_WIRE_MAX_SETS][KF_WIRE_MAX_ARGUMENTS];
+static void *stream;
+
+void *kf_runner_start(void)
+{
+    kfcpu_start();
+    if (cudaStreamCreateWithFlags(&stream, STREAM_NON_BLOCKING) == 0) return stream;
+    fprintf(stderr, "kforge-runner: the CPU device does not start\n");
+    return NULL;
+}
+
+/* Between two pages that fault when touched. */
+void *kf_runner_map(const kf_wire_command *command, int fd)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), size = command->length + 2 * page;
+    char *base = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base == MAP_FAILED) return NULL;
+    int protection = command->flags & KF_WIRE_READ_ONLY ? PROT_READ : PROT_READ | PROT_WRITE;
+    void *inner = mmap(base + page, command->length, protection, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, (off_t)command->offset);
+    if (inner == MAP_FAILED) {
+        munmap(base, size);
+        return NULL;
+    }
+    mappings[command->set][command->argument] = (mapping){base, size};
+    char *data = base + page + command->data_offset;
+#if defined(__SANITIZE_ADDRESS__)
+    __asan_poison_memory_region(base + page, command->data_offset);
+    __asan_poison_memory_region(data + command->bytes, command->length - command->data_offset - command->bytes);
+#endif
+    return data;
+}
+
+void kf_runner_unmap(void)
+{
+    for (int set = 0; set < KF_WIRE_MAX_SETS; set++)
+        for (int argument = 0; argument < KF_WIRE_MAX_ARGUMENTS; argument++) {
+            mapping *entry = &mappings[set][argument];
+            if (entry->base) munmap(entry->base, entry->size);
+            *entry = (mapping){0};
+        }
+}
+
+void kf_runner_nothing(void) {}
+
+int kf_runner_wait_stream(void)
+{
+    return cudaStreamSynchronize(stream);
+}
+
+int kf_runner_wait_device(void)
+{
+    return cudaDeviceSynchronize();
+}
+
+void kf_runner_complain(int code)
+{
+    const char *fault = kfcpu_last_fault();
+    fprintf(stderr, "kforge-runner: %s%s%s\n", cudaGetErrorString(code), fault && *fault ? ": " : "", fault ? fault : "");
+}

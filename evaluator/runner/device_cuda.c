@@ -1,0 +1,127 @@
+/* The runner's CUDA device: the driver API, loaded at run time. The primary context is the one that the candidate's own CUDA runtime will use.
+ *
+ * Each allocation of the judge's (a region, see evaluator/judge/sets_cuda.c) comes as a descriptor; it is imported once, mapped between two
+ * unmapped granules, and holds one buffer or many small ones. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../judge/driver_cuda.h"
+#include "device.h"
+
+#define MOST_REGIONS (KF_WIRE_MAX_SETS * KF_WIRE_MAX_ARGUMENTS)
+#define GRANULE (2u << 20) /* unmapped on both sides */
+
+typedef struct region {
+    cu_handle handle;
+    cu_pointer reserved, base;
+    size_t size;
+} region;
+
+static kf_cuda cuda;
+static cu_stream stream;
+static cu_pointer scratch;
+static region regions[MOST_REGIONS];
+static uint32_t region_limit; /* one more than the largest number in use */
+
+static int said(cu_result result, const char *what)
+{
+    if (result == CU_SUCCESS) return 1;
+    char words[256];
+    kf_cuda_describe(&cuda, result, words, sizeof words);
+    fprintf(stderr, "kforge-runner-cuda: %s: %s\n", what, words);
+    return 0;
+}
+
+static void nothing(void *argument)
+{
+    (void)argument;
+}
+
+/* The driver makes some threads only when they are first needed; they must be there before the judge counts. */
+static int wake_threads(void)
+{
+    cu_pointer memory;
+    cu_event event;
+    if (!said(cuda.launch_host(stream, nothing, NULL), "a host function")) return 0;
+    if (cuda.allocate_async(&memory, 1 << 20, stream) == CU_SUCCESS) cuda.release_async(memory, stream);
+    if (cuda.event_create(&event, CU_EVENT_DEFAULT) == CU_SUCCESS) {
+        cuda.event_record(event, stream);
+        cuda.event_destroy(event);
+    }
+    return said(cuda.stream_synchronize(stream), "synchronising");
+}
+
+void *kf_runner_start(void)
+{
+    char words[512];
+    cu_device device;
+    cu_context context;
+    if (!kf_cuda_load(&cuda, words, sizeof words)) {
+        fprintf(stderr, "kforge-runner-cuda: %s\n", words);
+        return NULL;
+    }
+    bool ready = said(cuda.device_get(&device, 0), "device 0") &&
+                 said(cuda.context_flags(device, CU_SCHEDULE_SPIN), "setting up a context") &&
+                 said(cuda.context_retain(&context, device), "a context") && said(cuda.context_set(context), "the context") &&
+                 said(cuda.stream_create(&stream, CU_STREAM_NON_BLOCKING), "a stream") &&
+                 said(cuda.allocate(&scratch, 4096), "4 KiB of device memory") && wake_threads();
+    return ready ? stream : NULL;
+}
+
+static int import(region *r, const kf_wire_command *command, int fd)
+{
+    cu_access access = {.location = {.type = CU_LOCATION_DEVICE, .id = 0},
+                        .flags = command->flags & KF_WIRE_READ_ONLY ? CU_ACCESS_READ : CU_ACCESS_READ_WRITE};
+    size_t size = command->region_bytes;
+    if (!said(cuda.handle_import(&r->handle, (void *)(intptr_t)fd, CU_HANDLE_POSIX), "importing a buffer")) return 0;
+    if (!said(cuda.address_reserve(&r->reserved, size + 2 * (size_t)GRANULE, 0, 0, 0), "reserving addresses")) return 0;
+    if (!said(cuda.map(r->reserved + GRANULE, size, 0, r->handle, 0), "mapping a buffer")) return 0;
+    r->base = r->reserved + GRANULE;
+    r->size = size;
+    return said(cuda.set_access(r->base, size, &access, 1), "access to a buffer");
+}
+
+void *kf_runner_map(const kf_wire_command *command, int fd)
+{
+    if (command->region >= MOST_REGIONS || command->offset + command->length > command->region_bytes) return NULL;
+    region *r = &regions[command->region];
+    if (command->region >= region_limit) region_limit = command->region + 1;
+    if (!r->base && !import(r, command, fd)) return NULL;
+    return (void *)(uintptr_t)(r->base + command->offset + command->data_offset);
+}
+
+void kf_runner_unmap(void)
+{
+    for (uint32_t i = 0; i < region_limit; i++) {
+        region *r = &regions[i];
+        if (r->base) cuda.unmap(r->base, r->size);
+        if (r->reserved) cuda.address_free(r->reserved, r->size + 2 * (size_t)GRANULE);
+        if (r->handle) cuda.handle_release(r->handle);
+        *r = (region){0};
+    }
+    region_limit = 0;
+}
+
+/* Makes the GPU switch to this context, as calls would. */
+void kf_runner_nothing(void)
+{
+    cuda.set_bytes(scratch, 0, 4, stream);
+}
+
+int kf_runner_wait_stream(void)
+{
+    return cuda.stream_synchronize(stream);
+}
+
+int kf_runner_wait_device(void)
+{
+    return cuda.context_synchronize();
+}
+
+void kf_runner_complain(int code)
+{
+    char words[256];
+    kf_cuda_describe(&cuda, code, words, sizeof words);
+    fprintf(stderr, "kforge-runner: %s\n", words);
+}

@@ -1,0 +1,12 @@
+/* Checks that need a GPU; tests/gpu/run.sh runs them. Each prints one line a finding and returns the number of failures. */
+#ifndef KFORGE_GPU_CHECK_H
+#define KFORGE_GPU_CHECK_H
+
+#include "kforge/judge.h"
+
+int check_numbers(void); /* gpu_numbers.c: fills, poison, damage, errors, against the CPU's */
+int check_folder(kf_judge *judge, const char *task, const char *folder);      /* hostile or honest candidates */
+int check_same(kf_judge *judge, const char *task, int times, double seconds); /* the baseline against itself */
+int check_seeds(kf_judge *judge, const char *task, double seconds);           /* every seed is right; its speedup */
+
+#endif

@@ -1,0 +1,21 @@
+#!/bin/sh
+# pack.sh BUILD FOLDER: a relocatable installation with all that tests/gpu/run.sh needs, for a machine that has a GPU, its driver and the CUDA
+# toolkit, but not kforge's libraries.
+set -eu
+build=$1 folder=$2
+source=$(cd "$(dirname "$0")/../.." && pwd)
+rm -rf "$folder"
+mkdir -p "$folder/bin" "$folder/lib/kforge" "$folder/tests"
+for program in kforge kforge-runner-cuda gpu_check; do
+    [ ! -x "$build/bin/$program" ] || cp "$build/bin/$program" "$folder/bin/"
+done
+strip "$folder"/bin/*
+# Whatever is linked beside the C library travels along.
+for program in "$folder"/bin/*; do
+    ldd "$program" | sed -n 's/.*=> \(\/[^ ]*\).*/\1/p'
+done | sort -u | grep -Ev '/(libc|libm|ld-linux[^/]*|libpthread|libdl|librt)\.so' | while read -r library; do cp -L "$library" "$folder/lib/"; done
+cp -r "$source/tasks" "$folder/"
+cp -r "$source/tests/hostile" "$source/tests/honest" "$source/tests/gpu" "$folder/tests/"
+mkdir -p "$folder/tests/data"
+cp -r "$source/tests/data/scale" "$folder/tests/data/"
+du -sh "$folder" | cut -f1

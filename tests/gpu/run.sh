@@ -1,0 +1,41 @@
+#!/bin/bash
+# run.sh [FOLDER [PART…]]: everything that needs a GPU, on an installation made by pack.sh (default: where this script is). Ends with a short table;
+# says "skipped" where there is no GPU. Parts: numbers describe hostile honest same seeds. LOGS=DIR keeps what each part says.
+set -u
+folder=$(cd "${1:-$(dirname "$0")/../..}" && pwd)
+[ $# -gt 0 ] && shift
+parts=${*:-describe numbers hostile honest same seeds}
+logs=${LOGS:-$(mktemp -d)}
+export LD_LIBRARY_PATH="$folder/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+export XDG_CACHE_HOME=${XDG_CACHE_HOME:-$(mktemp -d)}
+check=$folder/bin/gpu_check
+if ! ls /dev/nvidiactl >/dev/null 2>&1; then
+    echo "skipped: no NVIDIA GPU here (/dev/nvidiactl)"
+    exit 0
+fi
+declare -A results
+failed=0
+run() { # NAME COMMAND…
+    local name=$1 started=$SECONDS status
+    shift
+    "$@" >"$logs/$name.txt" 2>&1
+    status=$?
+    [ $status -eq 0 ] || failed=1
+    results[$name]="$([ $status -eq 0 ] && echo passed || echo "FAILED ($status)") $((SECONDS - started)) s"
+    echo "== $name: ${results[$name]}"
+    if [ "$name" = hostile ] || [ "$name" = honest ]; then grep -v "^  ok" "$logs/$name.txt"; else cat "$logs/$name.txt"; fi
+}
+scale=$folder/tests/data/scale
+for part in $parts; do
+    case $part in
+    describe) run describe "$check" describe ;;
+    numbers) run numbers "$check" numbers ;;
+    hostile) run hostile "$check" folder "$scale" "$folder/tests/hostile" ;;
+    honest) run honest "$check" folder "$scale" "$folder/tests/honest" ;;
+    same) for task in ${SAME:-axpy row_softmax gemm transpose reduction}; do run "same-$task" "$check" same "$folder/tasks/$task" "${TIMES:-3}" "${SECONDS_EACH:-3}"; done ;;
+    seeds) run seeds "$check" seeds "${SECONDS_EACH:-1}" ${TASKS:-"$folder"/tasks/*/} ;;
+    esac
+done
+echo
+for name in "${!results[@]}"; do printf '%-20s %s\n' "$name" "${results[$name]}"; done | sort
+exit $failed
