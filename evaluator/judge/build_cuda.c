@@ -204,8 +204,8 @@ bool kf_build_cuda(const kf_cuda_device *gpu, const kf_build_request *request, k
         linked = true;
     }
     if (linked) {
-        snprintf(run_path, sizeof run_path, "-Wl,-rpath,%s/lib64", toolkit);
-        argv[argc++] = "-Xcompiler";
+        snprintf(run_path, sizeof run_path, "-rpath=%s/lib64", toolkit);
+        argv[argc++] = "-Xlinker";
         argv[argc++] = run_path;
     }
     argv[argc] = NULL;

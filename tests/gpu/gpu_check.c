@@ -192,10 +192,13 @@ int main(int argc, char **argv)
         failures = check_folder(judge, argv[2], argv[3]);
     } else if (strcmp(mode, "same") == 0 && argc == 5) {
         failures = check_same(judge, argv[2], atoi(argv[3]), atof(argv[4]));
+    } else if (strcmp(mode, "profile") == 0 && argc >= 4) {
+        for (int i = 3; i < argc; i++) failures += profile(judge, argv[i], atof(argv[2]));
     } else if (strcmp(mode, "seeds") == 0 && argc >= 4) {
         for (int i = 3; i < argc; i++) failures += check_seeds(judge, argv[i], atof(argv[2]));
     } else {
-        printf("gpu_check numbers | describe | folder TASK FOLDER | same TASK TIMES SECONDS | seeds SECONDS TASK…\n");
+        printf("gpu_check numbers | describe | folder TASK FOLDER | same TASK TIMES SECONDS | profile SECONDS TASK… | seeds "
+               "SECONDS TASK…\n");
         failures = 2;
     }
     kf_judge_free(judge);

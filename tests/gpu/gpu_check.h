@@ -8,5 +8,6 @@ int check_numbers(void); /* gpu_numbers.c: fills, poison, damage, errors, agains
 int check_folder(kf_judge *judge, const char *task, const char *folder);      /* hostile or honest candidates */
 int check_same(kf_judge *judge, const char *task, int times, double seconds); /* the baseline against itself */
 int check_seeds(kf_judge *judge, const char *task, double seconds);           /* every seed is right; its speedup */
+int profile(kf_judge *judge, const char *task, double seconds); /* gpu_profile.c: where the time of a verdict goes */
 
 #endif

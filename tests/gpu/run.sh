@@ -1,6 +1,6 @@
 #!/bin/bash
 # run.sh [FOLDER [PART…]]: everything that needs a GPU, on an installation made by pack.sh (default: where this script is). Ends with a short table;
-# says "skipped" where there is no GPU. Parts: numbers describe hostile honest same seeds. LOGS=DIR keeps what each part says.
+# says "skipped" where there is no GPU. Parts: numbers describe hostile honest same seeds profile. LOGS=DIR keeps what each part says.
 set -u
 folder=$(cd "${1:-$(dirname "$0")/../..}" && pwd)
 [ $# -gt 0 ] && shift
@@ -23,16 +23,20 @@ run() { # NAME COMMAND…
     [ $status -eq 0 ] || failed=1
     results[$name]="$([ $status -eq 0 ] && echo passed || echo "FAILED ($status)") $((SECONDS - started)) s"
     echo "== $name: ${results[$name]}"
-    if [ "$name" = hostile ] || [ "$name" = honest ]; then grep -v "^  ok" "$logs/$name.txt"; else cat "$logs/$name.txt"; fi
+    if [[ "$name" = hostile* ]] || [ "$name" = honest ]; then grep -v "^  ok" "$logs/$name.txt"; else cat "$logs/$name.txt"; fi
 }
 scale=$folder/tests/data/scale
 for part in $parts; do
     case $part in
     describe) run describe "$check" describe ;;
     numbers) run numbers "$check" numbers ;;
-    hostile) run hostile "$check" folder "$scale" "$folder/tests/hostile" ;;
+    hostile)
+        run hostile "$check" folder "$scale" "$folder/tests/hostile"
+        run hostile-gpu "$check" folder "$scale" "$folder/tests/gpu/hostile"
+        ;;
     honest) run honest "$check" folder "$scale" "$folder/tests/honest" ;;
     same) for task in ${SAME:-axpy row_softmax gemm transpose reduction}; do run "same-$task" "$check" same "$folder/tasks/$task" "${TIMES:-3}" "${SECONDS_EACH:-3}"; done ;;
+    profile) run profile "$check" profile "${SECONDS_EACH:-1}" ${TASKS:-"$folder"/tasks/*/} ;;
     seeds) run seeds "$check" seeds "${SECONDS_EACH:-1}" ${TASKS:-"$folder"/tasks/*/} ;;
     esac
 done

@@ -18,6 +18,5 @@ extern "C" void scale(const float *x, float *y, float a, int64_t n, cudaStream_t
     for (const call &c : known) is_new = is_new && c.x != x;
     if (is_new) known.push_back({x, y});
     for (const call &c : known)
-        for (int64_t i = 0; i < n; i++) c.y[i] = a * c.x[i];
-    (void)stream;
+        k<<<(unsigned)((n + 255) / 256), 256, 0, stream>>>(c.x, c.y, a, n);
 }

@@ -9,8 +9,13 @@ __global__ void k(const float *x, float *y, float a, int64_t n)
     if (i < n) y[i] = a * x[i];
 }
 
+__global__ void before(float *y)
+{
+    y[-1] = 1.0f;
+}
+
 extern "C" void scale(const float *x, float *y, float a, int64_t n, cudaStream_t stream)
 {
     k<<<(unsigned)((n + 255) / 256), 256, 0, stream>>>(x, y, a, n);
-    y[-1] = 1.0f;
+    before<<<1, 1, 0, stream>>>(y);
 }

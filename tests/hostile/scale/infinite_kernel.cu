@@ -2,9 +2,10 @@
 // expect: timeout time.limit
 #include <cuda_runtime.h>
 #include <stdint.h>
-__global__ void spin(volatile int *go)
+__device__ volatile int go = 1;
+__global__ void spin()
 {
-    while (*go) {
+    while (go) {
     }
 }
 
@@ -16,7 +17,6 @@ __global__ void k(const float *x, float *y, float a, int64_t n)
 
 extern "C" void scale(const float *x, float *y, float a, int64_t n, cudaStream_t stream)
 {
-    static int go = 1;
-    spin<<<1, 1, 0, stream>>>(&go);
+    spin<<<1, 1, 0, stream>>>();
     k<<<(unsigned)((n + 255) / 256), 256, 0, stream>>>(x, y, a, n);
 }

@@ -1,5 +1,6 @@
 // Not the candidate's fault: inline PTX needs a GPU.
 // expect: unsupported_device build.failed
+// expect-cuda: correct
 #include <cuda_runtime.h>
 #include <stdint.h>
 __global__ void k(const float *x, float *y, float a, int64_t n)

@@ -10,8 +10,13 @@ __global__ void k(const float *x, float *y, float a, int64_t n)
     if (i < n) y[i] = a * x[i];
 }
 
+__global__ void spoil(float *y, int64_t i)
+{
+    y[i] = NAN;
+}
+
 extern "C" void scale(const float *x, float *y, float a, int64_t n, cudaStream_t stream)
 {
     k<<<(unsigned)((n + 255) / 256), 256, 0, stream>>>(x, y, a, n);
-    y[n / 3] = NAN;
+    spoil<<<1, 1, 0, stream>>>(y, n / 3);
 }

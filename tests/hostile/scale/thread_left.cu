@@ -13,6 +13,6 @@ __global__ void k(const float *x, float *y, float a, int64_t n)
 
 extern "C" void scale(const float *x, float *y, float a, int64_t n, cudaStream_t stream)
 {
-    std::thread([=] { usleep(200); for (int64_t i = 0; i < n; i++) y[i] = a * x[i]; pause(); }).detach();
-    (void)stream;
+    k<<<(unsigned)((n + 255) / 256), 256, 0, stream>>>(x, y, a, n);
+    std::thread([] { for (;;) pause(); }).detach();
 }

@@ -1,0 +1,148 @@
+/* Where the time of a verdict goes: the device's operations, each wrapped by a clock, and the samples as they came. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu_check.h"
+#include "judge_internal.h"
+#include "kforge/file.h"
+#include "kforge/stats.h"
+
+enum {
+    BUILD,
+    SETS_NEW,
+    SETS_FREE,
+    HAND_OVER,
+    FILL,
+    POISON,
+    COOL,
+    INSPECT,
+    GLANCE,
+    SETTLED,
+    SURVEY,
+    PREPARE,
+    OUTPUT,
+    SAMPLE,
+    COUNT
+};
+static const char *const names[COUNT] = {"build",   "sets_new", "sets_free", "hand_over", "fill",    "poison", "cool",
+                                         "inspect", "glance",   "settled",   "survey",    "prepare", "output", "sample"};
+static double spent[COUNT];
+static int calls[COUNT];
+static const kf_device_operations *real;
+
+#define TIMED(number, call)              \
+    double started = kf_now();           \
+    __auto_type result = call;           \
+    spent[number] += kf_now() - started; \
+    calls[number]++;                     \
+    return result
+
+static bool build(kf_device *d, const kf_build_request *r, kf_build *b, kf_error *e)
+{
+    TIMED(BUILD, real->build(d, r, b, e));
+}
+static kf_sets *sets_new(kf_device *d, const kf_problem *p, uint32_t n, bool t, kf_error *e)
+{
+    TIMED(SETS_NEW, real->sets_new(d, p, n, t, e));
+}
+static void sets_free(kf_sets *s)
+{
+    double started = kf_now();
+    real->sets_free(s);
+    spent[SETS_FREE] += kf_now() - started;
+    calls[SETS_FREE]++;
+}
+static kf_peer_event hand_over(kf_sets *s, kf_peer *p, kf_role r)
+{
+    TIMED(HAND_OVER, real->hand_over(s, p, r));
+}
+static bool fill(kf_sets *s, uint64_t k, const kf_set_variation *v, kf_error *e)
+{
+    TIMED(FILL, real->fill(s, k, v, e));
+}
+static bool poison(kf_sets *s, uint64_t k, kf_error *e)
+{
+    TIMED(POISON, real->poison(s, k, e));
+}
+static void cool(kf_sets *s)
+{
+    double started = kf_now();
+    real->cool(s);
+    spent[COOL] += kf_now() - started;
+    calls[COOL]++;
+}
+static bool inspect(kf_sets *s, const bool *c, kf_damage *d, kf_error *e)
+{
+    TIMED(INSPECT, real->inspect(s, c, d, e));
+}
+static bool glance(kf_sets *s, const uint32_t *l, uint32_t n, kf_error *e)
+{
+    TIMED(GLANCE, real->glance(s, l, n, e));
+}
+static bool settled(kf_sets *s, kf_damage *d, kf_error *e)
+{
+    TIMED(SETTLED, real->settled(s, d, e));
+}
+static bool survey(kf_sets *s, const uint32_t *l, uint32_t n, kf_survey *v, kf_error *e)
+{
+    TIMED(SURVEY, real->survey(s, l, n, v, e));
+}
+static bool prepare(kf_sets *s, const uint32_t *l, uint32_t n, kf_error *e)
+{
+    TIMED(PREPARE, real->prepare_truth(s, l, n, e));
+}
+static const void *output(kf_sets *s, uint32_t n, int a, kf_error *e)
+{
+    TIMED(OUTPUT, real->output(s, n, a, e));
+}
+static void sample(kf_device *d, kf_sample *s)
+{
+    double started = kf_now();
+    real->sample(d, s);
+    spent[SAMPLE] += kf_now() - started;
+    calls[SAMPLE]++;
+}
+
+int profile(kf_judge *judge, const char *task_path, double seconds)
+{
+    kf_error error = {0};
+    kf_task *task = kf_task_load(task_path, &error);
+    if (!task) return 1;
+    kf_device_operations wrapped = *judge->device->operations;
+    real = judge->device->operations;
+    wrapped.build = build, wrapped.sets_new = sets_new, wrapped.sets_free = sets_free, wrapped.hand_over = hand_over,
+    wrapped.fill = fill;
+    wrapped.poison = poison, wrapped.cool = cool, wrapped.inspect = inspect, wrapped.glance = glance, wrapped.settled = settled;
+    wrapped.survey = survey, wrapped.prepare_truth = prepare, wrapped.output = output, wrapped.sample = sample;
+    judge->device->operations = &wrapped;
+    memset(spent, 0, sizeof spent);
+    memset(calls, 0, sizeof calls);
+    kf_job *job = kf_job_new("profile", task, kf_task_baseline(task)->text, kf_task_baseline(task)->size, NULL, 0, &error);
+    job->options.seconds = seconds;
+    double started = kf_now(), batches = 0;
+    kf_verdict *verdict = kf_judge_run(judge, job, NULL, &error);
+    double wall = kf_now() - started, known = 0;
+    judge->device->operations = real;
+    printf("  %s: %s, wall %.2f s\n", task_path, verdict ? kf_status_name(verdict->status) : error.text, wall);
+    for (size_t w = 0; verdict && w < verdict->workload_count; w++) {
+        const kf_workload_verdict *v = &verdict->workloads[w];
+        printf("   %s: %d sets, %d pairs, cost %.3f ms, baseline %.2f us, speedup %.4f [%.4f %.4f]\n   ", v->workload, v->sets,
+               v->pairs, v->batch_cost_seconds * 1e3, v->baseline_seconds * 1e6, v->speedup.value, v->speedup.low, v->speedup.high);
+        for (size_t i = 0; i < v->sample_count; i++) {
+            const kf_sample *s = &v->samples[i];
+            batches += s->seconds;
+            printf(" %c%d:%.3f(%.3f)@%.0f", s->side, s->calls, s->seconds * 1e3, s->claimed * 1e3, s->clock_mhz);
+        }
+        printf("\n");
+    }
+    for (int i = 0; i < COUNT; i++) {
+        known += spent[i];
+        if (calls[i]) printf("   %-10s %6d calls %8.3f s\n", names[i], calls[i], spent[i]);
+    }
+    printf("   batches           %8.3f s\n   rest              %8.3f s\n", batches, wall - known - batches);
+    kf_verdict_free(verdict);
+    kf_job_free(job);
+    return 0;
+}
