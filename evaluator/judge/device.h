@@ -117,6 +117,7 @@ struct kf_device {
     double default_seconds; /* timing budget of a job */
     double batch_seconds;   /* length of a batch to aim at, at most */
     double floor_margin;    /* faster than this part of the floor is impossible */
+    double most_sets;       /* of a problem */
     uint64_t set_bytes;     /* memory that all sets of a problem may take together */
 };
 

@@ -353,6 +353,7 @@ kf_device *kf_device_cuda_open(int ordinal, const char *cache, kf_error *error)
     gpu->head.operations = &cuda_operations;
     gpu->head.default_seconds = 3;
     gpu->head.batch_seconds = 0.02;
+    gpu->head.most_sets = 1024; /* KF_WIRE_MAX_SETS */
     gpu->head.floor_margin = 0.9;
     snprintf(gpu->head.name, sizeof gpu->head.name, "cuda:%d", ordinal);
     if (!kf_cuda_load(&gpu->cuda, words, sizeof words)) {

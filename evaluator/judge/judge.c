@@ -206,6 +206,7 @@ typedef struct judge_round {
     const builds *builds;
     const kf_secret *secret;
     const volatile int *stop;
+    kf_peer *kept[2]; /* the task's own runners */
     int attempt;
     int layers;
 } judge_round;
@@ -221,7 +222,7 @@ static int count_timed(const kf_judge *judge, const kf_task *task, kf_problem *p
 }
 
 /* The correctness of what is not timed first: it is quick, and a wrong candidate needs no timing. A first failure ends the round. */
-static bool measure_all(judge_round *r, kf_verdict *verdict, kf_error *error)
+static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
 {
     const kf_task *task = r->job->task;
     const kf_job_options *options = &r->job->options;
@@ -246,6 +247,7 @@ static bool measure_all(judge_round *r, kf_verdict *verdict, kf_error *error)
                                   .candidate = r->builds->candidate.binary,
                                   .baseline = r->builds->trusted.baseline.path,
                                   .oracle = r->builds->trusted.oracle.path,
+                                  .kept = r->kept,
                                   .secret = r->secret,
                                   .seconds = timed_left ? budget / timed_left : budget,
                                   .deadline = deadline,
@@ -262,6 +264,16 @@ static bool measure_all(judge_round *r, kf_verdict *verdict, kf_error *error)
             if (result->finding_count) return true;
         }
     return true;
+}
+
+static bool measure_all(judge_round *r, kf_verdict *verdict, kf_error *error)
+{
+    bool done = measure_each(r, verdict, error);
+    for (int i = 0; i < 2; i++) {
+        kf_peer_free(r->kept[i]);
+        r->kept[i] = NULL;
+    }
+    return done;
 }
 
 /* ---- a job ----------------------------------------------------------------------------------------------------------------------------------------------- */

@@ -20,7 +20,12 @@
 #include "measure_internal.h"
 
 #define LEAST_SETS 3
-#define MOST_SETS 256
+#define MOST_BUFFERS 8192 /* of all sets: each costs messages to three runners, and tasks of the judge's own */
+#define WARM_CALLS 4096   /* by then the driver's buffers have been written once around, and calls take what they will */
+#define WARM_SECONDS 0.03 /* of batches; long calls need fewer */
+#define WARM_BATCHES 20
+#define GAP_SECONDS 0.0005 /* of work left beside the stream, and as a part of the batch, that makes a finding */
+#define GAP_PART 0.05
 #define CHECK_PAIRS 2     /* of workloads that are not timed */
 #define COMPARED_PAIRS 2  /* in which all sets are compared */
 #define PAIRS_WANTED 12.0 /* in the time there is */
@@ -97,20 +102,57 @@ static double timeout_of(const kf_run *r, kf_side side, uint32_t calls)
     return fmin(seconds, left > 0.1 ? left : 0.1);
 }
 
+/* Work beside the stream that a call left behind is in the time, but the contract is that the stream waits for it. What the runner says is
+ * enough here: it has nothing to gain from saying it. One batch may have been held up by the machine, most of them can't. */
+static bool check_gap(kf_run *r, const kf_batch *batch)
+{
+    r->gap_batches++;
+    if (batch->gap > GAP_SECONDS && batch->gap > GAP_PART * batch->seconds) r->gaps++;
+    if (r->gaps < 2 || 2 * r->gaps < r->gap_batches) return true;
+    r->over = true;
+    return kf_verdict_add_finding(
+               r->bench->verdict, r->bench->result, KF_CONTRACT_VIOLATION, KF_BLAME_CANDIDATE, "stream.left", batch->gap, 0,
+               "the device was busy for %.3g s more after the stream was done: outputs have to be final when it is",
+               batch->gap) != NULL;
+}
+
+typedef struct glance {
+    kf_run *r;
+    const uint32_t *list;
+    uint32_t count;
+    bool done;
+    kf_error *error;
+} glance;
+
+static void glance_now(void *context)
+{
+    glance *look = context;
+    look->done = look->r->device->glance(look->r->sets, look->list, look->count, look->error);
+}
+
+static void glance_at_nothing(void *context)
+{
+    (void)context;
+}
+
 /* One batch of one side on order[first…], and what is to be said about it. */
 static bool batch_of(kf_run *r, kf_side side, uint32_t first, uint32_t count, char letter, int pair, kf_batch *batch,
                      kf_error *error)
 {
+    glance look = {r, r->order + first, count, true, error};
     *batch = (kf_batch){.order = r->order + first, .count = count, .timeout = timeout_of(r, side, count)};
+    if (r->device->glance) batch->answered = glance_now, batch->context = &look;
     kf_peer *peer = r->peers[side];
     kf_peer_event event = kf_peer_batch(peer, batch);
     if (event != KF_PEER_OK)
         return kf_run_report(r, peer, side == CANDIDATE ? KF_ROLE_CANDIDATE : KF_ROLE_BASELINE, event, batch->code,
                              count == 1 ? "running a call" : "running a batch of calls", error);
     if (letter && !add_sample(r, letter, pair, batch)) return no_memory(error);
+    if (!look.done) return false;
     if (side == CANDIDATE) {
         r->candidate_time += batch->seconds;
-        int extra = kf_peer_extra_threads(peer);
+        if (!check_gap(r, batch)) return no_memory(error);
+        int extra = kf_peer_extra_threads(peer) - r->spare_threads;
         if (extra > 0) {
             r->over = true;
             if (!kf_verdict_add_finding(
@@ -171,6 +213,8 @@ static bool refresh(kf_run *r, int number, kf_side side, kf_error *error)
 static bool null_batch(kf_run *r, uint32_t count, kf_error *error)
 {
     kf_batch batch = {.order = r->order, .count = count, .null = true, .timeout = 20};
+    if (r->device->glance) batch.answered = glance_at_nothing;
+    r->device->cool(r->sets); /* what comes before every batch */
     kf_peer_event event = kf_peer_batch(r->peers[BASELINE], &batch);
     if (event != KF_PEER_OK)
         return kf_run_report(r, r->peers[BASELINE], KF_ROLE_BASELINE, event, batch.code, "running an empty batch", error);
@@ -218,7 +262,13 @@ static bool one_side(kf_run *r, const pair_plan *plan, kf_side side, double *sec
     if (side == BASELINE && !plan->compare_all) return true; /* its errors are known by now */
     uint32_t compared = choose_compared(r, plan, called);
     if (!find_truth(r, r->list, compared, error)) return false;
-    return r->over || compare(r, side, r->list, compared, error);
+    if (!r->over && !compare(r, side, r->list, compared, error)) return false;
+    if (r->over || side == BASELINE || !r->device->settled) return true;
+    kf_damage damage;
+    if (!r->device->settled(r->sets, &damage, error)) return false;
+    if (damage.kind == KF_DAMAGE_NONE) return true;
+    r->over = true;
+    return kf_checker_damage(r->checker, &damage) || no_memory(error);
 }
 
 /* Sets that the candidate was not called for in the warm-up come first now, so that after two pairs it has seen all of them: one that works ahead
@@ -258,7 +308,8 @@ static uint32_t sets_for(const kf_run *r, double calls)
 {
     uint64_t a_set = r->bench->problem->total_bytes ? r->bench->problem->total_bytes : 1;
     double room = (double)(r->bench->device->set_bytes / a_set);
-    return (uint32_t)fmax(fmin(fmin(ceil(calls * 8 / 7) + 1, room), MOST_SETS), LEAST_SETS);
+    double most = fmin(r->bench->device->most_sets, MOST_BUFFERS / (double)(r->bench->problem->argument_count + 1));
+    return (uint32_t)fmax(fmin(fmin(ceil(calls * 8 / 7) + 1, room), most), LEAST_SETS);
 }
 
 /* Other sets for all runners there are. */
@@ -287,6 +338,7 @@ static bool size_batches(kf_run *r, kf_error *error)
     double filling = kf_now() - started;
     for (int turn = 0; turn < 3 && !r->over; turn++) {
         kf_batch batch, empty = {.order = r->order, .count = 1, .null = true, .timeout = 20};
+        if (r->device->glance) empty.answered = glance_at_nothing;
         r->order[0] = (uint32_t)turn;
         started = kf_now();
         if (!refresh(r, turn, BASELINE, error)) return false;
@@ -334,6 +386,22 @@ static bool adapt(kf_run *r, const double seconds[2], kf_stopping_rule *rule, bo
     r->calls[CANDIDATE] = calls;
     *again = true;
     return change_sets(r, count, error);
+}
+
+/* Batches on fresh inputs whose time does not count, until a side's calls have become as fast as they get. */
+static bool warm_up(kf_run *r, kf_side side, kf_error *error)
+{
+    double seconds = 0;
+    if (!r->device->fill(r->sets, draw(r, "warm", (int)side), r->variations, error)) return false;
+    for (uint32_t i = 0; i < r->set_count; i++) r->order[i] = i;
+    for (uint32_t i = 0, calls = 0; i < WARM_BATCHES && calls < WARM_CALLS && seconds < WARM_SECONDS && !r->over; i++) {
+        kf_batch batch;
+        kf_choices_permute(&r->choices, r->order, r->set_count);
+        if (!refresh(r, -1 - (int)i, side, error) || !batch_of(r, side, 0, r->calls[side], 0, -1, &batch, error)) return false;
+        seconds += batch.seconds;
+        calls += r->calls[side];
+    }
+    return true;
 }
 
 /* The baseline's batches with no candidate there. */
@@ -463,9 +531,11 @@ static bool measure(kf_run *r, kf_error *error)
     if (!r->over && !kf_run_hand_over(r, KF_ROLE_BASELINE, r->peers[BASELINE], error)) return false;
     if (!r->over && !kf_run_hand_over(r, KF_ROLE_ORACLE, r->oracle, error)) return false;
     if (!r->over && !size_batches(r, error)) return false;
+    if (!r->over && r->timed && !warm_up(r, BASELINE, error)) return false;
     if (!r->over && r->timed && !kf_run_measure_alone(r, r->calls[BASELINE], error)) return false;
     if (!r->over && !kf_run_start_peer(r, KF_ROLE_CANDIDATE, &r->peers[CANDIDATE], error)) return false;
     if (!r->over && !kf_run_hand_over(r, KF_ROLE_CANDIDATE, r->peers[CANDIDATE], error)) return false;
+    if (!r->over && r->timed && !warm_up(r, CANDIDATE, error)) return false;
     if (!r->over && !measure_pairs(r, &rule, error)) return false;
     if (!r->over && r->timed && !kf_run_conclude(r, error)) return false;
     if (!r->over) bench->result->status = KF_CORRECT;
@@ -474,10 +544,18 @@ static bool measure(kf_run *r, kf_error *error)
 
 bool kf_measure_workload(kf_workbench *bench, kf_error *error)
 {
-    kf_run r = {.bench = bench, .device = bench->device->operations, .started = kf_now()};
+    kf_run r = {.bench = bench, .device = bench->device->operations};
+    if (r.device->reserve && !r.device->reserve(bench->device, true, bench->stop, error)) return false;
+    r.started = kf_now();
     r.timed = bench->result->timed && !bench->options->check_only && !bench->options->asan;
     r.choices.state = kf_secret_draw(bench->secret, bench->attempt ? "choices/1" : "choices/0", (uint32_t)bench->workload, 0);
     bool done = measure(&r, error);
+    if (done && !r.over && bench->kept) {
+        bench->kept[0] = r.peers[BASELINE];
+        bench->kept[1] = r.oracle;
+        r.peers[BASELINE] = r.oracle = NULL;
+    }
     release(&r);
+    if (r.device->reserve) r.device->reserve(bench->device, false, NULL, NULL);
     return done;
 }

@@ -17,6 +17,7 @@ typedef struct kf_workbench {
     int workload;                              /* its number: keys differ between workloads */
     int attempt;                               /* 0, and 1 for the second measurement of `verify` */
     const char *candidate, *baseline, *oracle; /* binaries */
+    kf_peer **kept; /* two, may be NULL: the task's own runners, baseline and oracle, go on from workload to workload */
     const kf_secret *secret;
     double seconds;           /* for timing this workload */
     double deadline;          /* kf_now() when the candidate's time is over */

@@ -30,7 +30,9 @@ typedef struct kf_run {
     size_t pairs, latency_pairs, alone_count, null_count, capacity;
     int serial; /* of the next pair: no two share keys, repeated warm-ups included */
     bool timed;
-    bool over; /* a finding ended it */
+    int spare_threads;     /* the device's own may appear later */
+    int gaps, gap_batches; /* of the candidate: batches with work left beside the stream, and all */
+    bool over;             /* a finding ended it */
     double started;
 } kf_run;
 

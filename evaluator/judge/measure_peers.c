@@ -71,6 +71,14 @@ bool kf_run_report(kf_run *r, kf_peer *peer, kf_role role, kf_peer_event event, 
            no_memory(error);
 }
 
+static bool give_scalars(kf_run *r, kf_role role, kf_peer *peer, kf_error *error)
+{
+    uint64_t scalars[KF_MAX_ARGUMENTS];
+    kf_problem_scalars(r->bench->problem, scalars);
+    kf_peer_event event = kf_peer_scalars(peer, scalars, (uint32_t)r->bench->problem->argument_count);
+    return event == KF_PEER_OK || kf_run_report(r, peer, role, event, 0, "taking its scalars", error);
+}
+
 bool kf_run_start_peer(kf_run *r, kf_role role, kf_peer **peer, kf_error *error)
 {
     kf_workbench *bench = r->bench;
@@ -87,16 +95,21 @@ bool kf_run_start_peer(kf_run *r, kf_role role, kf_peer **peer, kf_error *error)
                          .limits = place.limits,
                          .strict = bench->options->strict_sandbox,
                          .stop = bench->stop};
+    r->spare_threads = place.spare_threads;
+    kf_peer **kept = bench->kept && role != KF_ROLE_CANDIDATE ? &bench->kept[role == KF_ROLE_ORACLE] : NULL;
+    if (kept && *kept) { /* of the workload before: what it maps is no more */
+        *peer = *kept;
+        *kept = NULL;
+        if (kf_peer_unmap(*peer) == KF_PEER_OK) return give_scalars(r, role, *peer, error);
+        kf_peer_free(*peer);
+        *peer = NULL;
+    }
     if (!(*peer = kf_peer_start(&spec, error))) return false;
     if (role == KF_ROLE_CANDIDATE) bench->layers = kf_peer_layers(*peer);
     double patience = role == KF_ROLE_CANDIDATE && kf_run_time_left(r) < LOAD_SECONDS ? fmax(kf_run_time_left(r), 1) : LOAD_SECONDS;
     kf_peer_event event = kf_peer_load(*peer, patience);
     if (event != KF_PEER_OK) return kf_run_report(r, *peer, role, event, 0, "loading it", error);
-    uint64_t scalars[KF_MAX_ARGUMENTS];
-    kf_problem_scalars(bench->problem, scalars);
-    event = kf_peer_scalars(*peer, scalars, (uint32_t)bench->problem->argument_count);
-    if (event != KF_PEER_OK) return kf_run_report(r, *peer, role, event, 0, "taking its scalars", error);
-    return true;
+    return give_scalars(r, role, *peer, error);
 }
 
 bool kf_run_hand_over(kf_run *r, kf_role role, kf_peer *peer, kf_error *error)

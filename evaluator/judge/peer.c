@@ -13,6 +13,7 @@
 #include "kforge/file.h"
 
 #define COMMAND_SECONDS 20.0 /* for what takes a runner microseconds */
+#define SPIN_SECONDS 0.1     /* most batches are shorter */
 #define STOP_LOOK 100        /* milliseconds between looks at the caller's stop flag */
 
 struct kf_peer {
@@ -21,6 +22,7 @@ struct kf_peer {
     int socket;
     const volatile int *stop;
     bool frozen, dead;
+    double awake_until; /* kf_now() until which waiting for it does not sleep, so that waking up is not in the time */
     int honest_threads;
     kf_error error;
 };
@@ -51,6 +53,7 @@ static kf_peer_event receive(kf_peer *peer, void *data, size_t size, double dead
             if (kf_sandbox_pump(peer->sandbox, 1.0)) return end(peer, KF_PEER_ENDED);
             return end(peer, KF_PEER_CLOSED);
         }
+        if (peer->awake_until > 0 && kf_now() < peer->awake_until) continue;
         if (peer->stop && *peer->stop) return end(peer, KF_PEER_STOPPED);
         double left = deadline - kf_now();
         if (left <= 0) return end(peer, KF_PEER_TIMEOUT);
@@ -254,24 +257,37 @@ kf_peer_event kf_peer_scalars(kf_peer *peer, const uint64_t *values, uint32_t co
     return event;
 }
 
+/* Many at a time, because each would wait for an answer otherwise. */
 kf_peer_event kf_peer_map(kf_peer *peer, const kf_peer_buffer *buffers, size_t count)
 {
+    enum { AHEAD = 32 }; /* so that neither side's messages fill the socket */
     kf_peer_event event = wake(peer);
-    for (size_t i = 0; i < count && event == KF_PEER_OK; i++) {
-        const kf_peer_buffer *b = &buffers[i];
-        kf_wire_answer answer;
-        kf_wire_command command = {.type = KF_WIRE_MAP,
-                                   .flags = b->read_only ? KF_WIRE_READ_ONLY : 0,
-                                   .set = b->set,
-                                   .argument = b->argument,
-                                   .offset = b->offset,
-                                   .length = b->length,
-                                   .data_offset = b->data_offset,
-                                   .bytes = b->bytes,
-                                   .region_bytes = b->region_bytes,
-                                   .region = b->region};
-        event = ask(peer, &command, NULL, 0, b->fd, COMMAND_SECONDS, &answer);
-        if (event == KF_PEER_OK && answer.result != KF_WIRE_OK) event = end(peer, KF_PEER_REFUSED);
+    for (size_t first = 0; first < count && event == KF_PEER_OK; first += AHEAD) {
+        size_t some = count - first < AHEAD ? count - first : AHEAD;
+        uint64_t nonces[AHEAD];
+        double deadline = kf_now() + COMMAND_SECONDS;
+        if (!kf_random(nonces, sizeof nonces)) return kf_peer_fail(peer, "the kernel's random source (getrandom) refuses");
+        for (size_t i = 0; i < some && event == KF_PEER_OK; i++) {
+            const kf_peer_buffer *b = &buffers[first + i];
+            kf_wire_command command = {.magic = KF_WIRE_MAGIC,
+                                       .type = KF_WIRE_MAP,
+                                       .nonce = nonces[i],
+                                       .flags = b->read_only ? KF_WIRE_READ_ONLY : 0,
+                                       .set = b->set,
+                                       .argument = b->argument,
+                                       .offset = b->offset,
+                                       .length = b->length,
+                                       .data_offset = b->data_offset,
+                                       .bytes = b->bytes,
+                                       .region_bytes = b->region_bytes,
+                                       .region = b->region};
+            event = send_all(peer, &command, sizeof command, b->fd, deadline);
+        }
+        for (size_t i = 0; i < some && event == KF_PEER_OK; i++) {
+            kf_wire_answer answer;
+            event = await(peer, nonces[i], deadline, &answer);
+            if (event == KF_PEER_OK && answer.result != KF_WIRE_OK) event = end(peer, KF_PEER_REFUSED);
+        }
     }
     return event == KF_PEER_OK ? freeze(peer) : event;
 }
@@ -302,9 +318,13 @@ kf_peer_event kf_peer_batch(kf_peer *peer, kf_batch *batch)
     if (event == KF_PEER_OK) event = ask(peer, &ping, NULL, 0, -1, COMMAND_SECONDS, &answer);
     if (event != KF_PEER_OK) return event;
     double started = kf_now();
+    peer->awake_until = batch->answered ? started + SPIN_SECONDS : 0;
     event = ask(peer, &command, batch->order, batch->count * sizeof *batch->order, -1, batch->timeout, &answer);
+    peer->awake_until = 0;
+    if (batch->answered) batch->seconds = kf_now() - started;
+    if (batch->answered && event == KF_PEER_OK) batch->answered(batch->context);
     if (event == KF_PEER_OK) event = freeze(peer);
-    batch->seconds = kf_now() - started; /* only now nothing of it can run any more */
+    if (!batch->answered) batch->seconds = kf_now() - started; /* only now nothing of it can run any more */
     if (event != KF_PEER_OK) return event;
     batch->claimed = answer.claimed_seconds;
     batch->gap = answer.gap_seconds;

@@ -70,8 +70,11 @@ typedef struct kf_batch {
     uint32_t count;
     bool null;      /* everything but the calls: the fixed cost */
     double timeout; /* seconds */
+    /* Where stopping threads does not stop the work: the clock stops at the answer, and this is called at once, before the peer is stopped. */
+    void (*answered)(void *context);
+    void *context;
     /* results */
-    double seconds; /* judge's clock, from the request to every thread stopped */
+    double seconds; /* judge's clock, from the request to every thread stopped, or to the answer where `answered` is set */
     double claimed; /* what the runner says */
     double gap;     /* of that, between the stream's end and that of all else; what the runner says */
     int code;       /* of the device, 0 none */

@@ -1,5 +1,4 @@
 /* gpu_check MODE [ARGUMENT…]: what tests/gpu/run.sh runs; see there. */
-#include <dirent.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +6,7 @@
 
 #include "gpu_check.h"
 #include "kforge/file.h"
+#include "kforge/selftest.h"
 #include "kforge/stats.h"
 
 static kf_task *load(const char *path)
@@ -17,71 +17,25 @@ static kf_task *load(const char *path)
     return task;
 }
 
-static const kf_finding *first_finding(const kf_verdict *verdict)
+static void report(void *context, const kf_selftest_case *row)
 {
-    for (size_t i = 0; i < verdict->workload_count; i++)
-        if (verdict->workloads[i].finding_count) return &verdict->workloads[i].findings[0];
-    return verdict->finding_count ? &verdict->findings[0] : NULL;
+    (void)context;
+    printf("  %-4s %-8s %-24s %5.2f s  %s %s%s%s: %.300s\n", row->passed ? "ok" : "BAD", row->hostile ? "hostile" : "honest",
+           row->name, row->seconds, row->status, row->finding, row->passed ? "" : ", expected ", row->passed ? "" : row->expected,
+           row->passed || !row->verdict ? "" : row->verdict->message);
 }
 
-/* Does "STATUS RULE | STATUS RULE" allow this? */
-static bool allows(const char *expected, const char *status, const char *rule)
+int check_corpus(kf_judge *judge, const char *folder, const char *filter)
 {
-    char copy[256], *save = NULL;
-    snprintf(copy, sizeof copy, "%s", expected);
-    for (char *part = strtok_r(copy, "|\n", &save); part; part = strtok_r(NULL, "|\n", &save)) {
-        char want_status[64] = "", want_rule[64] = "";
-        if (sscanf(part, "%63s %63s", want_status, want_rule) < 1) continue;
-        if (strcmp(status, want_status) == 0 && strcmp(rule, want_rule) == 0) return true;
+    kf_selftest_summary summary = {0};
+    kf_error error = {0};
+    if (!kf_selftest_run(judge, folder, filter, report, NULL, NULL, &summary, &error)) {
+        printf("  %s\n", error.text);
+        return 1;
     }
-    return false;
-}
-
-int check_folder(kf_judge *judge, const char *task_path, const char *folder)
-{
-    kf_task *task = load(task_path);
-    struct dirent **entries;
-    int count = scandir(folder, &entries, NULL, alphasort), wrong = 0, seen = 0;
-    for (int i = 0; i < count && task; i++) {
-        const char *name = entries[i]->d_name;
-        char path[4096], expected[256] = "";
-        kf_error error = {0};
-        size_t size, length = strlen(name);
-        if (length < 4 || strcmp(name + length - 3, ".cu") != 0) continue;
-        snprintf(path, sizeof path, "%s/%s", folder, name);
-        char *source = kf_file_read(path, KF_SOURCE_BYTES, &size, &error);
-        const char *line = source ? strstr(source, "// expect-cuda: ") : NULL;
-        if (line)
-            sscanf(line, "// expect-cuda: %255[^\n]", expected);
-        else if (source && (line = strstr(source, "// expect: ")))
-            sscanf(line, "// expect: %255[^\n]", expected);
-        kf_job *job = source ? kf_job_new("gpu", task, source, size, NULL, 0, &error) : NULL;
-        if (!job) {
-            printf("  %s: %s\n", name, error.text);
-            wrong++;
-            continue;
-        }
-        task = load(task_path); /* the job owns its own */
-        job->options.check_only = strstr(source, "// timed") == NULL;
-        job->options.timeout_seconds = 20;
-        double started = kf_now();
-        kf_verdict *verdict = kf_judge_run(judge, job, NULL, &error);
-        const kf_finding *finding = verdict ? first_finding(verdict) : NULL;
-        const char *rule = finding ? finding->rule : "", *status = verdict ? kf_status_name(verdict->status) : "none";
-        seen++;
-        bool right = verdict && allows(expected, status, rule);
-        if (!right) wrong++;
-        printf("  %-4s %-28s %5.2f s  %s %s%s%s: %.300s\n", right ? "ok" : "BAD", name, kf_now() - started, status, rule,
-               right ? "" : ", expected ", right ? "" : expected,
-               right     ? ""
-               : verdict ? verdict->message
-                         : error.text);
-        kf_verdict_free(verdict);
-        kf_job_free(job);
-        free(source);
-    }
-    printf("  %d of %d as expected\n", seen - wrong, seen);
-    return wrong + (seen == 0);
+    printf("  hostile: %d of %d caught; honest: %d of %d accepted; %.0f s\n", summary.caught, summary.hostile, summary.accepted,
+           summary.honest, summary.seconds);
+    return summary.hostile - summary.caught + summary.honest - summary.accepted + (summary.hostile + summary.honest == 0);
 }
 
 static kf_verdict *evaluate(kf_judge *judge, const char *task_path, const kf_task_file *file, double seconds, double *wall)
@@ -188,8 +142,8 @@ int main(int argc, char **argv)
         printf("  opened in %.2f s: %s\n", kf_now() - started, text);
         free(text);
         cJSON_Delete(object);
-    } else if (strcmp(mode, "folder") == 0 && argc == 4) {
-        failures = check_folder(judge, argv[2], argv[3]);
+    } else if (strcmp(mode, "corpus") == 0 && argc >= 3) {
+        failures = check_corpus(judge, argv[2], argc > 3 ? argv[3] : NULL);
     } else if (strcmp(mode, "same") == 0 && argc == 5) {
         failures = check_same(judge, argv[2], atoi(argv[3]), atof(argv[4]));
     } else if (strcmp(mode, "profile") == 0 && argc >= 4) {
@@ -197,7 +151,7 @@ int main(int argc, char **argv)
     } else if (strcmp(mode, "seeds") == 0 && argc >= 4) {
         for (int i = 3; i < argc; i++) failures += check_seeds(judge, argv[i], atof(argv[2]));
     } else {
-        printf("gpu_check numbers | describe | folder TASK FOLDER | same TASK TIMES SECONDS | profile SECONDS TASK… | seeds "
+        printf("gpu_check numbers | describe | corpus FOLDER [FILTER] | same TASK TIMES SECONDS | profile SECONDS TASK… | seeds "
                "SECONDS TASK…\n");
         failures = 2;
     }

@@ -5,9 +5,9 @@
 #include "kforge/judge.h"
 
 int check_numbers(void); /* gpu_numbers.c: fills, poison, damage, errors, against the CPU's */
-int check_folder(kf_judge *judge, const char *task, const char *folder);      /* hostile or honest candidates */
+int check_corpus(kf_judge *judge, const char *folder, const char *filter); /* hostile and honest candidates; filter may be NULL */
 int check_same(kf_judge *judge, const char *task, int times, double seconds); /* the baseline against itself */
 int check_seeds(kf_judge *judge, const char *task, double seconds);           /* every seed is right; its speedup */
-int profile(kf_judge *judge, const char *task, double seconds); /* gpu_profile.c: where the time of a verdict goes */
+int profile(kf_judge *judge, const char *task, double seconds);               /* gpu_profile.c: where the time of a verdict goes */
 
 #endif

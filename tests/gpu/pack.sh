@@ -15,7 +15,5 @@ for program in "$folder"/bin/*; do
     ldd "$program" | sed -n 's/.*=> \(\/[^ ]*\).*/\1/p'
 done | sort -u | grep -Ev '/(libc|libm|ld-linux[^/]*|libpthread|libdl|librt)\.so' | while read -r library; do cp -L "$library" "$folder/lib/"; done
 cp -r "$source/tasks" "$folder/"
-cp -r "$source/tests/hostile" "$source/tests/honest" "$source/tests/gpu" "$folder/tests/"
-mkdir -p "$folder/tests/data"
-cp -r "$source/tests/data/scale" "$folder/tests/data/"
+cp -r "$source/tests/hostile" "$source/tests/honest" "$source/tests/selftest" "$source/tests/gpu" "$folder/tests/"
 du -sh "$folder" | cut -f1

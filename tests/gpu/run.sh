@@ -23,18 +23,14 @@ run() { # NAME COMMAND…
     [ $status -eq 0 ] || failed=1
     results[$name]="$([ $status -eq 0 ] && echo passed || echo "FAILED ($status)") $((SECONDS - started)) s"
     echo "== $name: ${results[$name]}"
-    if [[ "$name" = hostile* ]] || [ "$name" = honest ]; then grep -v "^  ok" "$logs/$name.txt"; else cat "$logs/$name.txt"; fi
+    if [[ "$name" = hostile* ]] || [[ "$name" = honest* ]]; then grep -v "^  ok" "$logs/$name.txt"; else cat "$logs/$name.txt"; fi
 }
-scale=$folder/tests/data/scale
 for part in $parts; do
     case $part in
     describe) run describe "$check" describe ;;
     numbers) run numbers "$check" numbers ;;
-    hostile)
-        run hostile "$check" folder "$scale" "$folder/tests/hostile"
-        run hostile-gpu "$check" folder "$scale" "$folder/tests/gpu/hostile"
-        ;;
-    honest) run honest "$check" folder "$scale" "$folder/tests/honest" ;;
+    hostile) run hostile "$check" corpus "$folder/tests" hostile/ ;;
+    honest) run honest "$check" corpus "$folder/tests" honest/ ;;
     same) for task in ${SAME:-axpy row_softmax gemm transpose reduction}; do run "same-$task" "$check" same "$folder/tasks/$task" "${TIMES:-3}" "${SECONDS_EACH:-3}"; done ;;
     profile) run profile "$check" profile "${SECONDS_EACH:-1}" ${TASKS:-"$folder"/tasks/*/} ;;
     seeds) run seeds "$check" seeds "${SECONDS_EACH:-1}" ${TASKS:-"$folder"/tasks/*/} ;;

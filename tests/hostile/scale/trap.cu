@@ -1,5 +1,6 @@
-// Reads where nothing is.
+// Executes a trap.
 // expect: crash device.error
+// devices: cuda
 #include <cuda_runtime.h>
 #include <stdint.h>
 
@@ -8,13 +9,13 @@ __global__ void k(const float *x, float *y, float a, int64_t n)
     int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) y[i] = a * x[i];
 }
-__global__ void bad(float *y)
+__global__ void bad()
 {
-    y[0] = *(volatile float *)8;
+    __trap();
 }
 
 extern "C" void scale(const float *x, float *y, float a, int64_t n, cudaStream_t stream)
 {
     k<<<(unsigned)((n + 255) / 256), 256, 0, stream>>>(x, y, a, n);
-    bad<<<1, 1, 0, stream>>>(y);
+    bad<<<1, 1, 0, stream>>>();
 }

@@ -1,5 +1,6 @@
-// Asks for more shared memory than a block can have.
-// expect: launch_failure device.error
+// Reads a double at an odd address.
+// expect: crash device.error
+// devices: cuda
 #include <cuda_runtime.h>
 #include <stdint.h>
 
@@ -8,8 +9,13 @@ __global__ void k(const float *x, float *y, float a, int64_t n)
     int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) y[i] = a * x[i];
 }
+__global__ void bad(float *y)
+{
+    ((double *)((char *)y + 4))[0] = 1;
+}
 
 extern "C" void scale(const float *x, float *y, float a, int64_t n, cudaStream_t stream)
 {
-    k<<<(unsigned)((n + 255) / 256), 256, 1 << 20, stream>>>(x, y, a, n);
+    k<<<(unsigned)((n + 255) / 256), 256, 0, stream>>>(x, y, a, n);
+    bad<<<1, 1, 0, stream>>>(y);
 }

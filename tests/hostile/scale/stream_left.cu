@@ -1,5 +1,6 @@
 // Works beside the stream, which does not wait for it.
 // expect: contract_violation stream.left
+// devices: cuda
 #include <cuda_runtime.h>
 #include <stdint.h>
 

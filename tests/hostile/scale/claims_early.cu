@@ -1,5 +1,6 @@
 // Makes the runner believe that everything is over: replaces its pointers to the driver's waiting functions.
 // expect: cheating output.late | wrong_result output.mismatch
+// devices: cuda
 #include <cuda_runtime.h>
 #include <stdint.h>
 #include <dlfcn.h>

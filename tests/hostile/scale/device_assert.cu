@@ -1,5 +1,6 @@
 // An assertion fails on the device.
 // expect: crash device.error
+// devices: cuda
 #include <cuda_runtime.h>
 #include <stdint.h>
 #include <assert.h>

@@ -1,5 +1,6 @@
-// Leaks device memory in each call.
-// expect: correct
+// Reads where nothing is.
+// expect: crash device.error
+// devices: cuda
 #include <cuda_runtime.h>
 #include <stdint.h>
 
@@ -8,10 +9,13 @@ __global__ void k(const float *x, float *y, float a, int64_t n)
     int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) y[i] = a * x[i];
 }
+__global__ void bad(float *y)
+{
+    y[0] = *(volatile float *)8;
+}
 
 extern "C" void scale(const float *x, float *y, float a, int64_t n, cudaStream_t stream)
 {
-    void *p;
-    cudaMalloc(&p, 1 << 16);
     k<<<(unsigned)((n + 255) / 256), 256, 0, stream>>>(x, y, a, n);
+    bad<<<1, 1, 0, stream>>>(y);
 }

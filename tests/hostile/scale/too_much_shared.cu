@@ -1,0 +1,16 @@
+// Asks for more shared memory than a block can have.
+// expect: launch_failure device.error
+// devices: cuda
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+__global__ void k(const float *x, float *y, float a, int64_t n)
+{
+    int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = a * x[i];
+}
+
+extern "C" void scale(const float *x, float *y, float a, int64_t n, cudaStream_t stream)
+{
+    k<<<(unsigned)((n + 255) / 256), 256, 1 << 20, stream>>>(x, y, a, n);
+}
