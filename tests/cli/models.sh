@@ -1,0 +1,80 @@
+#!/bin/bash
+# Models over the network: a run against a server on this machine, its budgets, and the key, which nobody gets to see.
+source "$(dirname "$0")/lib.sh"
+task=$root/tasks/axpy
+fake=$bin/../tests/fake_worker
+key=sk-secret-0123456789abcdef
+
+coproc SERVER { exec python3 "$root/tests/llm/server.py" 100; }
+server_in=${SERVER[1]}
+read -r port <&"${SERVER[0]}"
+trap 'exec {server_in}>&-; rm -rf "$work"' EXIT
+at() { echo "http://127.0.0.1:$port/$1/v1"; }
+requests() { python3 -c 'import json, sys, urllib.request as u; print(len(json.load(u.build_opener(u.ProxyHandler({})).open(sys.argv[1]))))' "http://127.0.0.1:$port/log/$1"; }
+
+# A whole run. The key is in the environment of kforge alone: not in its arguments, its children, what it says, or what it stores.
+export KFORGE_API_KEY=$key
+expect 0 doctor --llm "m@$(at plain)"
+says "served-1 answered after"
+says "11 + 7 tokens"
+KFORGE_API_KEY=$key "$program" optimize "$task" --workers "env > worker.env; exec $fake" --model "m@$(at silent)" --store silent.db --time 3s >out 2>err &
+pid=$!
+for _ in $(seq 50); do [ "$(requests silent)" = 1 ] && break; sleep 0.1; done
+tr '\0' ' ' <"/proc/$pid/cmdline" >cmdline
+cat "/proc/$pid/environ" >environ 2>/dev/null
+for child in $(cat "/proc/$pid/task/$pid/children" 2>/dev/null); do cat "/proc/$child/environ"; done >children 2>/dev/null
+kill -INT $pid
+sleep 0.2
+kill -INT $pid 2>/dev/null
+wait $pid
+expect 0 optimize "$task" --workers "$fake" --model "compatible,price_in=1,price_out=2:m@$(at run)" --model 'exec:env >exec.env; echo "${KFORGE_API_KEY-none}"' --candidates 12 --store run.db --json
+json 'o["requests"] >= 1 and o["tokens"] >= 18 and o["cost_usd"] > 0'
+expect 3 optimize "$task" --workers "$fake" --model "m@$(at unauthorized)" --store refused.db
+case $err in *"status 401"*"[key]"*"KFORGE_API_KEY"*) ;; *) fail "$err" ;; esac
+echo "$out$err" >said
+[ -s worker.env ] || fail "the worker did not run"
+[ "$(requests silent)" -ge 1 ] || fail "the model was not asked"
+[ -s exec.env ] || fail "the command did not run"
+[ -s cmdline ] || fail "no command line was seen"
+for file in $(find . -type f); do
+    grep -qa -e "$key" "$file" && fail "the key is in $file"
+done
+"$program" show "$(sqlite3 run.db 'select id from run' 2>/dev/null || python3 -c 'import sqlite3; print(sqlite3.connect("run.db").execute("select id from run").fetchone()[0])')" --store run.db >shown 2>&1
+grep -q "$key" shown && fail "show shows the key"
+
+# Where keys may lie.
+unset KFORGE_API_KEY
+printf '# keys\nexport KFORGE_API_KEY="%s"\n' "$key" >.env
+expect 3 optimize "$task" --workers "$fake" --model "compatible,retries=0:m@$(at unauthorized-env)" --store refused.db
+case $err in *"Bearer [key]"*) ;; *) fail ".env: $err" ;; esac
+rm .env
+echo "KFORGE_API_KEY = $key" >keys
+chmod 644 keys
+KFORGE_KEY_FILE=$work/keys expect 2 optimize "$task" --workers "$fake" --model "m@$(at plain)" --store refused.db
+complains "chmod 600"
+chmod 600 keys
+KFORGE_KEY_FILE=$work/keys expect 3 optimize "$task" --workers "$fake" --model "compatible,retries=0:m@$(at unauthorized-file)" --store refused.db
+case $err in *"Bearer [key]"*) ;; *) fail "key file: $err" ;; esac
+
+# Budgets. A price that is not known is asked for; what might be overspent is not sent; what is spent ends the run.
+expect 2 optimize "$task" --workers "$fake" --model "m@$(at unpriced)" --budget-usd 1 --store budget.db
+complains "price_in=USD,price_out=USD"
+[ "$(requests unpriced)" = 0 ] || fail "a request left without a price"
+expect 0 optimize "$task" --workers "$fake" --model "m@$(at counted)" --budget-requests 3 --store counted.db --json
+json 'o["requests"] == 3 and o["end"] == "spent"'
+[ "$(requests counted)" = 3 ] || fail "$(requests counted) requests instead of 3"
+expect 0 optimize "$task" --workers "$fake" --model "compatible,price_in=1,price_out=2,max_tokens=1000:m@$(at priced)" --budget-usd 0.0001 --store priced.db --json
+json 'o["requests"] == 0 and o["end"] == "spent" and "may cost" in o["reason"]'
+[ "$(requests priced)" = 0 ] || fail "a request left that might overspend"
+expect 0 optimize "$task" --workers "$fake" --model "compatible,max_tokens=1000:m@$(at tokens)" --budget-tokens 9000 --calls 8 --store tokens.db --json
+json 'o["tokens"] <= 9000 and o["requests"] >= 1 and o["end"] == "spent"'
+# The prices that a run began with are written down with it.
+python3 - <<'END' || fail "no prices in the run's options"
+import json, sqlite3, sys
+(options,) = sqlite3.connect("priced.db").execute("select options from run").fetchone()
+sys.exit("price_in=1" not in (options if isinstance(options, str) else options.decode()))
+END
+# A list of models: the second answers where the first does not.
+expect 0 optimize "$task" --workers "$fake" --model "fallback:compatible,retries=0:m@$(at fails-9999) then m@$(at second)" --candidates 4 --store fallback.db --json
+[ "$(requests second)" -ge 1 ] || fail "the second model was not asked"
+finish
