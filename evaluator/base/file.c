@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,18 +45,28 @@ char *kf_file_read(const char *path, size_t limit, size_t *size, kf_error *error
     return kf_steal(&text);
 }
 
+/* A new file PATH.tmp.RANDOM, whose name goes to `temporary`; -1 with errno. Its mode comes from the umask: sandboxes without a mount namespace
+ * deny fchmod. */
+static int create_beside(const char *path, char *temporary, size_t size)
+{
+    for (int attempt = 0; attempt < 100; attempt++) {
+        uint64_t number;
+        if (!kf_random(&number, sizeof number)) return -1;
+        snprintf(temporary, size, "%s.tmp.%016" PRIx64, path, number);
+        int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd >= 0 || errno != EEXIST) return fd;
+    }
+    return -1;
+}
+
 bool kf_file_write(const char *path, const void *data, size_t size, kf_error *error)
 {
-    size_t length = strlen(path);
-    kf_autofree char *temporary = malloc(length + 16);
+    size_t length = strlen(path) + sizeof ".tmp.0123456789abcdef";
+    kf_autofree char *temporary = malloc(length);
     if (!temporary) return kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", path);
-    memcpy(temporary, path, length);
-    memcpy(temporary + length, ".tmp.XXXXXX", 12);
-    kf_autoclose int fd = mkostemp(temporary, O_CLOEXEC);
+    kf_autoclose int fd = create_beside(path, temporary, length);
     if (fd < 0) return kf_fail(error, KF_ERROR_IO, "%s: cannot create a file beside it: %s", path, strerror(errno));
-    mode_t mask = umask(0);
-    umask(mask);
-    bool written = kf_write_all(fd, data, size) && fchmod(fd, 0666 & ~mask) == 0 && fsync(fd) == 0 && rename(temporary, path) == 0;
+    bool written = kf_write_all(fd, data, size) && fsync(fd) == 0 && rename(temporary, path) == 0;
     if (!written) {
         kf_fail(error, KF_ERROR_IO, "%s: cannot write: %s", path, strerror(errno));
         unlink(temporary);

@@ -13,6 +13,7 @@ mirror=${MIRROR:-$(apt-get indextargets --format '$(SITE) $(RELEASE)' 2>/dev/nul
 [ "$(id -u)" = 0 ] || { echo "debootstrap and chroot need root" >&2; exit 3; }
 command -v debootstrap >/dev/null || { echo "install debootstrap" >&2; exit 3; }
 target=$(mktemp -d)
+chmod 755 "$target" # it will be / to ordinary users, too
 finish() {
     for point in dev/shm dev/pts dev proc sys; do if mountpoint -q "$target/$point"; then umount "$target/$point" || umount -l "$target/$point"; fi; done
     if [ -n "${KEEP:-}" ]; then echo "left in $target" >&2; else rm -rf --one-file-system "$target"; fi

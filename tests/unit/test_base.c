@@ -1,4 +1,7 @@
 /* Errors, buffers, strict JSON, files, hashes. */
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -6,7 +9,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -204,6 +210,42 @@ static void files_are_whole_or_absent(void **state)
     assert_int_equal(stat("/etc", &status), 0);
 }
 
+/* As in a sandbox without a mount namespace, which denies every change of a mode. */
+static int write_without_chmod(const char *path)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fchmod, 1, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fchmodat, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) return 2;
+    if (fchmod(0, 0600) != -1 || errno != EPERM) return 3;
+    umask(027);
+    return !kf_file_write(path, "x", 1, NULL);
+}
+
+static void files_get_their_mode_from_the_umask(void **state)
+{
+    (void)state;
+    kf_error error = {0};
+    kf_autofree char *directory = kf_directory_temporary("kforge-test", &error);
+    assert_non_null(directory);
+    kf_autofree char *path = kf_path_join(directory, "file");
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) _exit(write_without_chmod(path));
+    int result;
+    assert_int_equal(waitpid(pid, &result, 0), pid);
+    assert_int_equal(result, 0);
+    struct stat status;
+    assert_int_equal(stat(path, &status), 0);
+    assert_int_equal(status.st_mode & 07777, 0640);
+    assert_true(kf_directory_remove(directory, &error));
+}
+
 static void hash_is_sha256(void **state)
 {
     (void)state;
@@ -227,6 +269,7 @@ int main(void)
         cmocka_unit_test(json_reader_names_the_place),
         cmocka_unit_test(json_numbers_round_trip),
         cmocka_unit_test(files_are_whole_or_absent),
+        cmocka_unit_test(files_get_their_mode_from_the_umask),
         cmocka_unit_test(hash_is_sha256),
     };
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);
