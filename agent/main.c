@@ -24,6 +24,7 @@
     ROW(task_new) \
     ROW(task_lint) \
     ROW(task_show) \
+    ROW(export) \
     ROW(store_merge) \
     ROW(store_check) \
     ROW(store_stats) \

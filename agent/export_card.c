@@ -1,0 +1,88 @@
+#include "export_card.h"
+
+#include <string.h>
+
+#include "kforge/buffer.h"
+
+/* Types as `datasets` spells them in a card. */
+static void append_feature(kf_buffer *out, const kf_export_field *field)
+{
+    static const char *const scalars[] = {"string", "float64", "int64", "bool"};
+    kf_buffer_format(out, "  - name: %s\n", field->name);
+    switch (field->type) {
+    case KF_FIELD_MESSAGES:
+        kf_buffer_string(out, "    list:\n    - name: role\n      dtype: string\n    - name: content\n      dtype: string\n");
+        break;
+    case KF_FIELD_STRINGS: kf_buffer_string(out, "    list: string\n"); break;
+    case KF_FIELD_FLOATS: kf_buffer_string(out, "    list: float64\n"); break;
+    case KF_FIELD_EXEMPLARS:
+        kf_buffer_string(out, "    list:\n");
+        for (int i = 0; i < 7; i++) {
+            static const char *const names[] = {"candidate", "role", "source", "status", "speedup", "speedup_low", "speedup_high"};
+            kf_buffer_format(out, "    - name: %s\n      dtype: %s\n", names[i], i < 4 ? "string" : "float64");
+        }
+        break;
+    default: kf_buffer_format(out, "    dtype: %s\n", scalars[field->type]);
+    }
+}
+
+static const char *type_name(kf_export_type type)
+{
+    static const char *const names[] = {"string",           "float",           "integer",        "boolean",
+                                        "list of messages", "list of strings", "list of floats", "list of exemplars"};
+    return names[type];
+}
+
+static void append_header(kf_buffer *out, const kf_card *card)
+{
+    kf_buffer_format(out, "---\nlicense: %s\ntags:\n- cuda\n- kforge\nconfigs:\n- config_name: default\n  data_files:\n",
+                     strcmp(card->license, "unknown") == 0 ? "unknown" : card->license);
+    for (int split = 0; split < 2; split++) {
+        const char *name = split ? "test" : "train";
+        bool any = false;
+        for (size_t i = 0; i < card->file_count; i++) any |= strcmp(card->files[i].split, name) == 0;
+        if (any) kf_buffer_format(out, "  - split: %s\n    path: %s-*%s\n", name, name, kf_packing_suffix(card->packing));
+    }
+    const kf_export_field *fields = kf_export_fields(card->options->format);
+    if (fields->name) kf_buffer_string(out, "dataset_info:\n  features:\n");
+    for (; fields->name; fields++) append_feature(out, fields);
+    kf_buffer_string(out, "---\n\n");
+}
+
+char *kf_card_text(const kf_card *card, kf_error *error)
+{
+    const kf_export_report *r = card->report;
+    kf_autobuffer out = {0};
+    append_header(&out, card);
+    kf_buffer_format(&out, "# kforge %s: %s\n\n", kf_export_format_name(card->options->format),
+                     kf_export_format_summary(card->options->format));
+    kf_buffer_format(
+        &out, "CUDA kernels that language models, a tuner and people proposed, with what kforge's judge measured of them. Speedups "
+              "are the "
+              "baseline's time over the candidate's with a 95 %% interval, measured in another process than the candidate's.\n\n");
+    kf_buffer_format(&out, "| | |\n|---|---|\n| made by | kforge %s |\n| with | `%s` |\n| store | content %s |\n", KFORGE_VERSION,
+                     card->command, card->digest);
+    kf_buffer_format(&out, "| reward | %s: %s |\n| licence | %s |\n", kf_reward_name(card->options->reward),
+                     kf_reward_formula(card->options->reward), card->license);
+    kf_buffer_format(
+        &out,
+        "| rows | %lld, %lld of them to train and %lld to test; the splits share no family of tasks |\n"
+        "| left out | %lld filtered, %lld without a label, %lld duplicates, %lld that held code of test or held-out tasks, %lld of "
+        "held-out tasks |\n"
+        "| taken out of texts | %lld secrets and places |\n\n",
+        (long long)r->rows, (long long)r->train, (long long)r->test, (long long)r->filtered, (long long)r->unlabelled,
+        (long long)r->duplicates, (long long)(card->options->keep_leaks ? 0 : r->leaks), (long long)r->held_out,
+        (long long)r->scrubbed);
+    kf_buffer_string(&out, "## Files\n\n| file | split | rows | bytes | SHA-256 |\n|---|---|---|---|---|\n");
+    for (size_t i = 0; i < card->file_count; i++) {
+        const kf_output_file *file = &card->files[i];
+        kf_buffer_format(&out, "| %s | %s | %lld | %lld | %s |\n", file->name, file->split, (long long)file->rows,
+                         (long long)file->bytes, file->hash);
+    }
+    kf_buffer_string(&out, "\n## Fields\n\n| field | type | meaning |\n|---|---|---|\n");
+    for (const kf_export_field *field = kf_export_fields(card->options->format); field->name; field++)
+        kf_buffer_format(&out, "| `%s` | %s | %s |\n", field->name, type_name(field->type), field->help);
+    char *text = kf_buffer_take(&out);
+    if (!text) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    return text;
+}

@@ -1,0 +1,21 @@
+/* The card of an exported data set: README.md with the YAML header that `datasets` and the hub read. */
+#ifndef KFORGE_EXPORT_CARD_H
+#define KFORGE_EXPORT_CARD_H
+
+#include "export_output.h"
+
+typedef struct kf_card {
+    const kf_export_options *options;
+    const kf_export_report *report;
+    const kf_output_file *files;
+    size_t file_count;
+    const char *license;      /* SPDX identifier, or "unknown" */
+    char digest[KF_HASH_HEX]; /* of the store's content */
+    const char *command;      /* how it was made, without paths */
+    kf_packing packing;
+} kf_card;
+
+/* Malloc'd; NULL when out of memory. */
+char *kf_card_text(const kf_card *card, kf_error *error);
+
+#endif

@@ -1,0 +1,444 @@
+#include "export_output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include "kforge/buffer.h"
+#include "kforge/file.h"
+
+#define CHUNK (1u << 18)
+
+/* A file that is being written, through a compressor or Parquet's writer. */
+typedef struct stream {
+    FILE *file;    /* NULL: none open */
+    bool borrowed; /* standard output */
+    ZSTD_CCtx *zstd;
+    z_stream gzip;
+    bool gzip_open;
+    pid_t child;
+    kf_buffer pending; /* rows not yet handed on */
+    int64_t rows;
+    int shard;
+} stream;
+
+enum { TRAIN, TEST, SPLITS };
+
+struct kf_output {
+    kf_output_settings settings;
+    char *path, *part; /* the name it gets, the name it has; NULL for standard output */
+    char *folder;      /* that is written into */
+    stream streams[SPLITS];
+    kf_output_file *files;
+    size_t count;
+    unsigned char *packed; /* CHUNK bytes */
+    bool done;
+};
+
+static const char *const split_names[SPLITS] = {"train", "test"};
+
+static const struct {
+    const char *suffix, *short_suffix;
+} packings[] = {
+    [KF_PACK_NONE] = {".jsonl", ".json"},
+    [KF_PACK_GZIP] = {".jsonl.gz", ".json.gz"},
+    [KF_PACK_ZSTD] = {".jsonl.zst", ".json.zst"},
+    [KF_PACK_PARQUET] = {".parquet", ".parquet"},
+};
+
+const char *kf_packing_suffix(kf_packing packing)
+{
+    return packings[packing].suffix;
+}
+
+static bool ends_in(const char *text, const char *end)
+{
+    size_t size = strlen(text), length = strlen(end);
+    return size > length && strcmp(text + size - length, end) == 0;
+}
+
+bool kf_packing_of_name(const char *name, kf_packing *packing)
+{
+    for (size_t i = 0; i < sizeof packings / sizeof *packings; i++)
+        if (ends_in(name, packings[i].suffix) || ends_in(name, packings[i].short_suffix)) return *packing = (kf_packing)i, true;
+    return false;
+}
+
+static bool out_of_memory(kf_error *error)
+{
+    return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+}
+
+static bool cannot_write(const kf_output *o, kf_error *error)
+{
+    int code = errno;
+    const char *path = o->path ? o->path : "standard output";
+    if (code == ENOSPC || code == EDQUOT || code == EFBIG)
+        return kf_fail(error, KF_ERROR_IO,
+                       "%s: the disk is full; nothing was left behind: free some space, or add .zst to the name", path);
+    if (code == EPIPE) return kf_fail(error, KF_ERROR_IO, "%s: its reader has gone", path);
+    return kf_fail(error, KF_ERROR_IO, "%s: writing: %s", path, strerror(code));
+}
+
+/* ---- Parquet ---- */
+
+/* Rows come as JSON Lines; pyarrow does the rest. Types are given, so that no value decides about another one. */
+static const char parquet_script[] = "import sys, json\n"
+                                     "import pyarrow as pa, pyarrow.parquet as pq\n"
+                                     "text = pa.string(); number = pa.float64()\n"
+                                     "exemplar = pa.struct([(n, text) for n in ('candidate', 'role', 'source', 'status')] + [(n, "
+                                     "number) for n in ('speedup', 'speedup_low', "
+                                     "'speedup_high')])\n"
+                                     "kinds = {'s': text, 'f': number, 'i': pa.int64(), 'b': pa.bool_(), 'm': "
+                                     "pa.list_(pa.struct([('role', text), ('content', text)])), 'S': "
+                                     "pa.list_(text), 'F': pa.list_(number), 'e': pa.list_(exemplar)}\n"
+                                     "if len(sys.argv) < 3: sys.exit(0)\n"
+                                     "schema = pa.schema([(n[1:], kinds[n[0]]) for n in sys.argv[2].split(',')])\n"
+                                     "with pq.ParquetWriter(sys.argv[1], schema, compression='zstd') as out:\n"
+                                     "    rows, size = [], 0\n"
+                                     "    def flush():\n"
+                                     "        global rows, size\n"
+                                     "        if rows: out.write_table(pa.Table.from_pylist(rows, schema=schema))\n"
+                                     "        rows, size = [], 0\n"
+                                     "    for line in sys.stdin.buffer:\n"
+                                     "        rows.append(json.loads(line)); size += len(line)\n"
+                                     "        if size > 1 << 25 or len(rows) >= 10000: flush()\n"
+                                     "    flush()\n";
+
+static const char *python(void)
+{
+    const char *given = getenv("KFORGE_PYTHON");
+    return given && *given ? given : "python3";
+}
+
+/* Starts Python with the script and `arguments`; *input gets its standard input, unless NULL. */
+static pid_t start_python(const char *path, const char *schema, int *input, bool quiet)
+{
+    int ends[2] = {-1, -1};
+    if (input && pipe2(ends, O_CLOEXEC) != 0) return -1;
+    pid_t child = fork();
+    if (child == 0) {
+        int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+        dup2(input ? ends[0] : nothing, 0);
+        dup2(nothing, 1);
+        if (quiet) dup2(nothing, 2);
+        signal(SIGPIPE, SIG_DFL);
+        execlp(python(), python(), "-c", parquet_script, path, schema, (char *)NULL);
+        _exit(127);
+    }
+    if (input) {
+        close(ends[0]);
+        if (child > 0)
+            *input = ends[1];
+        else
+            close(ends[1]);
+    }
+    return child;
+}
+
+static bool ended_well(pid_t child)
+{
+    int status;
+    while (waitpid(child, &status, 0) < 0)
+        if (errno != EINTR) return false;
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static bool check_parquet(kf_error *error)
+{
+    pid_t child = start_python(NULL, NULL, NULL, true);
+    if (child > 0 && ended_well(child)) return true;
+    return kf_fail(
+        error, KF_ERROR_MACHINE,
+        "Parquet is written through pyarrow, and %s has none: \"pip install pyarrow\", name another Python in KFORGE_PYTHON, or "
+        "write .jsonl.zst",
+        python());
+}
+
+static char *parquet_schema(const kf_export_field *fields)
+{
+    static const char letters[] = "sfibmSFe"; /* in the order of kf_export_type */
+    kf_autobuffer text = {0};
+    for (; fields->name; fields++) kf_buffer_format(&text, "%s%c%s", text.size ? "," : "", letters[fields->type], fields->name);
+    return kf_buffer_take(&text);
+}
+
+static bool open_parquet(kf_output *o, stream *s, const char *path, kf_error *error)
+{
+    kf_autofree char *schema = parquet_schema(o->settings.fields);
+    int input = -1;
+    if (!schema) return out_of_memory(error);
+    s->child = start_python(path, schema, &input, false);
+    if (s->child < 0) return kf_fail(error, KF_ERROR_MACHINE, "%s: starting %s: %s", o->path, python(), strerror(errno));
+    s->file = fdopen(input, "wb");
+    return s->file || out_of_memory(error);
+}
+
+/* ---- streams ---- */
+
+static bool open_stream(kf_output *o, stream *s, const char *path, kf_error *error)
+{
+    s->rows = 0;
+    if (!path) {
+        s->file = o->settings.standard;
+        s->borrowed = true;
+    } else if (o->settings.packing == KF_PACK_PARQUET) {
+        return open_parquet(o, s, path, error);
+    } else if (!(s->file = fopen(path, "wbxe"))) {
+        return cannot_write(o, error);
+    }
+    if (o->settings.packing == KF_PACK_ZSTD && !s->zstd && !(s->zstd = ZSTD_createCCtx())) return out_of_memory(error);
+    if (o->settings.packing == KF_PACK_ZSTD) {
+        ZSTD_CCtx_reset(s->zstd, ZSTD_reset_session_only);
+        ZSTD_CCtx_setParameter(s->zstd, ZSTD_c_checksumFlag, 1);
+    }
+    if (o->settings.packing == KF_PACK_GZIP) {
+        s->gzip = (z_stream){0};
+        if (deflateInit2(&s->gzip, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK) return out_of_memory(error);
+        s->gzip_open = true;
+    }
+    return true;
+}
+
+static bool put(kf_output *o, stream *s, const void *data, size_t size, kf_error *error)
+{
+    errno = 0;
+    return fwrite(data, 1, size, s->file) == size || cannot_write(o, error);
+}
+
+static bool put_zstd(kf_output *o, stream *s, bool end, kf_error *error)
+{
+    ZSTD_inBuffer in = {s->pending.data, s->pending.size, 0};
+    size_t left;
+    do {
+        ZSTD_outBuffer out = {o->packed, CHUNK, 0};
+        left = ZSTD_compressStream2(s->zstd, &out, &in, end ? ZSTD_e_end : ZSTD_e_continue);
+        if (ZSTD_isError(left)) return kf_fail(error, KF_ERROR_MEMORY, "%s: compressing: %s", o->path, ZSTD_getErrorName(left));
+        if (!put(o, s, o->packed, out.pos, error)) return false;
+    } while (end ? left != 0 : in.pos < in.size);
+    return true;
+}
+
+static bool put_gzip(kf_output *o, stream *s, bool end, kf_error *error)
+{
+    s->gzip.next_in = (unsigned char *)s->pending.data;
+    s->gzip.avail_in = (unsigned)s->pending.size;
+    do {
+        s->gzip.next_out = o->packed;
+        s->gzip.avail_out = CHUNK;
+        deflate(&s->gzip, end ? Z_FINISH : Z_NO_FLUSH);
+        if (!put(o, s, o->packed, CHUNK - s->gzip.avail_out, error)) return false;
+    } while (!s->gzip.avail_out);
+    return true;
+}
+
+static bool hand_on(kf_output *o, stream *s, bool end, kf_error *error)
+{
+    if (s->pending.failed) return out_of_memory(error);
+    bool ok;
+    switch (o->settings.packing) {
+    case KF_PACK_ZSTD: ok = put_zstd(o, s, end, error); break;
+    case KF_PACK_GZIP: ok = put_gzip(o, s, end, error); break;
+    default: ok = put(o, s, s->pending.data, s->pending.size, error);
+    }
+    kf_buffer_clear(&s->pending);
+    return ok;
+}
+
+/* Size and hash of a finished file; the page cache still has it. */
+static bool describe(kf_output *o, const char *path, kf_output_file *file, kf_error *error)
+{
+    kf_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat status;
+    if (fd < 0 || fstat(fd, &status) != 0 || fsync(fd) != 0) return cannot_write(o, error);
+    file->bytes = status.st_size;
+    void *map = status.st_size ? mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0) : NULL;
+    if (map == MAP_FAILED) return cannot_write(o, error);
+    kf_hash hash = kf_hash_bytes(map ? map : "", (size_t)status.st_size);
+    kf_hash_hex(&hash, file->hash);
+    if (map) munmap(map, (size_t)status.st_size);
+    return true;
+}
+
+static char *shard_name(const kf_output *o, int split, int shard)
+{
+    char *name;
+    return asprintf(&name, "%s-%05d%s", split_names[split], shard, kf_packing_suffix(o->settings.packing)) < 0 ? NULL : name;
+}
+
+static bool end_stream(kf_output *o, int split, kf_error *error)
+{
+    stream *s = &o->streams[split];
+    if (!s->file) return true;
+    bool ok = hand_on(o, s, true, error);
+    errno = 0;
+    if (s->borrowed ? fflush(s->file) != 0 : fclose(s->file) != 0) ok = ok && cannot_write(o, error);
+    s->file = NULL;
+    if (s->gzip_open) deflateEnd(&s->gzip);
+    s->gzip_open = false;
+    if (s->child > 0) {
+        bool well = ended_well(s->child);
+        s->child = 0;
+        if (!well) { /* a full disk or a bug: it has said what on standard error */
+            ok = kf_fail(error, KF_ERROR_IO, "%s: pyarrow could not write it (see above); nothing was left behind", o->path);
+        }
+    }
+    if (!ok || s->borrowed) return ok;
+    kf_output_file *files = realloc(o->files, (o->count + 1) * sizeof *files);
+    if (!files) return out_of_memory(error);
+    o->files = files;
+    kf_output_file *file = &files[o->count];
+    *file = (kf_output_file){.rows = s->rows};
+    snprintf(file->split, sizeof file->split, "%s", split_names[split]);
+    kf_autofree char *name = o->settings.folder ? shard_name(o, split, s->shard) : strdup(o->part);
+    kf_autofree char *path = name ? kf_path_join(o->settings.folder ? o->folder : "", name) : NULL;
+    if (!path) return out_of_memory(error);
+    file->name = kf_steal(&name);
+    o->count++;
+    return describe(o, o->settings.folder ? path : o->part, file, error);
+}
+
+static bool begin_shard(kf_output *o, int split, kf_error *error)
+{
+    stream *s = &o->streams[split];
+    if (!o->settings.folder) return open_stream(o, s, o->part, error);
+    kf_autofree char *name = shard_name(o, split, s->shard);
+    kf_autofree char *path = name ? kf_path_join(o->folder, name) : NULL;
+    return path ? open_stream(o, s, path, error) : out_of_memory(error);
+}
+
+bool kf_output_row(void *context, const char *split, const char *row, size_t size, kf_error *error)
+{
+    kf_output *o = context;
+    int which = o->settings.folder && strcmp(split, "test") == 0 ? TEST : TRAIN; /* a single file has no splits */
+    stream *s = &o->streams[which];
+    if (s->file && o->settings.folder && o->settings.shard_rows && s->rows >= o->settings.shard_rows) {
+        if (!end_stream(o, which, error)) return false;
+        s->shard++;
+    }
+    if (!s->file && !begin_shard(o, which, error)) return false;
+    bool first = s->rows == 0;
+    kf_buffer_append(&s->pending, row, size);
+    kf_buffer_append(&s->pending, "\n", 1);
+    s->rows++;
+    if (s->pending.size < CHUNK && !(first && s->borrowed)) return true;
+    if (!hand_on(o, s, false, error)) return false;
+    return !(first && s->borrowed) || fflush(s->file) == 0 || cannot_write(o, error);
+}
+
+/* ---- the whole ---- */
+
+static bool check_place(const kf_output *o, kf_error *error)
+{
+    struct stat status;
+    if (lstat(o->path, &status) != 0) return errno == ENOENT || kf_fail(error, KF_ERROR_IO, "%s: %s", o->path, strerror(errno));
+    if (!o->settings.force)
+        return kf_fail(error, KF_ERROR_INPUT, "%s: exists already: name another, or give --force to replace it", o->path);
+    if (S_ISDIR(status.st_mode) != o->settings.folder)
+        return kf_fail(error, KF_ERROR_INPUT, "%s: is a %s, and a %s is to be written: name another", o->path,
+                       S_ISDIR(status.st_mode) ? "folder" : "file", o->settings.folder ? "folder" : "file");
+    return true;
+}
+
+static bool open_place(kf_output *o, kf_error *error)
+{
+    size_t length = strlen(o->settings.path);
+    while (length > 1 && o->settings.path[length - 1] == '/') length--;
+    o->path = strndup(o->settings.path, length);
+    if (!o->path || asprintf(&o->part, "%s.part-%ld", o->path, (long)getpid()) < 0) return o->part = NULL, out_of_memory(error);
+    if (!check_place(o, error)) return false;
+    if (!o->settings.folder) return true;
+    o->folder = strdup(o->part);
+    if (!o->folder) return out_of_memory(error);
+    return mkdir(o->folder, 0777) == 0 || kf_fail(error, KF_ERROR_IO, "%s: %s", o->path, strerror(errno));
+}
+
+kf_output *kf_output_open(const kf_output_settings *settings, kf_error *error)
+{
+    kf_auto(kf_output) o = calloc(1, sizeof *o);
+    if (!o || !(o->packed = malloc(CHUNK))) return out_of_memory(error), NULL;
+    o->settings = *settings;
+    if (settings->packing == KF_PACK_PARQUET && !check_parquet(error)) return NULL;
+    bool standard = strcmp(settings->path, "-") == 0;
+    if (!standard && !open_place(o, error)) return NULL;
+    /* A file without rows is a file all the same; so is the first shard of training. */
+    return begin_shard(o, TRAIN, error) ? kf_steal(&o) : NULL;
+}
+
+const char *kf_output_folder(const kf_output *output)
+{
+    return output->folder;
+}
+
+bool kf_output_finish(kf_output *o, const kf_output_file **files, size_t *count, kf_error *error)
+{
+    for (int i = 0; i < SPLITS; i++)
+        if (!end_stream(o, i, error)) return false;
+    if (files) *files = o->files;
+    if (count) *count = o->count;
+    return true;
+}
+
+bool kf_output_add(kf_output *o, const char *name, const void *data, size_t size, kf_error *error)
+{
+    kf_autofree char *path = kf_path_join(o->folder, name);
+    return path ? kf_file_write(path, data, size, error) : out_of_memory(error);
+}
+
+bool kf_output_commit(kf_output *o, kf_error *error)
+{
+    if (!o->path) return o->done = true;
+    char *aside = NULL;
+    struct stat status;
+    bool replaces = o->settings.folder && lstat(o->path, &status) == 0;
+    if (replaces && asprintf(&aside, "%s.old-%ld", o->path, (long)getpid()) < 0) return out_of_memory(error);
+    kf_autofree char *old = aside;
+    /* A folder can't be replaced in one step: for a moment the name is free, and never half of anything. */
+    if (replaces && (!o->settings.force || rename(o->path, old) != 0)) return cannot_write(o, error);
+    if (!o->settings.folder && !o->settings.force) { /* link, so that a file that came meanwhile stays */
+        if (link(o->part, o->path) != 0)
+            return errno == EEXIST ? kf_fail(error, KF_ERROR_INPUT, "%s: somebody else made it meanwhile", o->path)
+                                   : cannot_write(o, error);
+        unlink(o->part);
+        return o->done = true;
+    }
+    if (rename(o->part, o->path) != 0) {
+        int code = errno;
+        if (replaces) rename(old, o->path);
+        errno = code;
+        return cannot_write(o, error);
+    }
+    o->done = true;
+    return !replaces || kf_directory_remove(old, error);
+}
+
+void kf_output_close(kf_output *o)
+{
+    if (!o) return;
+    for (int i = 0; i < SPLITS; i++) {
+        stream *s = &o->streams[i];
+        if (s->child > 0) kill(s->child, SIGTERM);
+        if (s->file && !s->borrowed) fclose(s->file);
+        if (s->child > 0) ended_well(s->child);
+        if (s->gzip_open) deflateEnd(&s->gzip);
+        ZSTD_freeCCtx(s->zstd);
+        kf_buffer_free(&s->pending);
+    }
+    if (!o->done && o->folder)
+        kf_directory_remove(o->folder, NULL);
+    else if (!o->done && o->part)
+        unlink(o->part);
+    for (size_t i = 0; i < o->count; i++) free(o->files[i].name);
+    free(o->files);
+    free(o->packed);
+    free(o->path);
+    free(o->part);
+    free(o->folder);
+    free(o);
+}

@@ -1,0 +1,138 @@
+/* What the files of the exports share. */
+#ifndef KFORGE_EXPORT_INTERNAL_H
+#define KFORGE_EXPORT_INTERNAL_H
+
+#include "internal.h"
+#include "kforge/buffer.h"
+#include "kforge/export.h"
+
+/* ---- export_scrub.c ---- */
+typedef struct kf_scrubber kf_scrubber;
+kf_scrubber *kf_scrubber_new(kf_error *error);
+void kf_scrubber_free(kf_scrubber *scrubber);
+KF_DEFINE_AUTO(kf_scrubber, kf_scrubber_free)
+/* Appends scrubbed text, as the inside of a JSON string or plain. Returns how often something was taken out. */
+int64_t kf_scrub_append(const kf_scrubber *scrubber, kf_buffer *out, const char *text, size_t size, bool paths, bool json);
+
+/* ---- export_leak.c ---- */
+
+/* A set of 64-bit hashes. Zero-initialise. */
+typedef struct kf_hash_set {
+    uint64_t *slots; /* 0: free */
+    size_t size, capacity;
+    bool failed; /* out of memory */
+} kf_hash_set;
+void kf_hash_set_free(kf_hash_set *set);
+bool kf_hash_set_add(kf_hash_set *set, uint64_t hash); /* true: it was not there */
+bool kf_hash_set_has(const kf_hash_set *set, uint64_t hash);
+uint64_t kf_hash_mix(uint64_t hash, const void *data, size_t size);
+
+/* Adds the fingerprints of a text: a hash for each KF_LEAK_LINES lines in a row. */
+void kf_leak_learn(kf_hash_set *prints, const char *text, size_t size);
+bool kf_leak_found(const kf_hash_set *prints, const char *text, size_t size);
+
+/* ---- export.c ---- */
+
+typedef enum kf_split { KF_SPLIT_TRAIN, KF_SPLIT_TEST, KF_SPLIT_NONE } kf_split;
+
+typedef struct kf_export_task {
+    int64_t id;
+    char hash[KF_HASH_HEX];
+    char *name, *family;
+    kf_split split;
+} kf_export_task;
+
+typedef struct kf_exporter {
+    kf_store *store;
+    const kf_export_options *options;
+    kf_export_sink *sink;
+    void *context;
+    kf_export_report *report;
+    kf_scrubber *scrubber;
+    kf_export_task *tasks; /* by id */
+    size_t task_count;
+    kf_hash_set seen, prints;
+    int64_t only_task, only_run; /* 0 all */
+    kf_buffer row;
+} kf_exporter;
+
+const kf_export_task *kf_export_task_of(const kf_exporter *exporter, int64_t id);
+/* False for what was seen: the same task and normalised source, or the same task and machine code ("" or NULL: not known). */
+bool kf_export_is_new(kf_exporter *exporter, int64_t task, const char *source, size_t size, const char *code_hash);
+/* Does a row for `split` hold code that must not be there? Counts. */
+bool kf_export_leaks(kf_exporter *exporter, kf_split split, const char *text, size_t size);
+/* Hands the row over and counts it. */
+bool kf_export_emit(kf_exporter *exporter, kf_split split, kf_error *error);
+
+/* ---- building exporter->row: begin, fields in order, end ---- */
+void kf_row_begin(kf_exporter *exporter);
+void kf_row_end(kf_exporter *exporter);
+void kf_row_key(kf_exporter *exporter, const char *name);
+void kf_row_text(kf_exporter *exporter, const char *name, const char *text, size_t size);
+void kf_row_log(kf_exporter *exporter, const char *name, const char *text, size_t size); /* scrubs paths too */
+void kf_row_word(kf_exporter *exporter, const char *name, const char *word);             /* NULL: "" */
+void kf_row_integer(kf_exporter *exporter, const char *name, int64_t value);
+void kf_row_number(kf_exporter *exporter, const char *name, double value, double unknown);  /* every bit; NaN becomes `unknown` */
+void kf_row_seconds(kf_exporter *exporter, const char *name, double value, double unknown); /* microseconds are enough */
+void kf_row_boolean(kf_exporter *exporter, const char *name, bool value);
+/* [{"role": …, "content": …}, …]: a message with NULL text is left out. */
+typedef struct kf_row_message {
+    const char *role, *text;
+    size_t size;
+} kf_row_message;
+void kf_row_messages(kf_exporter *exporter, const char *name, const kf_row_message *messages, size_t count);
+void kf_json_number(kf_buffer *out, double value);
+void kf_json_text(kf_exporter *exporter, const char *text, size_t size, bool paths);
+
+/* ---- export_items.c: attempts that a model proposed, as learning formats see them ---- */
+
+typedef struct kf_item {
+    int64_t run, number, call, candidate, source, system, prompt, task,
+        parent; /* rows; 0 none. parent: candidate of the first parent */
+    kf_status status;
+    kf_blame blame;
+    const char *word; /* status, or the outcome of an attempt without a candidate */
+    kf_interval speedup;
+    double reward; /* NaN: no label */
+    kf_split split;
+} kf_item;
+
+typedef struct kf_items {
+    kf_item *list;
+    size_t count;
+} kf_items;
+static inline void kf_cleanup_items(kf_items *items)
+{
+    free(items->list);
+}
+#define kf_autoitems __attribute__((cleanup(kf_cleanup_items))) kf_items
+
+/* All, in the order of runs and numbers, after filters of task and run, held-out tasks and duplicates; `only` is left to the caller. */
+bool kf_items_load(kf_exporter *exporter, kf_items *items, kf_error *error);
+bool kf_item_wanted(const kf_exporter *exporter, const kf_item *item); /* `only` */
+/* The texts of an item's call; malloc'd. `system` is NULL when there was none. */
+typedef struct kf_item_texts {
+    char *system, *prompt, *reply;
+    size_t system_size, prompt_size, reply_size;
+} kf_item_texts;
+void kf_item_texts_free(kf_item_texts *texts);
+#define kf_autotexts __attribute__((cleanup(kf_item_texts_free))) kf_item_texts
+bool kf_item_load_texts(kf_exporter *exporter, const kf_item *item, kf_item_texts *texts, kf_error *error);
+/* Groups of fields: task … attempt; model and settings; candidate … reward, each with `prefix` before its name. */
+bool kf_row_origin(kf_exporter *exporter, const kf_item *item, kf_error *error);
+bool kf_row_model(kf_exporter *exporter, const kf_item *item, kf_error *error);
+bool kf_row_score(kf_exporter *exporter, const kf_item *item, const char *prefix, kf_error *error);
+/* The candidate's hash, "" for none. */
+bool kf_candidate_name(kf_exporter *exporter, int64_t candidate, char hash[KF_HASH_HEX], kf_error *error);
+
+/* ---- one function a format ---- */
+bool kf_export_raw(kf_exporter *exporter, kf_error *error);
+bool kf_export_sft(kf_exporter *exporter, kf_error *error);
+bool kf_export_kto(kf_exporter *exporter, kf_error *error);
+bool kf_export_dpo(kf_exporter *exporter, kf_error *error);
+bool kf_export_grpo(kf_exporter *exporter, kf_error *error);
+bool kf_export_contrast(kf_exporter *exporter, kf_error *error);
+bool kf_export_multiturn(kf_exporter *exporter, kf_error *error);
+bool kf_export_cassette(kf_exporter *exporter, kf_error *error);
+
+#endif

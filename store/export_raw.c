@@ -1,0 +1,257 @@
+/* Format raw: one row an attempt in the order of runs, then one for each verdict that no attempt has. A single join brings all of a row; texts are
+ * unpacked from the columns where they lie. */
+#include <math.h>
+#include <string.h>
+
+#include "export_internal.h"
+
+/* Of candidate c, verdict v and what hangs on them; the first 15 columns are the attempt's. */
+#define COLUMNS                                                                                                                    \
+    "c.hash, c.flags, c.tunables, c.features, s.size, s.codec, s.data, s.hash, v.status, v.blame, v.message, v.speedup, v.low, "   \
+    "v.high,"                                                                                                                      \
+    " v.reverified, v.standing, v.code_hash, v.build_seconds, v.judge_seconds, j.size, j.codec, j.data, k.size, k.codec, k.data, " \
+    "d.name"
+#define TABLES                                                                                                                \
+    " LEFT JOIN blob s ON s.id = c.source LEFT JOIN verdict_json j ON j.verdict = v.id LEFT JOIN device d ON d.id = v.device" \
+    " LEFT JOIN counters k ON k.candidate = c.id AND k.device = v.device "
+
+static const char attempts_sql[] =
+    "SELECT r.key, a.number, r.task, a.created, a.outcome, a.message, a.proposer, a.strategy, a.step, a.island, a.model_call, "
+    "a.verdict,"
+    " r.id, x.name, a.candidate, " COLUMNS " FROM run r CROSS JOIN device x ON x.id = r.device CROSS JOIN attempt a ON a.run = "
+    "r.id LEFT JOIN candidate c ON c.id = a.candidate"
+    " LEFT JOIN verdict v ON v.id = a.verdict" TABLES
+    "WHERE (?1 = 0 OR r.id = ?1) AND (?2 = 0 OR r.task = ?2) ORDER BY r.key, a.number";
+static const char verdicts_sql[] =
+    "SELECT '', 0, v.task, v.created, 'judged', '', '', '', '', 0, 0, v.id, 0, '', c.id, " COLUMNS
+    " FROM verdict v CROSS JOIN candidate c ON c.id = v.candidate" TABLES "WHERE (?1 = 0 OR v.task = ?1) ORDER BY v.id";
+
+/* What a verdict says of its candidate. */
+static double label(const kf_exporter *e, const kf_standing *verdict, const kf_interval *speedup)
+{
+    kf_reward_input input = {verdict->status, verdict->blame, *speedup, e->options->significant};
+    return verdict->verdict ? kf_reward_of(e->options->reward, &input) : NAN;
+}
+
+static bool wanted(const kf_exporter *e, const kf_standing *verdict, const kf_interval *speedup)
+{
+    switch (e->options->only) {
+    case KF_ONLY_CORRECT: return verdict->verdict && verdict->status == KF_CORRECT;
+    case KF_ONLY_FASTER: return verdict->verdict && verdict->status == KF_CORRECT && speedup->low > 1;
+    case KF_ONLY_FAILED: return verdict->verdict && verdict->status != KF_CORRECT && verdict->blame == KF_BLAME_CANDIDATE;
+    case KF_ONLY_CHEATING: return verdict->verdict && verdict->status == KF_CHEATING;
+    default: return true;
+    }
+}
+
+static void column(kf_exporter *e, const char *name, sqlite3_stmt *row, int at)
+{
+    const char *text = (const char *)sqlite3_column_text(row, at);
+    kf_row_text(e, name, text, text ? (size_t)sqlite3_column_bytes(row, at) : 0);
+}
+
+/* JSON text that may be NULL. */
+static void json_column(kf_exporter *e, const char *name, sqlite3_stmt *row, int at, const char *nothing)
+{
+    if (sqlite3_column_type(row, at) == SQLITE_NULL)
+        kf_row_word(e, name, nothing);
+    else
+        column(e, name, row, at);
+}
+
+/* A packed JSON text that may be NULL. */
+static bool packed_column(kf_exporter *e, const char *name, sqlite3_stmt *row, int at, kf_error *error)
+{
+    if (sqlite3_column_type(row, at) == SQLITE_NULL) {
+        kf_row_word(e, name, "{}");
+        return true;
+    }
+    size_t size;
+    kf_autofree char *text = kf_unpack(e->store, row, at, &size, error);
+    if (text) kf_row_log(e, name, text, size);
+    return text;
+}
+
+static bool parents(kf_exporter *e, int64_t run, int64_t number, kf_error *error)
+{
+    kf_row_key(e, "parents");
+    kf_autoreset *statement =
+        kf_sql(e->store, error,
+               "SELECT c.hash, l.role FROM lineage l JOIN candidate c ON c.id = l.parent WHERE l.run = ? AND l.attempt = ?"
+               " ORDER BY l.ordinal",
+               "ii", run, number);
+    int row = statement ? 1 : -1;
+    bool first = true;
+    kf_buffer_string(&e->row, "\"[");
+    while (row == 1 && (row = kf_sql_step(e->store, statement, error)) == 1) {
+        kf_buffer_string(&e->row, first ? "{\\\"candidate\\\":\\\"" : ",{\\\"candidate\\\":\\\"");
+        kf_buffer_string(&e->row, (const char *)sqlite3_column_text(statement, 0));
+        kf_buffer_string(&e->row, "\\\",\\\"role\\\":\\\"");
+        const char *role = (const char *)sqlite3_column_text(statement, 1);
+        for (; role && *role; role++) /* a word; whatever else it might hold stays out of a string in a string */
+            if (*role >= ' ' && *role < 0x7f && *role != '"' && *role != '\\') kf_buffer_append(&e->row, role, 1);
+        kf_buffer_string(&e->row, "\\\"}");
+        first = false;
+    }
+    kf_buffer_string(&e->row, "]\"");
+    return row == 0;
+}
+
+static const char *const call_words[] = {"provider", "model", "settings", "system", "prompt", "reply", "call_outcome"};
+
+static bool call(kf_exporter *e, int64_t id, kf_split split, bool *leaks, kf_error *error)
+{
+    if (!id) {
+        for (size_t i = 0; i < sizeof call_words / sizeof *call_words; i++) kf_row_word(e, call_words[i], i == 2 ? "{}" : "");
+        kf_row_integer(e, "prompt_tokens", -1);
+        kf_row_integer(e, "completion_tokens", -1);
+        kf_row_number(e, "cost_usd", NAN, -1);
+        kf_row_number(e, "call_seconds", NAN, -1);
+        return true;
+    }
+    kf_autoreset *statement = kf_sql(e->store, error,
+                                     "SELECT provider, model, settings, system, prompt, reply, outcome, coalesce(prompt_tokens, "
+                                     "-1), coalesce(completion_tokens, -1),"
+                                     " cost_usd, seconds FROM model_call WHERE id = ?",
+                                     "i", id);
+    if (!statement || kf_sql_step(e->store, statement, error) != 1) return false;
+    column(e, "provider", statement, 0);
+    column(e, "model", statement, 1);
+    json_column(e, "settings", statement, 2, "{}");
+    for (int i = 3; i <= 5; i++) {
+        size_t size = 0;
+        int64_t blob = sqlite3_column_int64(statement, i);
+        kf_autofree char *text = blob ? kf_blob_get(e->store, blob, &size, error) : NULL;
+        if (blob && !text) return false;
+        kf_row_text(e, call_words[i], text, size);
+        *leaks = *leaks || kf_export_leaks(e, split, text, size);
+    }
+    column(e, "call_outcome", statement, 6);
+    kf_row_integer(e, "prompt_tokens", sqlite3_column_int64(statement, 7));
+    kf_row_integer(e, "completion_tokens", sqlite3_column_int64(statement, 8));
+    kf_row_number(e, "cost_usd", kf_sql_double(statement, 9), -1);
+    kf_row_number(e, "call_seconds", kf_sql_double(statement, 10), -1);
+    return true;
+}
+
+/* The source, checked against its hash: a label on a damaged text is worse than none. */
+static char *source_of(kf_exporter *e, sqlite3_stmt *row, size_t *size, kf_error *error)
+{
+    *size = 0;
+    if (sqlite3_column_type(row, 19) == SQLITE_NULL) return calloc(1, 1);
+    kf_autofree char *text = kf_unpack(e->store, row, 19, size, error);
+    if (!text) return NULL;
+    kf_hash hash = kf_hash_bytes(text, *size);
+    const void *expected = sqlite3_column_blob(row, 22);
+    if (expected && sqlite3_column_bytes(row, 22) == KF_HASH_SIZE && memcmp(expected, hash.bytes, KF_HASH_SIZE) == 0)
+        return kf_steal(&text);
+    kf_fail(error, KF_ERROR_IO, "%s: a stored source is damaged: restore a copy of the store", e->store->path);
+    return NULL;
+}
+
+static void identify(kf_exporter *e, sqlite3_stmt *row, const kf_export_task *task)
+{
+    const char *run = (const char *)sqlite3_column_text(row, 0);
+    kf_row_key(e, "id");
+    if (run && *run)
+        kf_buffer_format(&e->row, "\"%s/%lld\"", run, (long long)sqlite3_column_int64(row, 1));
+    else
+        kf_buffer_format(&e->row, "\"verdict/%s@%.6f\"", (const char *)sqlite3_column_text(row, 15), sqlite3_column_double(row, 3));
+    kf_row_word(e, "task", task->name);
+    kf_row_word(e, "task_hash", task->hash);
+    kf_row_word(e, "family", task->family);
+    column(e, "run", row, 0);
+    kf_row_integer(e, "attempt", sqlite3_column_int64(row, 1));
+    column(e, "device", row, sqlite3_column_type(row, 40) == SQLITE_NULL ? 13 : 40);
+    kf_row_seconds(e, "created", sqlite3_column_double(row, 3), 0);
+    column(e, "outcome", row, 4);
+    const char *message = (const char *)sqlite3_column_text(row, 5);
+    kf_row_log(e, "message", message, (size_t)sqlite3_column_bytes(row, 5));
+    column(e, "proposer", row, 6);
+    column(e, "strategy", row, 7);
+    column(e, "step", row, 8);
+    kf_row_integer(e, "island", sqlite3_column_int64(row, 9));
+}
+
+static bool emit(kf_exporter *e, sqlite3_stmt *row, kf_error *error)
+{
+    const kf_export_task *task = kf_export_task_of(e, sqlite3_column_int64(row, 2));
+    if (!task || task->split == KF_SPLIT_NONE) return e->report->held_out++, true;
+    int64_t verdict_id = sqlite3_column_int64(row, 11);
+    kf_standing verdict = {verdict_id, kf_word_to_status(sqlite3_column_text(row, 23)),
+                           kf_word_to_blame(sqlite3_column_text(row, 24)), 0, false};
+    kf_interval speedup = {kf_sql_double(row, 26), kf_sql_double(row, 27), kf_sql_double(row, 28)};
+    if (!wanted(e, &verdict, &speedup)) return e->report->filtered++, true;
+    size_t size;
+    kf_autofree char *source = source_of(e, row, &size, error);
+    if (!source) return false;
+    int64_t run = sqlite3_column_int64(row, 12), number = sqlite3_column_int64(row, 1);
+    bool leaks = false, has_candidate = sqlite3_column_type(row, 15) != SQLITE_NULL;
+    if (has_candidate && !kf_export_is_new(e, task->id, source, size, (const char *)sqlite3_column_text(row, 31))) return true;
+    kf_row_begin(e);
+    identify(e, row, task);
+    if (run) {
+        if (!parents(e, run, number, error)) return false;
+    } else
+        kf_row_word(e, "parents", "[]");
+    column(e, "candidate", row, 15);
+    kf_row_text(e, "source", source, size);
+    json_column(e, "flags", row, 16, "[]");
+    json_column(e, "tunables", row, 17, "{}");
+    json_column(e, "features", row, 18, "{}");
+    column(e, "status", row, 23);
+    column(e, "blame", row, 24);
+    const char *message = (const char *)sqlite3_column_text(row, 25);
+    kf_row_log(e, "verdict_message", message, message ? (size_t)sqlite3_column_bytes(row, 25) : 0);
+    kf_row_number(e, "speedup", speedup.value, 0);
+    kf_row_number(e, "speedup_low", speedup.low, 0);
+    kf_row_number(e, "speedup_high", speedup.high, 0);
+    kf_row_boolean(e, "reverified", sqlite3_column_int(row, 29) != 0);
+    kf_row_boolean(e, "stands", sqlite3_column_int(row, 30) != 0);
+    double reward = label(e, &verdict, &speedup);
+    e->report->unlabelled += isnan(reward);
+    kf_row_boolean(e, "labelled", !isnan(reward));
+    kf_row_number(e, "reward", reward, 0);
+    column(e, "code_hash", row, 31);
+    kf_row_seconds(e, "build_seconds", kf_sql_double(row, 32), -1);
+    kf_row_seconds(e, "judge_seconds", kf_sql_double(row, 33), -1);
+    if (!packed_column(e, "verdict", row, 34, error) || !packed_column(e, "counters", row, 37, error) ||
+        !call(e, sqlite3_column_int64(row, 10), task->split, &leaks, error))
+        return false;
+    kf_row_end(e);
+    return leaks || kf_export_emit(e, task->split, error);
+}
+
+/* Verdicts that belong to an attempt, a bit each. */
+typedef struct bits {
+    unsigned char *bytes;
+    int64_t count;
+} bits;
+
+static bool get(const bits *b, int64_t at)
+{
+    return at >= 0 && at < b->count && (b->bytes[at / 8] >> at % 8 & 1);
+}
+
+bool kf_export_raw(kf_exporter *e, kf_error *error)
+{
+    bits used = {0};
+    int64_t most = 0;
+    if (kf_sql_integer(e->store, &most, error, "SELECT max(id) FROM verdict", "") < 0) return false;
+    used.count = most + 1;
+    kf_autofree unsigned char *bytes = used.bytes = calloc((size_t)used.count / 8 + 1, 1);
+    if (!bytes) return kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
+    kf_auto(kf_store_cursor) attempts = kf_cursor(e->store, error, attempts_sql, "ii", e->only_run, e->only_task);
+    int row = attempts ? 1 : -1;
+    while (row == 1 && (row = kf_cursor_step(attempts, error)) == 1) {
+        int64_t verdict = sqlite3_column_int64(attempts->statement, 11);
+        if (verdict > 0 && verdict < used.count) used.bytes[verdict / 8] |= (unsigned char)(1u << verdict % 8);
+        if (!emit(e, attempts->statement, error)) return false;
+    }
+    if (row < 0 || e->only_run) return row == 0;
+    kf_auto(kf_store_cursor) verdicts = kf_cursor(e->store, error, verdicts_sql, "i", e->only_task);
+    row = verdicts ? 1 : -1;
+    while (row == 1 && (row = kf_cursor_step(verdicts, error)) == 1)
+        if (!get(&used, sqlite3_column_int64(verdicts->statement, 11)) && !emit(e, verdicts->statement, error)) return false;
+    return row == 0;
+}

@@ -1,0 +1,278 @@
+/* Text on its way out: valid UTF-8, without secrets and places, escaped for JSON; in one pass, since a store holds gigabytes of it.
+ *
+ * Taken out:
+ *   keys      what begins like one and goes on for at least 16 letters and digits (prefixes below, "Bearer …", JSON Web Tokens), and the
+ *             values of variables of the environment that end in KEY, TOKEN, SECRET or PASSWORD, of 8 characters and more: [key]
+ *   homes     /home/NAME, /Users/NAME and $HOME: /home/user; /root stays
+ *   hosts     the value of "host" in verdicts: ""
+ *   paths     in logs only (`paths`): the folders of an absolute path, but for system ones: [path]/file
+ *
+ * A position is looked at closely only when its two bytes begin some pattern; everything else is copied in runs. */
+#include <ctype.h>
+#include <string.h>
+
+#include "export_internal.h"
+
+#define SECRETS 64
+#define LEAST_KEY 16
+
+enum { PLAIN, ESCAPE, HIGH, TRIGGER };
+
+typedef struct literal {
+    const char *text;
+    size_t size;
+} literal;
+
+struct kf_scrubber {
+    unsigned char class[256];
+    unsigned char pairs[65536 / 8];
+    literal secrets[SECRETS]; /* borrowed from the environment */
+    size_t secret_count;
+    literal home;
+};
+
+static const char *const key_prefixes[] = {
+    "sk-",  "sk_",  "hf_",  "ghp_",  "gho_",  "ghu_",  "ghs_", "ghr_",   "github_pat_", "glpat-", "gsk_",
+    "AIza", "AKIA", "ASIA", "xoxb-", "xoxp-", "xapp-", "xai-", "nvapi-", "r8_",         "pplx-",  "eyJ",
+};
+static const char *const homes[] = {"/home/", "/Users/"};
+static const char *const system_folders[] = {"/usr/", "/opt/", "/lib/", "/lib64/", "/bin/", "/etc/", "/proc/", "/sys/", "/dev/"};
+#define COUNT(table) (sizeof(table) / sizeof *(table))
+
+static void add_pair(kf_scrubber *s, const char *pattern)
+{
+    unsigned pair = (unsigned char)pattern[0] << 8 | (unsigned char)pattern[1];
+    s->pairs[pair / 8] |= (unsigned char)(1u << pair % 8);
+    if (s->class[(unsigned char)pattern[0]] == PLAIN) s->class[(unsigned char)pattern[0]] = TRIGGER;
+}
+
+static bool ends_in(const char *text, size_t size, const char *end)
+{
+    size_t length = strlen(end);
+    return size >= length && strncmp(text + size - length, end, length) == 0;
+}
+
+static void add_environment(kf_scrubber *s)
+{
+    for (char **row = environ; row && *row; row++) {
+        size_t name = strcspn(*row, "=");
+        const char *value = (*row)[name] ? *row + name + 1 : "";
+        bool secret = ends_in(*row, name, "KEY") || ends_in(*row, name, "TOKEN") || ends_in(*row, name, "SECRET") ||
+                      ends_in(*row, name, "PASSWORD");
+        if (secret && strlen(value) >= 8 && s->secret_count < SECRETS) {
+            s->secrets[s->secret_count++] = (literal){value, strlen(value)};
+            add_pair(s, value);
+        }
+        if (name == 4 && strncmp(*row, "HOME", 4) == 0 && strlen(value) > 1 && strcmp(value, "/root") != 0) {
+            s->home = (literal){value, strlen(value)};
+            add_pair(s, value);
+        }
+    }
+}
+
+kf_scrubber *kf_scrubber_new(kf_error *error)
+{
+    kf_scrubber *s = calloc(1, sizeof *s);
+    if (!s) return kf_fail(error, KF_ERROR_MEMORY, "out of memory"), NULL;
+    for (int c = 0; c < 0x20; c++) s->class[c] = ESCAPE;
+    for (int c = 0x80; c < 0x100; c++) s->class[c] = HIGH;
+    s->class['"'] = s->class['\\'] = ESCAPE;
+    for (size_t i = 0; i < COUNT(key_prefixes); i++) add_pair(s, key_prefixes[i]);
+    for (size_t i = 0; i < COUNT(homes); i++) add_pair(s, homes[i]);
+    add_pair(s, "Bearer");
+    for (int c = 'A'; c <= 'z'; c++) /* "/x": the beginning of a path */
+        if (isalpha(c)) add_pair(s, (char[]){'/', (char)c});
+    add_pair(s, "host");
+    add_environment(s);
+    return s;
+}
+
+void kf_scrubber_free(kf_scrubber *scrubber)
+{
+    free(scrubber);
+}
+
+/* ---- patterns ---- */
+
+static bool begins(const char *text, size_t size, const char *with, size_t length)
+{
+    return size >= length && memcmp(text, with, length) == 0;
+}
+
+static size_t key_length(const char *text, size_t size)
+{
+    size_t length = 0;
+    while (length < size && (isalnum((unsigned char)text[length]) || strchr("_-.", text[length])) && text[length]) length++;
+    while (length && text[length - 1] == '.') length--; /* the end of a sentence */
+    return length;
+}
+
+static size_t word_length(const char *text, size_t size)
+{
+    size_t length = 0;
+    while (length < size && (isalnum((unsigned char)text[length]) || (text[length] && strchr("_-.+", text[length])))) length++;
+    return length;
+}
+
+/* The folders of an absolute path, 0 when it is none or a system one: "/a/b/c.h" gives the length of "/a/b". */
+static size_t folders_length(const char *text, size_t size)
+{
+    for (size_t i = 0; i < COUNT(system_folders); i++)
+        if (begins(text, size, system_folders[i], strlen(system_folders[i]))) return 0;
+    size_t last = 0, at = 0;
+    while (at < size && text[at] == '/') {
+        last = at;
+        size_t length = word_length(text + at + 1, size - at - 1);
+        if (!length) break;
+        at += 1 + length;
+    }
+    return last;
+}
+
+typedef struct match {
+    size_t length; /* 0: none */
+    const char *with;
+} match;
+
+static match match_at(const kf_scrubber *s, const char *text, size_t size, unsigned char before, bool paths)
+{
+    for (size_t i = 0; i < s->secret_count; i++)
+        if (begins(text, size, s->secrets[i].text, s->secrets[i].size)) return (match){s->secrets[i].size, "[key]"};
+    if (s->home.size && begins(text, size, s->home.text, s->home.size) &&
+        (size == s->home.size || !isalnum((unsigned char)text[s->home.size])))
+        return (match){s->home.size, "/home/user"};
+    if (isalnum(before)) return (match){0};
+    if (text[0] == '/') {
+        for (size_t i = 0; i < COUNT(homes); i++) {
+            size_t length = strlen(homes[i]);
+            size_t name = begins(text, size, homes[i], length) ? word_length(text + length, size - length) : 0;
+            if (name && !(name == 4 && memcmp(text + length, "user", 4) == 0)) return (match){length + name, "/home/user"};
+            if (name) return (match){0};
+        }
+        bool starts = !before || strchr(" \t\n\"'=(,:;[`", before);
+        size_t length = paths && starts ? folders_length(text, size) : 0;
+        return (match){length, "[path]"};
+    }
+    if (text[0] == 'h' && before == '"' && begins(text, size, "host\":\"", 7)) {
+        const char *end = memchr(text + 7, '"', size - 7);
+        return end && end > text + 7 ? (match){(size_t)(end - text), "host\":\""} : (match){0};
+    }
+    if (begins(text, size, "Bearer ", 7)) {
+        size_t length = key_length(text + 7, size - 7);
+        return length >= LEAST_KEY ? (match){7 + length, "Bearer [key]"} : (match){0};
+    }
+    for (size_t i = 0; i < COUNT(key_prefixes); i++) {
+        size_t prefix = strlen(key_prefixes[i]);
+        if (!begins(text, size, key_prefixes[i], prefix)) continue;
+        size_t length = key_length(text + prefix, size - prefix);
+        bool digit = false; /* sk-learn-compatible-regression is no key */
+        for (size_t k = 0; k < length && !digit; k++) digit = isdigit((unsigned char)text[prefix + k]);
+        if (length >= LEAST_KEY && digit) return (match){prefix + length, "[key]"};
+    }
+    return (match){0};
+}
+
+/* ---- the pass ---- */
+
+/* Length of the valid UTF-8 sequence at `text`, 0 when there is none (RFC 3629: no overlong forms, no surrogates). */
+static size_t utf8_length(const unsigned char *text, size_t size)
+{
+    unsigned char a = text[0];
+    size_t length = a >= 0xc2 && a <= 0xdf ? 2 : (a & 0xf0) == 0xe0 ? 3 : a >= 0xf0 && a <= 0xf4 ? 4 : 0;
+    if (!length || size < length) return 0;
+    for (size_t i = 1; i < length; i++)
+        if ((text[i] & 0xc0) != 0x80) return 0;
+    if ((a == 0xe0 && text[1] < 0xa0) || (a == 0xed && text[1] > 0x9f) || (a == 0xf0 && text[1] < 0x90) ||
+        (a == 0xf4 && text[1] > 0x8f))
+        return 0;
+    return length;
+}
+
+#define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
+
+static void append_control(kf_buffer *out, unsigned char c, bool json)
+{
+    if (c == 0) {
+        kf_buffer_append(out, REPLACEMENT, 3);
+        return;
+    }
+    if (!json) {
+        kf_buffer_append(out, &c, 1);
+        return;
+    }
+    static const char digits[] = "0123456789abcdef";
+    char text[6] = {'\\', 'u', '0', '0', digits[c >> 4], digits[c & 15]};
+    switch (c) {
+    case '"': kf_buffer_append(out, "\\\"", 2); break;
+    case '\\': kf_buffer_append(out, "\\\\", 2); break;
+    case '\n': kf_buffer_append(out, "\\n", 2); break;
+    case '\t': kf_buffer_append(out, "\\t", 2); break;
+    case '\r': kf_buffer_append(out, "\\r", 2); break;
+    default: kf_buffer_append(out, text, sizeof text);
+    }
+}
+
+static void append_replacement(kf_buffer *out, const char *text, bool json)
+{
+    for (; *text; text++)
+        if (json && *text == '"')
+            kf_buffer_append(out, "\\\"", 2);
+        else
+            kf_buffer_append(out, text, 1);
+}
+
+int64_t kf_scrub_append(const kf_scrubber *s, kf_buffer *out, const char *text, size_t size, bool paths, bool json)
+{
+    int64_t count = 0;
+    size_t start = 0, at = 0;
+    const unsigned char *bytes = (const unsigned char *)text;
+    while (at < size) {
+        unsigned char c = bytes[at], class = s->class[c];
+        if (class == PLAIN) {
+            at++;
+            continue;
+        }
+        size_t length = 0;
+        if (class == TRIGGER || (c == '/' && at + 1 < size)) {
+            unsigned pair = at + 1 < size ? (unsigned)c << 8 | bytes[at + 1] : 0;
+            match found =
+                s->pairs[pair / 8] >> pair % 8 & 1 ? match_at(s, text + at, size - at, at ? bytes[at - 1] : 0, paths) : (match){0};
+            if (!found.length) {
+                at++;
+                continue;
+            }
+            kf_buffer_append(out, text + start, at - start);
+            append_replacement(out, found.with, json);
+            count++;
+            length = found.length;
+        } else if (class == HIGH) {
+            length = utf8_length(bytes + at, size - at);
+            if (length) {
+                at += length;
+                continue;
+            }
+            kf_buffer_append(out, text + start, at - start);
+            kf_buffer_append(out, REPLACEMENT, 3);
+            length = 1;
+        } else {
+            kf_buffer_append(out, text + start, at - start);
+            append_control(out, c, json);
+            length = 1;
+        }
+        at += length;
+        start = at;
+    }
+    kf_buffer_append(out, text + start, size - start);
+    return count;
+}
+
+char *kf_scrub(const char *text, size_t size, bool paths, int64_t *count, kf_error *error)
+{
+    kf_auto(kf_scrubber) scrubber = kf_scrubber_new(error);
+    if (!scrubber) return NULL;
+    kf_autobuffer out = {0};
+    *count += kf_scrub_append(scrubber, &out, text, size, paths, false);
+    char *result = kf_buffer_take(&out);
+    if (!result) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    return result;
+}

@@ -1,0 +1,189 @@
+#!/bin/bash
+# kforge export: what is in the rows of each format, labels, splits, leaks, files and their failures.
+source "$(dirname "$0")/lib.sh"
+"$bin/../tests/make_dataset" d.db "$root/tasks" >/dev/null || fail make_dataset
+export KFORGE_STORE=$work/d.db
+
+# rows NAME EXPRESSION: python on the rows of NAME as `r`.
+rows() {
+    python3 -c 'import json, sys; r = [json.loads(l) for l in open(sys.argv[1])]; sys.exit(0 if eval(sys.argv[2]) else 1)' "$1" "$2" || fail "not so: $2 of $1"
+}
+for format in raw sft dpo kto grpo contrast multiturn cassette; do
+    expect 0 export --format $format -o $format.jsonl
+    # One type a field, no nulls, no empty lists, the same fields in every row: what schema inference needs
+    [ $format = cassette ] || rows $format.jsonl 'len(r) > 0 and len({tuple(x) for x in r}) == 1'
+    [ $format = cassette ] || rows $format.jsonl 'all(type(v) is type(r[0][k]) and v is not None and v != [] for x in r for k, v in x.items())'
+    # Secrets and places
+    if grep -q "sk-proj\|jane\|secret-host" $format.jsonl; then fail "$format holds a secret: $(grep -o 'sk-proj.....\|.....jane' $format.jsonl | head -1)"; fi
+done
+
+# raw: everything that happened, also what failed, cheated or blames the machine
+rows raw.jsonl 'len(r) == 3 * 14'
+rows raw.jsonl 'sum(x["status"] == "cheating" for x in r) == 3'
+rows raw.jsonl 'all(not x["labelled"] for x in r if x["status"] in ("interference", ""))'
+rows raw.jsonl 'all(json.loads(x["verdict"])["workloads"][0]["samples"]["side"] == "bcbc" for x in r if x["status"] and x["run"])'
+rows raw.jsonl 'all(json.loads(x["verdict"])["flags"] == ["sandbox.denied:fork"] for x in r if x["status"] and x["run"])'
+rows raw.jsonl 'all(json.loads(x["counters"]) == {"registers": 32} for x in r if x["source"] and x["run"])'
+rows raw.jsonl 'sum(not x["run"] for x in r) == 3 and all(x["source"] == "// evaluated\n" for x in r if not x["run"])'
+rows raw.jsonl '[json.loads(x["parents"])[0]["candidate"] for x in r if x["attempt"] == 5] == [x["candidate"] for x in r if x["attempt"] == 2]'
+rows raw.jsonl '[x["reply"] for x in r if x["outcome"] == "no_source"][0] == "no code: \ufffd \ufffd\ufffd \ufffd\ufffd\ufffd \U0001f680 \x1b[31m \"quoted\\\" \r\n"'
+rows raw.jsonl 'all("/home/user/work/candidate.cu:3" in x["verdict"] and "[path]/notes.txt" in x["verdict"] for x in r if x["run"] and x["status"])'
+rows raw.jsonl 'all(x["settings"] == "{\"temperature\":0.7}" and x["model"] == "ask-1" and x["prompt_tokens"] == 100 for x in r if x["prompt"])'
+# Rewards are recomputed from the figures
+for reward in speedup cuda_l1 kevin milestones log; do expect 0 export --reward $reward -o $reward.jsonl --no-significant; done
+rows speedup.jsonl 'all(x["reward"] == x["speedup"] for x in r if x["labelled"])'
+rows kevin.jsonl 'all(abs(x["reward"] - 0.3 - x["speedup"]) < 1e-9 for x in r if x["status"] == "correct")'
+rows milestones.jsonl '{x["reward"] for x in r if x["status"] == "cheating"} == {-1.0} and max(x["reward"] for x in r) == 2'
+
+# Filters
+for only in correct faster failed cheating; do expect 0 export --only $only -o only-$only.jsonl; done
+rows only-correct.jsonl 'len(r) == 24 and {x["status"] for x in r} == {"correct"}'
+rows only-faster.jsonl 'len(r) == 18 and all(x["speedup_low"] > 1 for x in r)'
+rows only-failed.jsonl '{x["status"] for x in r} == {"wrong_result", "compile_error", "cheating"}'
+rows only-cheating.jsonl 'len(r) == 3'
+expect 0 export --task gemv -o task.jsonl
+rows task.jsonl '{x["task"] for x in r} == {"gemv"} and len(r) == 14'
+expect 2 export --task nonesuch
+complains "no task named nonesuch"
+expect 2 export --run 0000
+complains "no run"
+
+# Near-duplicates: attempt 12 is attempt 5 in another layout
+expect 0 export --dedup on -o dedup.jsonl
+rows dedup.jsonl 'len(r) == 3 * 14 - 3 - 3 and not any(x["attempt"] == 12 for x in r)'
+rows sft.jsonl '{x["status"] for x in r} == {"correct"} and [m["role"] for m in r[0]["messages"]] == ["system", "user", "assistant"]'
+
+# Preferences: none between overlapping intervals, correct over failed, the margin
+rows dpo.jsonl 'all(x["chosen_status"] == "correct" for x in r)'
+rows dpo.jsonl 'all(x["rejected_status"] != "correct" or x["chosen_speedup_low"] > x["rejected_speedup_high"] for x in r)'
+rows dpo.jsonl 'all(x["same_prompt"] for x in r) and not any((x["chosen_speedup"], x["rejected_speedup"]) == (1.505, 1.5) for x in r)'
+expect 0 export --format dpo --no-significant --margin 1 --pairs 100 -o loose.jsonl
+rows loose.jsonl 'any((x["chosen_speedup"], x["rejected_speedup"]) == (1.505, 1.5) for x in r)'
+expect 0 export --format dpo --margin 5 --pairs 100 -o strict.jsonl
+rows strict.jsonl 'not any(x["rejected_status"] == "correct" for x in r)'
+expect 0 export --format dpo --group task --pairs 100 -o across.jsonl
+rows across.jsonl 'any(not x["same_prompt"] for x in r)'
+expect 2 export --format dpo --margin 0.5
+rows kto.jsonl '{(x["label"], x["status"] == "correct" and x["speedup"] > 1) for x in r} == {(True, True), (False, False)}'
+
+# Groups
+rows grpo.jsonl 'all(len(x["completions"]) == len(x["rewards"]) == len(x["advantages"]) == x["group"] >= 2 for x in r)'
+rows grpo.jsonl 'all(abs(sum(x["advantages"])) < 1e-9 and abs(sum(a * a for a in x["advantages"]) / x["group"] - 1) < 1e-9 for x in r)'
+rows contrast.jsonl 'all([e["role"] for e in x["exemplars"]] == ["base", "exemplar"] and x["target"] for x in r)'
+rows contrast.jsonl 'all(e["speedup"] > 0 and e["status"] == "correct" and e["source"] for x in r for e in x["exemplars"])'
+# Discounted returns
+rows multiturn.jsonl 'any(x["turns"] == 3 for x in r)'
+rows multiturn.jsonl 'all(abs(x["returns"][i] - sum(0.4 ** (j - i) * x["rewards"][j] for j in range(i, x["turns"]))) < 1e-9 for x in r for i in range(x["turns"]))'
+rows multiturn.jsonl 'all([m["role"] for m in x["messages"]] == ["system"] + ["user", "assistant"] * x["turns"] for x in r)'
+
+# A cassette replays
+run=$("$program" list --ids --store d.db | head -1)
+expect 0 export --format cassette --run "$run" -o run.jsonl --force
+rows run.jsonl 'r[0]["schema"] == "kforge-cassette/1" and len(r) == 13'
+rows run.jsonl 'len(r[1]["match"]) == 64 and "tokens" in r[1]'
+
+# Splits by family, held-out tasks, leaks: a prompt on gemv shows row_softmax's code
+expect 0 export --format sft --test-family reduction -o split --as jsonl --license MIT
+ls split | grep -q . || fail "no folder"
+rows split/train-00000.jsonl '"reduction" not in {x["family"] for x in r}'
+rows split/test-00000.jsonl '{x["family"] for x in r} == {"reduction"}'
+rows split/train-00000.jsonl 'len(r) == 9 and not any("row_softmax" in json.dumps(x["messages"]) for x in r)'
+[[ $err == *"1 with code of test or held-out tasks"* ]] || fail "leak: $err"
+expect 0 export --format sft --held-out row_softmax -o held.jsonl
+rows held.jsonl '"row_softmax" not in json.dumps(r)'
+expect 0 export --format sft --held-out row_softmax --keep-leaks -o kept.jsonl
+rows kept.jsonl 'len(r) == 10 and "row_softmax" not in {x["task"] for x in r}'
+expect 2 export --format sft --test-family reduction -o one.jsonl
+complains "needs a folder"
+for format in raw dpo kto grpo contrast multiturn; do
+    expect 0 export --format $format --held-out row_softmax -o x.jsonl --force
+    rows x.jsonl 'len(r) > 0 and "row_softmax" not in json.dumps(r)'
+done
+
+# The card
+python3 - <<'END' || fail "card"
+import hashlib, json
+text = open("split/README.md").read()
+assert text.startswith("---\nlicense: MIT\n") and "split: test" in text and "dtype: float64" in text
+for name in ("train-00000.jsonl", "test-00000.jsonl"):
+    assert hashlib.sha256(open("split/" + name, "rb").read()).hexdigest() in text
+for field in json.loads(open("split/train-00000.jsonl").readline()): assert "| `%s` |" % field in text, field
+END
+
+# Compression, shards
+expect 0 export -o raw.jsonl.gz
+gzip -dc raw.jsonl.gz | cmp -s - raw.jsonl || fail gzip
+if command -v zstd >/dev/null; then
+    expect 0 export -o raw.jsonl.zst
+    zstd -dcq raw.jsonl.zst | cmp -s - raw.jsonl || fail zstd
+fi
+expect 0 export -o shards --as jsonl --shard-rows 10
+[ "$(ls shards | tr '\n' ' ')" = "README.md train-00000.jsonl train-00001.jsonl train-00002.jsonl train-00003.jsonl train-00004.jsonl " ] || fail "$(ls shards)"
+cat shards/train-*.jsonl | cmp -s - raw.jsonl || fail "shards differ"
+"$program" export 2>/dev/null | cmp -s - raw.jsonl || fail "standard output differs"
+
+# Several stores are read as one; the same twice is the same
+cp d.db e.db
+expect 0 export d.db e.db -o two.jsonl
+cmp -s two.jsonl raw.jsonl || fail "a store and its copy are not the store"
+
+# What exists stays, unless forced; nothing half-written stays
+expect 2 export -o raw.jsonl
+complains "exists already"
+expect 2 export -o shards
+complains "exists already"
+expect 0 export -o shards --as jsonl --force
+[ "$(ls shards | wc -l)" = 2 ] || fail "forced: $(ls shards)"
+expect 2 export -o sft.jsonl/
+expect 3 export -o none/x.jsonl
+complains "none/x.jsonl"
+expect 2 export -o ''
+expect 2 export -o - --as parquet
+"$program" export 2>head.err | head -1 >/dev/null
+[ ! -s head.err ] || fail "a reader that left: $(cat head.err)"
+"$program" export >/dev/full 2>full.err
+[ $? = 3 ] || fail "/dev/full: $?"
+mkdir small
+if unshare -rm mount -t tmpfs -o size=16k none small 2>/dev/null; then
+    for name in x.jsonl folder; do
+        unshare -rm bash -c 'mount -t tmpfs -o size=16k none small; "$0" export --as jsonl -o "small/$1"; echo "status $?"; ls -A small' "$program" $name >out 2>err
+        out=$(cat out) err=$(cat err)
+        complains "the disk is full"
+        [ "$out" = "status 3" ] || fail "full disk: $out"
+    done
+fi
+[ -z "$(compgen -G '*.part-*')" ] || fail "left over: $(compgen -G '*.part-*')"
+
+# Bad stores
+echo hello >text.db
+expect 2 export text.db
+complains "not a kforge store"
+cp d.db newer.db
+python3 -c 'import sqlite3; c = sqlite3.connect("newer.db"); c.execute("pragma user_version = 999"); c.commit()'
+expect 2 export newer.db -o n.jsonl
+complains newer
+cp d.db hurt.db
+python3 -c 'import sqlite3; c = sqlite3.connect("hurt.db"); c.execute("update blob set data = zeroblob(length(data)) where id = (select max(source) from candidate)"); c.commit()'
+expect 3 export hurt.db -o n.jsonl
+complains damaged
+head -c 100000 d.db >cut.db
+expect 3 export cut.db -o n.jsonl
+complains cut.db
+[ ! -e n.jsonl ] || fail "a failed export left its file"
+
+# Secrets of the environment
+SOME_API_KEY="Here it is" "$program" export --format sft -o env.jsonl 2>/dev/null
+rows env.jsonl 'all("Here it is" not in x["messages"][2]["content"] and "[key]" in x["messages"][2]["content"] for x in r)'
+
+# Parquet through pyarrow, or a word on what is missing
+printf '#!/bin/sh\nexit 1\n' >nopython
+chmod +x nopython
+export KFORGE_PYTHON=$work/nopython
+expect 3 export -o p.parquet
+complains "pip install pyarrow"
+unset KFORGE_PYTHON
+if python3 -c 'import pyarrow' 2>/dev/null; then
+    expect 0 export -o p.parquet
+    python3 -c 'import pyarrow.parquet as p, json; r = p.read_table("p.parquet").to_pylist(); assert r == [json.loads(l) for l in open("raw.jsonl")]' || fail "parquet differs"
+fi
+finish
