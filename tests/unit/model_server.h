@@ -56,7 +56,7 @@ static void model_server_stop(model_server *server)
     waitpid(server->pid, NULL, 0);
 }
 
-static bool model_server_data(void *context, const char *data, size_t size)
+__attribute__((unused)) static bool model_server_data(void *context, const char *data, size_t size)
 {
     kf_buffer_append(context, data, size);
     return true;
@@ -64,7 +64,7 @@ static bool model_server_data(void *context, const char *data, size_t size)
 
 static bool model_server_done;
 
-static void model_server_end(void *context, const kf_http_result *result)
+__attribute__((unused)) static void model_server_end(void *context, const kf_http_result *result)
 {
     (void)context;
     if (result->fault) fprintf(stderr, "%s\n", result->error.text);
@@ -72,7 +72,7 @@ static void model_server_end(void *context, const kf_http_result *result)
 }
 
 /* The requests of a scenario; cJSON_Delete. */
-static cJSON *model_server_log(const model_server *server, const char *scenario)
+__attribute__((unused)) static cJSON *model_server_log(const model_server *server, const char *scenario)
 {
     char url[200];
     kf_error error = {0};
