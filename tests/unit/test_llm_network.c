@@ -1,0 +1,343 @@
+/* Providers over the network where everything goes well, and what they do with many requests: formats, fall-back, limits, budgets, cancelling. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <cmocka.h>
+
+#include "budget.h"
+#include "kforge/file.h"
+#include "kforge/json.h"
+#include "kforge/llm.h"
+#include "llm_dialect.h"
+#include "model_server.h"
+#include "prices.h"
+#include "secret.h"
+
+#define TEXT "```cuda\n// gr\xc3\xb6\xc3\x9f\x65 \xf0\x9f\x98\x80\nint x;\n```\n"
+
+static model_server server;
+
+static int start(void **state)
+{
+    (void)state;
+    server = model_server_start();
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    model_server_stop(&server);
+    return 0;
+}
+
+static kf_llm *open_at(const char *before, const char *scenario)
+{
+    char spec[400];
+    kf_error error = {0};
+    snprintf(spec, sizeof spec, "%s@http://127.0.0.1:%d/%s/v1", before, server.port, scenario);
+    kf_llm *llm = kf_llm_open(spec, &error);
+    if (!llm) fail_msg("%s: %s", spec, error.text);
+    return llm;
+}
+
+static bool submit(kf_llm *llm, int64_t tag, kf_error *error)
+{
+    return kf_llm_submit(llm, &(kf_llm_request){.system = "Be good.", .prompt = "Write.", .temperature = -1, .tag = tag}, error);
+}
+
+static kf_llm_reply ask(kf_llm *llm)
+{
+    kf_error error = {0};
+    kf_llm_reply reply = {0};
+    if (!submit(llm, 3, &error)) fail_msg("%s", error.text);
+    assert_int_equal(kf_llm_poll(llm, 20, &reply), 1);
+    return reply;
+}
+
+/* The body of the last request of a scenario, or a header of it. */
+static void expect_request(const char *scenario, const char *path, const char *body, const char *header, const char *value)
+{
+    kf_auto(cJSON) log = model_server_log(&server, scenario);
+    const cJSON *request = cJSON_GetArrayItem(log, cJSON_GetArraySize(log) - 1);
+    kf_autofree char *json = cJSON_PrintUnformatted(kf_member(request, "json"));
+    assert_string_equal(kf_member_text(request, "path"), path);
+    if (!strstr(json, body)) fail_msg("%s: not in the request: %s in %s", scenario, body, json);
+    const char *got = kf_member_text(kf_member(request, "headers"), header);
+    if (strcmp(got ? got : "", value) != 0) fail_msg("%s: %s: %s", scenario, header, got ? got : "(none)");
+}
+
+static void formats(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *spec, *scenario, *model, *path, *body, *header, *value;
+    } rows[] = {
+        {"openai,effort=high,max_tokens=999:gpt-x", "one", "served-1", "/one/v1/chat/completions",
+         "\"messages\":[{\"role\":\"system\",\"content\":\"Be good.\"},{\"role\":\"user\",\"content\":\"Write.\"}],\"stream\":true,"
+         "\"stream_options\":{\"include_usage\":true},\"max_tokens\":999,\"reasoning_effort\":\"high\"}",
+         "authorization", "Bearer openai-key"},
+        {"openai,api=responses,effort=low:gpt-x", "two", "served-2", "/two/v1/responses",
+         "\"instructions\":\"Be "
+         "good.\",\"input\":\"Write.\",\"stream\":true,\"store\":false,\"max_output_tokens\":16384,\"reasoning\":{\"effort\":"
+         "\"low\"}}",
+         "authorization", "Bearer openai-key"},
+        {"anthropic,thinking=2000:claude-x", "three", "served-3", "/three/v1/messages",
+         "\"system\":[{\"type\":\"text\",\"text\":\"Be "
+         "good.\",\"cache_control\":{\"type\":\"ephemeral\"}}],\"messages\":[{\"role\":\"user\","
+         "\"content\":\"Write.\"}],\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":2000}}",
+         "x-api-key", "anthropic-key"},
+        {"anthropic,temperature=0.5:claude-x", "threeb", "served-3", "/threeb/v1/messages", "\"temperature\":0.5}",
+         "anthropic-version", "2023-06-01"},
+        {"gemini,thinking=500:gemini-x", "four", "served-4", "/four/v1/models/gemini-x:streamGenerateContent?alt=sse",
+         "{\"systemInstruction\":{\"parts\":[{\"text\":\"Be "
+         "good.\"}]},\"contents\":[{\"role\":\"user\",\"parts\":[{\"text\":\"Write.\"}]}],"
+         "\"generationConfig\":{\"maxOutputTokens\":16384,\"thinkingConfig\":{\"thinkingBudget\":500}}}",
+         "x-goog-api-key", "gemini-key"},
+        {"azure:deployed", "five", "served-1", "/five/v1/chat/completions", "\"model\":\"deployed\"", "api-key", "azure-key"},
+        {"openrouter:a/b", "six", "served-1", "/six/v1/chat/completions", "\"usage\":{\"include\":true}}", "authorization",
+         "Bearer openrouter-key"},
+        {"qwen2.5:7b", "seven", "served-1", "/seven/v1/chat/completions", "\"model\":\"qwen2.5:7b\"", "authorization", ""},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        kf_auto(kf_llm) llm = open_at(rows[i].spec, rows[i].scenario);
+        kf_llm_reply reply = ask(llm);
+        if (reply.outcome != KF_LLM_OK) fail_msg("%s: %s", rows[i].spec, reply.error.text);
+        assert_string_equal(reply.text, TEXT);
+        assert_string_equal(reply.model, rows[i].model);
+        if (reply.prompt_tokens != 11 || reply.completion_tokens != 7)
+            fail_msg("%s: %lld %lld", rows[i].spec, (long long)reply.prompt_tokens, (long long)reply.completion_tokens);
+        expect_request(rows[i].scenario, rows[i].path, rows[i].body, rows[i].header, rows[i].value);
+        kf_llm_reply_free(&reply);
+    }
+}
+
+static void faults_of_other_formats(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *spec, *scenario;
+        kf_llm_outcome outcome;
+        int requests;
+    } rows[] = {{"anthropic,backoff=0.01:c", "overloaded", KF_LLM_OK, 2},
+                {"anthropic,backoff=0.01:c", "error_in_stream", KF_LLM_OK, 2},
+                {"gemini:g", "blocked", KF_LLM_REFUSED, 1}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        kf_auto(kf_llm) llm = open_at(rows[i].spec, rows[i].scenario);
+        kf_llm_reply reply = ask(llm);
+        if (reply.outcome != rows[i].outcome) fail_msg("%s: %s", rows[i].scenario, reply.error.text);
+        assert_int_equal(reply.requests, rows[i].requests);
+        kf_llm_reply_free(&reply);
+    }
+}
+
+static void the_next_model_answers(void **state)
+{
+    (void)state;
+    char spec[500];
+    kf_error error = {0};
+    snprintf(spec, sizeof spec,
+             "fallback:compatible,retries=0:m@http://127.0.0.1:%d/fails-999/v1 then "
+             "compatible,price_in=1,price_out=2:m@http://127.0.0.1:%d/back/v1",
+             server.port, server.port);
+    kf_auto(kf_llm) llm = kf_llm_open(spec, &error);
+    assert_non_null(llm);
+    kf_budget budget = {.limit = {0, 0, 100}};
+    kf_llm_set_budget(llm, &budget);
+    for (int i = 0; i < 6; i++) {
+        kf_llm_reply reply = ask(llm);
+        assert_int_equal(reply.outcome, KF_LLM_OK);
+        assert_true(reply.prompt_tokens == -1 || reply.prompt_tokens == 11);
+        assert_int_equal(reply.tag, 3);
+        kf_llm_reply_free(&reply);
+    }
+    assert_int_equal(kf_llm_in_flight(llm), 0);
+    kf_auto(cJSON) first = model_server_log(&server, "fails-999");
+    kf_auto(cJSON) second = model_server_log(&server, "back");
+    assert_int_equal(cJSON_GetArraySize(first), 3); /* then its breaker is open */
+    assert_int_equal(cJSON_GetArraySize(second), 6);
+    assert_true(budget.spent.requests == 9 && budget.reserved.requests == 0);
+}
+
+static void a_broken_circuit_is_busy(void **state)
+{
+    (void)state;
+    kf_error error = {0};
+    kf_auto(kf_llm) llm = open_at("compatible,retries=0:m", "fails-998");
+    for (int i = 0; i < 3; i++) {
+        kf_llm_reply reply = ask(llm);
+        assert_int_equal(reply.outcome, KF_LLM_FAILED);
+        kf_llm_reply_free(&reply);
+    }
+    assert_false(submit(llm, 1, &error));
+    assert_int_equal(error.code, KF_ERROR_BUSY);
+    assert_non_null(strstr(error.text, "3 requests in a row failed; the next may try in 15 s"));
+}
+
+static void requests_a_minute(void **state)
+{
+    (void)state;
+    kf_error error = {0};
+    kf_llm_reply reply;
+    kf_auto(kf_llm) llm = open_at("compatible,rpm=120,parallel=200:m", "paced_rpm");
+    double start_time = kf_now();
+    for (int i = 0; i < 122; i++) assert_true(submit(llm, i, &error));
+    for (int i = 0; i < 122; i++) {
+        assert_int_equal(kf_llm_poll(llm, 20, &reply), 1);
+        kf_llm_reply_free(&reply);
+    }
+    double seconds = kf_now() - start_time; /* 120 at once, two more in a second */
+    assert_true(seconds >= 0.9);
+    assert_false(kf_llm_poll(llm, 0, &reply));
+    kf_auto(kf_llm) narrow = open_at("compatible,parallel=2:m", "narrow");
+    assert_true(submit(narrow, 1, &error) && submit(narrow, 2, &error));
+    assert_false(submit(narrow, 3, &error));
+    assert_int_equal(error.code, KF_ERROR_BUSY);
+}
+
+/* Room for one request at a time: the others wait, all are answered, the last finds no room. */
+static void budgets_hold_with_many_in_flight(void **state)
+{
+    (void)state;
+    kf_error error = {0};
+    kf_llm_reply reply;
+    kf_auto(kf_llm) llm = open_at("compatible,price_in=1,price_out=2,max_tokens=1000:m", "booked");
+    /* 14 bytes of prompt and 512 of overhead, 1000 tokens of reply: 2526e-6 USD; 25e-6 are used each time. */
+    kf_budget budget = {.limit = {kf_nanodollars(2600e-6), 0, 0}};
+    assert_true(kf_llm_check_budget(llm, &budget, &error));
+    kf_llm_set_budget(llm, &budget);
+    for (int i = 0; i < 8; i++) assert_true(submit(llm, i, &error));
+    int answered = 0, refused = 0;
+    for (int i = 0; i < 8; i++) {
+        assert_int_equal(kf_llm_poll(llm, 20, &reply), 1);
+        assert_true(budget.spent.nanodollars + budget.reserved.nanodollars <= budget.limit.nanodollars);
+        answered += reply.outcome == KF_LLM_OK;
+        refused += reply.outcome == KF_LLM_EXHAUSTED;
+        if (reply.outcome == KF_LLM_EXHAUSTED) assert_non_null(strstr(reply.error.text, "the money is spent"));
+        kf_llm_reply_free(&reply);
+    }
+    assert_int_equal(answered + refused, 8);
+    assert_true(answered >= 3 && refused >= 1);
+    assert_int_equal(budget.spent.nanodollars, answered * 25000);
+    assert_int_equal(budget.reserved.nanodollars, 0);
+}
+
+static void what_is_cancelled_is_booked(void **state)
+{
+    (void)state;
+    kf_error error = {0};
+    kf_llm_reply reply;
+    kf_budget budget = {.limit = {kf_nanodollars(1), 0, 0}};
+    kf_auto(kf_llm) llm = open_at("compatible,price_in=1,price_out=2:m", "stalled");
+    kf_llm_set_budget(llm, &budget);
+    assert_true(submit(llm, 5, &error));
+    for (double until = kf_now() + 0.5; kf_now() < until;) assert_int_equal(kf_llm_poll(llm, 0.1, &reply), 0);
+    assert_true(budget.reserved.nanodollars > 0);
+    kf_llm_cancel(llm);
+    assert_int_equal(kf_llm_poll(llm, 0, &reply), 1);
+    assert_true(reply.outcome == KF_LLM_FAILED && reply.requests == 1 && reply.cost_usd > 0 && reply.tag == 5);
+    assert_true(budget.reserved.nanodollars == 0 && kf_dollars(budget.spent.nanodollars) == reply.cost_usd);
+    kf_llm_reply_free(&reply);
+}
+
+/* A caller that waits for descriptors notices a reply when its last byte is there. */
+static void waiting_for_descriptors(void **state)
+{
+    (void)state;
+    kf_error error = {0};
+    kf_llm_reply reply = {0};
+    kf_auto(kf_llm) llm = open_at("m", "bytes");
+    assert_true(submit(llm, 5, &error));
+    double until = kf_now() + 20;
+    while (kf_now() < until && kf_llm_poll(llm, 0, &reply) == 0) {
+        struct pollfd fds[4];
+        double wake = until;
+        nfds_t count = (nfds_t)kf_llm_watch(llm, fds, 4, &wake);
+        assert_int_equal(count, 1);
+        double left = wake - kf_now();
+        assert_true(poll(fds, count, left > 0 ? (int)(left * 1000) + 1 : 0) >= 0);
+    }
+    assert_int_equal(reply.outcome, KF_LLM_OK);
+    assert_string_equal(reply.text, TEXT);
+    kf_llm_reply_free(&reply);
+}
+
+static void prices(void **state)
+{
+    (void)state;
+    kf_error error = {0};
+    kf_price price;
+    assert_true(kf_price_find("openai", "gpt-4o-2024-08-06", &price, &error) && price.known && price.input == 2.5);
+    assert_true(kf_price_find("anthropic", "claude-3-5-haiku-latest", &price, &error) && price.known && price.cache_write == 1);
+    assert_true(kf_price_find("openai", "gpt-4o-mini", &price, &error) && price.input == 0.15);
+    assert_true(kf_price_find("openai", "gpt-4o-audio", &price, &error) && !price.known);
+    assert_true(kf_price_find("compatible", "gpt-4o", &price, &error) && !price.known);
+    kf_price p = {.input = 10, .cached = 1, .cache_write = 12, .output = 20, .known = true};
+    assert_true(fabs(kf_price_of(&p, 1000, 600, 100, 50) - (300 * 10 + 600 * 1 + 100 * 12 + 50 * 20) * 1e-6) < 1e-15);
+    kf_autofree char *frozen = kf_llm_freeze("openai,effort=low:gpt-5-mini", &error);
+    assert_string_equal(frozen, "openai,effort=low,price_in=0.25,price_out=2,price_cached=0.025,price_cache_write=0.25:gpt-5-mini");
+    kf_autofree char *again = kf_llm_freeze(frozen, &error), *exec = kf_llm_freeze("exec:cat", &error);
+    assert_string_equal(again, frozen);
+    assert_string_equal(exec, "exec:cat");
+    kf_autofree char *list = kf_llm_freeze("fallback:openai:o3 then exec:cat", &error);
+    assert_string_equal(list, "fallback:openai,price_in=2,price_out=8,price_cached=0.5,price_cache_write=2:o3 then exec:cat");
+    setenv("KFORGE_PRICES", KFORGE_SOURCE_DIR "/tests/llm/bad_prices.json", 1);
+    assert_false(kf_price_find("openai", "gpt-5", &price, &error));
+    assert_non_null(strstr(error.text, "bad_prices.json: prices[0]: input and output are both needed"));
+    unsetenv("KFORGE_PRICES");
+}
+
+static void keys_are_kept_apart(void **state)
+{
+    (void)state;
+    assert_null(getenv("OPENAI_API_KEY"));
+    assert_string_equal(kf_secret("OPENAI_API_KEY", NULL), "openai-key");
+    assert_null(kf_secret("NO_SUCH_API_KEY", NULL));
+    char text[] = "Bearer anthropic-key and openai-key, anthropic-key";
+    kf_secrets_redact(text);
+    assert_string_equal(text, "Bearer [key] and [key], [key]");
+    /* The pages that hold them are left out of core dumps: "dd" among their flags. */
+    char line[512];
+    const char *key = kf_secret("OPENAI_API_KEY", NULL);
+    bool inside = false, left_out = false;
+    kf_autofclose FILE *maps = fopen("/proc/self/smaps", "r");
+    while (maps && fgets(line, sizeof line, maps)) {
+        unsigned long low, high;
+        if (sscanf(line, "%lx-%lx ", &low, &high) == 2) inside = (uintptr_t)key >= low && (uintptr_t)key < high;
+        if (inside && strncmp(line, "VmFlags:", 8) == 0) left_out = strstr(line, " dd");
+    }
+    assert_true(left_out);
+    kf_secrets_guard();
+#ifndef __SANITIZE_ADDRESS__
+    assert_int_equal(prctl(PR_GET_DUMPABLE), 0);
+#endif
+}
+
+int main(void)
+{
+    setenv("OPENAI_API_KEY", "openai-key", 1);
+    setenv("ANTHROPIC_API_KEY", "anthropic-key", 1);
+    setenv("GEMINI_API_KEY", "gemini-key", 1);
+    setenv("AZURE_OPENAI_API_KEY", "azure-key", 1);
+    setenv("OPENROUTER_API_KEY", "openrouter-key", 1);
+    kf_secrets_hide();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(formats),
+        cmocka_unit_test(faults_of_other_formats),
+        cmocka_unit_test(the_next_model_answers),
+        cmocka_unit_test(a_broken_circuit_is_busy),
+        cmocka_unit_test(requests_a_minute),
+        cmocka_unit_test(budgets_hold_with_many_in_flight),
+        cmocka_unit_test(what_is_cancelled_is_booked),
+        cmocka_unit_test(waiting_for_descriptors),
+        cmocka_unit_test(prices),
+        cmocka_unit_test(keys_are_kept_apart),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}
