@@ -416,8 +416,8 @@ bool kf_ask_begin(kf_ask *ask, int64_t max_tokens, kf_error *error)
         kf_buffer_string(&key, n->key);
     }
     if (!body || url.failed || key.failed) return kf_fail(error, KF_ERROR_MEMORY, "out of memory for a request");
-    const char *headers[8] = {"Content-Type: application/json", "Accept: text/event-stream, application/json",
-                              "User-Agent: kforge/" KFORGE_VERSION};
+    static const char agent[] = "User-Agent: kforge/" KFORGE_VERSION;
+    const char *headers[8] = {"Content-Type: application/json", "Accept: text/event-stream, application/json", agent};
     size_t count = 3;
     if (key.size) headers[count++] = key.data;
     for (const char *const *more = n->dialect->headers; more && *more && count < 7; more++) headers[count++] = *more;

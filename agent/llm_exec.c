@@ -351,7 +351,7 @@ const kf_llm_provider kf_llm_exec = {
     .name = "exec",
     .form = "exec:COMMAND",
     .takes_argument = true,
-    .options = {[OPTION_TIMEOUT] = {"timeout", 0, 0.01, 86400}, [OPTION_PARALLEL] = {"parallel", 16, 1, MOST_PARALLEL}},
+    .options = {[OPTION_TIMEOUT] = {"timeout", 0, 0.01, 86400, NULL}, [OPTION_PARALLEL] = {"parallel", 16, 1, MOST_PARALLEL, NULL}},
     .open = exec_open,
     .submit = exec_submit,
     .in_flight = exec_in_flight,

@@ -227,7 +227,7 @@ const kf_llm_provider kf_llm_replay = {
     .name = "replay",
     .form = "replay:FILE",
     .takes_argument = true,
-    .options = {[OPTION_SKIP] = {"skip", 0, 0, 1e9}, [OPTION_STRICT] = {"strict", 0, 0, 1}},
+    .options = {[OPTION_SKIP] = {"skip", 0, 0, 1e9, NULL}, [OPTION_STRICT] = {"strict", 0, 0, 1, NULL}},
     .open = replay_open,
     .submit = replay_submit,
     .in_flight = replay_in_flight,
