@@ -5,9 +5,11 @@ task=$root/tasks/axpy
 fake=$bin/../tests/fake_worker
 key=sk-secret-0123456789abcdef
 
-coproc SERVER { exec python3 "$root/tests/llm/server.py" 100; }
+openssl req -x509 -newkey rsa:2048 -nodes -keyout tls.key -out tls.pem -days 2 -subj /CN=model.test -addext subjectAltName=DNS:model.test,IP:127.0.0.1 2>openssl.log ||
+    fail "no certificate: $(cat openssl.log)"
+coproc SERVER { exec python3 "$root/tests/llm/server.py" 100 tls.pem tls.key; }
 server_in=${SERVER[1]}
-read -r port <&"${SERVER[0]}"
+read -r port port6 port_tls port_proxy <&"${SERVER[0]}"
 trap 'exec {server_in}>&-; rm -rf "$work"' EXIT
 at() { echo "http://127.0.0.1:$port/$1/v1"; }
 requests() { python3 -c 'import json, sys, urllib.request as u; print(len(json.load(u.build_opener(u.ProxyHandler({})).open(sys.argv[1]))))' "http://127.0.0.1:$port/log/$1"; }
@@ -77,4 +79,22 @@ END
 # A list of models: the second answers where the first does not.
 expect 0 optimize "$task" --workers "$fake" --model "fallback:compatible,retries=0:m@$(at fails-9999) then m@$(at second)" --candidates 4 --store fallback.db --json
 [ "$(requests second)" -ge 1 ] || fail "the second model was not asked"
+
+# Certificates are checked; an authority of one's own is believed when it is named; a proxy is used for other machines, and not for this one.
+expect 3 doctor --llm "compatible,retries=0:m@https://127.0.0.1:$port_tls/tls/v1"
+says "the server's certificate is not accepted"
+KFORGE_CA_FILE=$work/tls.pem expect 0 doctor --llm "m@https://127.0.0.1:$port_tls/tls/v1"
+says "served-1 answered after"
+[ "$(requests proxy)" = 0 ] || fail "the proxy was asked too early"
+HTTPS_PROXY=http://127.0.0.1:$port_proxy KFORGE_CA_FILE=$work/tls.pem expect 0 doctor --llm "m@https://model.test/proxied/v1"
+says "served-1 answered after"
+[ "$(requests proxy)" = 1 ] || fail "the proxy was not asked"
+HTTPS_PROXY=http://127.0.0.1:$port_proxy KFORGE_CA_FILE=$work/tls.pem expect 0 doctor --llm "m@https://127.0.0.1:$port_tls/tls/v1"
+[ "$(requests proxy)" = 1 ] || fail "the proxy was asked for this machine"
+HTTPS_PROXY=http://127.0.0.1:$port_proxy KFORGE_CA_FILE=$work/tls.pem expect 3 doctor --llm "compatible,retries=0:m@https://other.test/tls/v1"
+says "the server's certificate is not accepted"
+if [ "$port6" != 0 ]; then
+    expect 0 doctor --llm "m@http://[::1]:$port6/six/v1"
+    says "served-1 answered after"
+fi
 finish

@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """A model server that does wrong what servers, proxies and networks do wrong. Loopback only; standard library only.
 
-usage: server.py [SECONDS]   prints its port, serves until its input is closed or SECONDS (600) have passed.
+usage: server.py [SECONDS [CERTIFICATE KEY]]   prints its ports, serves until its input is closed or SECONDS (600) have passed.
+
+The ports: http; http on [::1] (0 where there is no IPv6); with a certificate also https, and a proxy that takes CONNECT for any host and leads to
+the https port.
 
 A base address is http://127.0.0.1:PORT/SCENARIO/v1. The format follows from the path's end (chat/completions, responses, messages,
 …:streamGenerateContent). GET /log/SCENARIO gives the requests that came for it as a JSON list. A number behind a dash is the scenario's argument.
@@ -11,6 +14,7 @@ import email.utils
 import gzip
 import json
 import os
+import ssl
 import sys
 import time
 
@@ -322,9 +326,46 @@ async def serve(reader, writer):
         writer.close()
 
 
+def port_of(server):
+    return server.sockets[0].getsockname()[1]
+
+
+async def copy(reader, writer):
+    try:
+        while data := await reader.read(65536):
+            writer.write(data)
+            await writer.drain()
+    except ConnectionError:
+        pass
+    finally:
+        writer.close()
+
+
 async def main():
     server = await asyncio.start_server(serve, "127.0.0.1", 0, backlog=1024)
-    print(server.sockets[0].getsockname()[1], flush=True)
+    ports = [port_of(server)]
+    servers = [server]
+    try:
+        servers.append(await asyncio.start_server(serve, "::1", 0))
+        ports.append(port_of(servers[-1]))
+    except OSError:
+        ports.append(0)
+    if len(sys.argv) > 3:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(sys.argv[2], sys.argv[3])
+        servers.append(await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context))
+        ports.append(port_of(servers[-1]))
+
+        async def lead(reader, writer):
+            head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+            log.setdefault("proxy", []).append(head.split("\r\n")[0])
+            there, back = await asyncio.open_connection("127.0.0.1", ports[2])
+            writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            await asyncio.gather(copy(reader, back), copy(there, writer))
+
+        servers.append(await asyncio.start_server(lead, "127.0.0.1", 0))
+        ports.append(port_of(servers[-1]))
+    print(*ports, flush=True)
     loop = asyncio.get_running_loop()
     closed = asyncio.Event()
     loop.add_reader(sys.stdin.fileno(), lambda: closed.set() if not sys.stdin.buffer.read1(1) else None)
