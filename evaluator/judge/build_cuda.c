@@ -183,9 +183,9 @@ bool kf_build_cuda(const kf_cuda_device *gpu, const kf_build_request *request, k
     if (!make_shim(gpu, request, toolkit, nvcc, error)) return false;
 
     const char *argv[MAX_ARGV] = {
-        nvcc,    "-shared",      "-O3",     "-std=c++17", "-lineinfo", "--no-compress", "-Xcompiler",
-        "-fPIC", "-Xptxas",      "-v",      "-cudart",    "static",    "-include",      "kforge_prototype.h",
-        "-o",    "candidate.so", "-gencode"};
+        nvcc,      "-shared",      "-O3",     "-std=c++17", "-lineinfo", "--no-compress",  "-Xcompiler", "-fPIC",
+        "-Xptxas", "-v",           "-cudart", "static",     "-Xlinker",  "--no-undefined", "-include",   "kforge_prototype.h",
+        "-o",      "candidate.so", "-gencode"};
     int argc = 0;
     while (argv[argc]) argc++;
     snprintf(generation, sizeof generation, "arch=compute_%s,code=sm_%s", gpu->architecture, gpu->architecture);

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,7 +116,8 @@ static bool cuda_describe(const kf_device *device, cJSON *object)
            cJSON_AddNumberToObject(object, "multiprocessors", gpu->multiprocessors) &&
            cJSON_AddNumberToObject(object, "l2_bytes", (double)gpu->l2_bytes) &&
            cJSON_AddNumberToObject(object, "memory_bytes", (double)gpu->memory_bytes) &&
-           cJSON_AddNumberToObject(object, "copy_bytes_per_second", gpu->copy_bytes_per_second);
+           cJSON_AddNumberToObject(object, "copy_bytes_per_second", gpu->copy_bytes_per_second) &&
+           cJSON_AddNumberToObject(object, "read_bytes_per_second", gpu->read_bytes_per_second);
 }
 
 static bool cuda_build(kf_device *device, const kf_build_request *request, kf_build *build, kf_error *error)
@@ -183,7 +185,8 @@ static double cuda_floor(const kf_device *device, const kf_problem *problem)
     double bytes = reads + writes < problem->work_bytes ? reads + writes : problem->work_bytes;
     double per_clock = gpu->major >= 10 ? 8192 : gpu->major == 9 ? 4096 : gpu->major == 8 && gpu->minor == 0 ? 2048 : 1024;
     double flops = per_clock * (bytes8 ? 2 : 1) * gpu->multiprocessors * gpu->clock_khz * 1e3;
-    double memory_time = bytes / gpu->copy_bytes_per_second, arithmetic_time = problem->work_flops / flops;
+    double best = fmax(gpu->copy_bytes_per_second, gpu->read_bytes_per_second);
+    double memory_time = bytes / best, arithmetic_time = problem->work_flops / flops;
     return memory_time > arithmetic_time ? memory_time : arithmetic_time;
 }
 

@@ -42,7 +42,7 @@ typedef struct kf_cuda_device {
     char uuid[48], driver_folder[4096], driver[64], architecture[32];
     int driver_version;
     kf_cuda_room tasks, results, flush; /* flush: twice the L2 */
-    double copy_bytes_per_second;
+    double copy_bytes_per_second, read_bytes_per_second;
     /* What a runner is started with; the strings outlive it. */
     char program[4200], directory[4200], node[64], visible[80], libraries[4200];
     const char *environment[12];

@@ -280,6 +280,7 @@ kf_peer_event kf_peer_map(kf_peer *peer, const kf_peer_buffer *buffers, size_t c
                                        .data_offset = b->data_offset,
                                        .bytes = b->bytes,
                                        .region_bytes = b->region_bytes,
+                                       .address = b->address,
                                        .region = b->region};
             event = send_all(peer, &command, sizeof command, b->fd, deadline);
         }

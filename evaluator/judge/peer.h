@@ -56,6 +56,7 @@ typedef struct kf_peer_buffer {
     uint32_t set, argument;
     uint64_t offset, length, data_offset, bytes;
     uint64_t region_bytes; /* on a device: fd is an allocation of this size, number `region` of the caller's; it is sent once */
+    uint64_t address;      /* where it had best lie: at the same place for all runners, so that none has luckier addresses */
     uint32_t region;
     bool read_only;
 } kf_peer_buffer;

@@ -204,6 +204,7 @@ kf_peer_event kf_cuda_hand_over(kf_sets *sets, kf_peer *peer, kf_role role)
                                            .data_offset = b->data_offset,
                                            .bytes = b->bytes,
                                            .region_bytes = sets->regions[b->region].bytes,
+                                           .address = sets->regions[b->region].reserved,
                                            .region = b->region,
                                            .read_only = role == KF_ROLE_ORACLE && !truth};
     }

@@ -75,7 +75,8 @@ static int import(region *r, const kf_wire_command *command, int fd)
                         .flags = command->flags & KF_WIRE_READ_ONLY ? CU_ACCESS_READ : CU_ACCESS_READ_WRITE};
     size_t size = command->region_bytes;
     if (!said(cuda.handle_import(&r->handle, (void *)(intptr_t)fd, CU_HANDLE_POSIX), "importing a buffer")) return 0;
-    if (!said(cuda.address_reserve(&r->reserved, size + 2 * (size_t)GRANULE, 0, 0, 0), "reserving addresses")) return 0;
+    if (!said(cuda.address_reserve(&r->reserved, size + 2 * (size_t)GRANULE, 0, command->address, 0), "reserving addresses"))
+        return 0;
     if (!said(cuda.map(r->reserved + GRANULE, size, 0, r->handle, 0), "mapping a buffer")) return 0;
     r->base = r->reserved + GRANULE;
     r->size = size;

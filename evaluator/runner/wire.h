@@ -45,6 +45,7 @@ typedef struct kf_wire_command {
     uint64_t bytes;         /* MAP: of the data between the guards */
     uint64_t
         region_bytes; /* MAP on a device: size of the whole allocation that the descriptor stands for, in which `offset` counts */
+    uint64_t address; /* MAP on a device: where that allocation had best lie */
     uint32_t region;  /* MAP on a device: number of that allocation, the same for all buffers in it */
     uint32_t unused;
 } kf_wire_command;

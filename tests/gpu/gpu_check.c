@@ -81,10 +81,8 @@ int check_same(kf_judge *judge, const char *task_path, int times, double seconds
             widths[seen] = w->speedup.high - w->speedup.low;
             deviations[seen++] = fabs(w->speedup.value - 1);
             call = w->baseline_seconds;
-            if (i == 0)
-                printf("  %-12s %s: sets %d pairs %d cost %.3f ms floor %.1f us latency %.1f us alone..\n", kf_task_name(task),
-                       w->workload, w->sets, w->pairs, w->batch_cost_seconds * 1e3, w->floor_seconds * 1e6,
-                       w->latency_baseline_seconds * 1e6);
+            printf("  %-12s %.2f us x%.4f [%.4f %.4f] sets %d pairs %d cost %.3f ms wall %.2f s\n", kf_task_name(task), call * 1e6,
+                   w->speedup.value, w->speedup.low, w->speedup.high, w->sets, w->pairs, w->batch_cost_seconds * 1e3, walls[i]);
         }
         kf_verdict_free(verdict);
     }

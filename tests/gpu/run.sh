@@ -31,7 +31,7 @@ for part in $parts; do
     numbers) run numbers "$check" numbers ;;
     hostile) run hostile "$check" corpus "$folder/tests" hostile/ ;;
     honest) run honest "$check" corpus "$folder/tests" honest/ ;;
-    same) for task in ${SAME:-axpy row_softmax gemm transpose reduction}; do run "same-$task" "$check" same "$folder/tasks/$task" "${TIMES:-3}" "${SECONDS_EACH:-3}"; done ;;
+    same) for task in ${SAME:-axpy row_softmax gemm transpose reduction}; do run "same-${task##*/}" "$check" same "$folder/tasks/$task" "${TIMES:-3}" "${SECONDS_EACH:-3}"; done ;;
     profile) run profile "$check" profile "${SECONDS_EACH:-1}" ${TASKS:-"$folder"/tasks/*/} ;;
     seeds) run seeds "$check" seeds "${SECONDS_EACH:-1}" ${TASKS:-"$folder"/tasks/*/} ;;
     esac
