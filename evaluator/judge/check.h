@@ -15,10 +15,18 @@ KF_DEFINE_AUTO(kf_checker, kf_checker_free)
 /* Draws how each of `count` sets is varied: half of them not at all. `known`: only as the baseline's errors are known for already. */
 void kf_checker_vary(kf_checker *checker, kf_choices *choices, uint32_t count, bool known, kf_set_variation *variations);
 
+/* Sets whose outputs err more than the baseline has been seen to, on inputs that it was not seen on. */
+#define KF_DOUBTS 3
+typedef struct kf_doubts {
+    uint32_t sets[KF_DOUBTS], count;
+} kf_doubts;
+
 /* Compares all outputs of the listed sets, whose truth is there. The baseline's add to what is known of its errors; when the baseline itself
- * is wrong, that is a finding against the task. The candidate's mismatches become findings. *passed tells. */
+ * is wrong, that is a finding against the task. The candidate's mismatches become findings. *passed tells. With
+ * `doubts` (NULL: none are allowed) errors that are only too large beside the baseline's are no findings yet: the sets are named, nothing else is
+ * noted, and the caller lets the baseline run on their inputs and asks again. */
 bool kf_checker_compare(kf_checker *checker, kf_sets *sets, const kf_set_variation *variations, const uint32_t *list,
-                        uint32_t count, bool baseline, bool *passed, kf_error *error);
+                        uint32_t count, bool baseline, kf_doubts *doubts, bool *passed, kf_error *error);
 
 /* Words for damage: a finding against the candidate. */
 bool kf_checker_damage(kf_checker *checker, const kf_damage *damage);
