@@ -7,6 +7,7 @@
  */
 #include "ptxas.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,6 @@
 #include "kforge/json.h"
 
 #define MOST_KERNELS 256
-
 
 /* The number right in front of `words` in a line, 0 when they are not there. */
 static double number_before(const char *line, const char *words)
@@ -28,19 +28,11 @@ static double number_before(const char *line, const char *words)
     return at == end ? 0 : strtod(at, NULL);
 }
 
-static void raise_number(cJSON *object, const char *name, double value)
-{
-    cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
-    if (!item)
-        kf_json_add_number(object, name, value);
-    else if (value > item->valuedouble)
-        cJSON_SetNumberValue(item, value);
-}
-
 cJSON *kf_ptxas_report(const char *log)
 {
     kf_auto(cJSON) report = cJSON_CreateObject();
     cJSON *kernels = report ? cJSON_AddArrayToObject(report, "kernels") : NULL, *kernel = NULL;
+    double registers = 0, spill = 0, shared = 0, stack = 0;
     if (!kernels) return NULL;
     for (const char *start = log; *start;) {
         size_t length = strcspn(start, "\n");
@@ -59,16 +51,22 @@ cJSON *kf_ptxas_report(const char *log)
             kf_json_add_number(kernel, "stack_bytes", number_before(line, "bytes stack frame"));
             kf_json_add_number(kernel, "spill_store_bytes", stores);
             kf_json_add_number(kernel, "spill_load_bytes", loads);
-            raise_number(report, "spill_bytes", stores + loads);
-            raise_number(report, "stack_bytes", number_before(line, "bytes stack frame"));
+            spill = fmax(spill, stores + loads);
+            stack = fmax(stack, number_before(line, "bytes stack frame"));
         } else if (kernel && strstr(line, "Used ") && strstr(line, " registers")) {
             kf_json_add_number(kernel, "registers", number_before(line, "registers"));
             kf_json_add_number(kernel, "shared_bytes", number_before(line, "bytes smem"));
             kf_json_add_number(kernel, "barriers", number_before(line, "barriers"));
-            raise_number(report, "registers", number_before(line, "registers"));
-            raise_number(report, "shared_bytes", number_before(line, "bytes smem"));
+            registers = fmax(registers, number_before(line, "registers"));
+            shared = fmax(shared, number_before(line, "bytes smem"));
             kernel = NULL;
         }
+    }
+    if (cJSON_GetArraySize(kernels) > 0) {
+        kf_json_add_number(report, "registers", registers);
+        kf_json_add_number(report, "spill_bytes", spill);
+        kf_json_add_number(report, "shared_bytes", shared);
+        kf_json_add_number(report, "stack_bytes", stack);
     }
     return kf_steal(&report);
 }

@@ -16,6 +16,17 @@ static double number(const cJSON *object, const char *name)
     return item->valuedouble;
 }
 
+/* As a verdict's reader sees it. */
+static cJSON *read_back(cJSON *report)
+{
+    char *text = cJSON_PrintUnformatted(report);
+    cJSON *read = cJSON_Parse(text);
+    assert_non_null(read);
+    cJSON_free(text);
+    cJSON_Delete(report);
+    return read;
+}
+
 static void kernels_have_figures(void **state)
 {
     (void)state;
@@ -28,8 +39,8 @@ static void kernels_have_figures(void **state)
                       "ptxas info    : Compiling entry function 'b' for 'sm_90a'\n"
                       "ptxas info    : Function properties for b\n"
                       "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
-                      "ptxas info    : Used 10 registers, used 0 barriers\n";
-    cJSON *report = kf_ptxas_report(log), *kernels = cJSON_GetObjectItem(report, "kernels");
+                      "ptxas info    : Used 10 registers, used 0 barriers, 8192 bytes smem\n";
+    cJSON *report = read_back(kf_ptxas_report(log)), *kernels = cJSON_GetObjectItem(report, "kernels");
     assert_int_equal(cJSON_GetArraySize(kernels), 2);
     assert_string_equal(cJSON_GetObjectItem(cJSON_GetArrayItem(kernels, 0), "name")->valuestring, "_Z1aPf");
     assert_true(number(cJSON_GetArrayItem(kernels, 0), "registers") == 255 &&
@@ -37,6 +48,7 @@ static void kernels_have_figures(void **state)
     assert_true(number(cJSON_GetArrayItem(kernels, 0), "spill_load_bytes") == 12 &&
                 number(cJSON_GetArrayItem(kernels, 1), "registers") == 10);
     assert_true(number(report, "registers") == 255 && number(report, "spill_bytes") == 20 && number(report, "stack_bytes") == 16);
+    assert_true(number(report, "shared_bytes") == 8192);
     cJSON_Delete(report);
 }
 
