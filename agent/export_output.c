@@ -2,9 +2,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <openssl/evp.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <zlib.h>
@@ -251,18 +251,23 @@ static bool hand_on(kf_output *o, stream *s, bool end, kf_error *error)
     return ok;
 }
 
-/* Size and hash of a finished file; the page cache still has it. */
+/* Size and, for the card, hash of a finished file; the page cache still has it. */
 static bool describe(kf_output *o, const char *path, kf_output_file *file, kf_error *error)
 {
     kf_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
     struct stat status;
     if (fd < 0 || fstat(fd, &status) != 0 || fsync(fd) != 0) return cannot_write(o, error);
     file->bytes = status.st_size;
-    void *map = status.st_size ? mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0) : NULL;
-    if (map == MAP_FAILED) return cannot_write(o, error);
-    kf_hash hash = kf_hash_bytes(map ? map : "", (size_t)status.st_size);
+    if (!o->settings.folder) return true;
+    EVP_MD_CTX *context = EVP_MD_CTX_new();
+    kf_hash hash = {0};
+    ssize_t size = -1;
+    bool ok = context && EVP_DigestInit_ex(context, EVP_sha256(), NULL) == 1;
+    while (ok && (size = read(fd, o->packed, CHUNK)) > 0) ok = EVP_DigestUpdate(context, o->packed, (size_t)size) == 1;
+    ok = ok && size == 0 && EVP_DigestFinal_ex(context, hash.bytes, NULL) == 1;
+    EVP_MD_CTX_free(context);
+    if (!ok) return size < 0 ? cannot_write(o, error) : out_of_memory(error);
     kf_hash_hex(&hash, file->hash);
-    if (map) munmap(map, (size_t)status.st_size);
     return true;
 }
 

