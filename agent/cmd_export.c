@@ -78,7 +78,7 @@ static bool read_output(const settings *s, const kf_invocation *invocation, cons
     if (s->as)
         output->packing = (kf_packing)index_of(words, s->as);
     else if (output->folder)
-        output->packing = KF_PACK_ZSTD;
+        output->packing = KF_PACK_GZIP; /* which every reader takes; zstd needs a package more in Python */
     else if (!standard)
         kf_packing_of_name(s->output, &output->packing);
     if (standard && output->packing == KF_PACK_PARQUET)
@@ -242,7 +242,8 @@ static const kf_option options[] = {
      .argument = "KIND",
      .offset = offsetof(settings, as),
      .choices = "jsonl|jsonl.gz|jsonl.zst|parquet",
-     .help = "Kind of file where the name does not tell; in a folder jsonl.zst. Parquet needs a Python with pyarrow."},
+     .help = "Kind of file where the name does not tell; in a folder jsonl.gz. Reading zst takes the Python package zstandard. "
+             "Parquet needs a Python with pyarrow."},
     {.name = "shard-rows",
      .type = KF_OPTION_INTEGER,
      .argument = "N",

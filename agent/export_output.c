@@ -200,7 +200,7 @@ static bool open_stream(kf_output *o, stream *s, const char *path, kf_error *err
     }
     if (o->settings.packing == KF_PACK_GZIP) {
         s->gzip = (z_stream){0};
-        if (deflateInit2(&s->gzip, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK) return out_of_memory(error);
+        if (deflateInit2(&s->gzip, 4, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK) return out_of_memory(error);
         s->gzip_open = true;
     }
     return true;

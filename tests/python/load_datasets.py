@@ -7,11 +7,19 @@ TRL's data_utils.py is executed as it is; only `transformers`, whose classes it 
 import importlib.util
 import pathlib
 import sys
+import tempfile
 import types
 
 from datasets import load_dataset
 
 folder = pathlib.Path(sys.argv[1])
+
+
+def fresh():
+    """A cache of its own for each call: an offline `datasets` takes another file's rows out of a shared one."""
+    return tempfile.mkdtemp(dir=folder)
+
+
 stand_in = types.ModuleType("transformers")
 stand_in.PreTrainedTokenizerBase = stand_in.ProcessorMixin = object
 sys.modules.setdefault("transformers", stand_in)
@@ -23,23 +31,26 @@ spec.loader.exec_module(trl)
 FORMATS = ["raw", "sft", "dpo", "kto", "grpo", "contrast", "multiturn"]
 loaded = {}
 for name in FORMATS:
-    json = load_dataset("json", data_files=str(folder / f"{name}.jsonl"), split="train", cache_dir=str(folder / "cache"))
-    parquet = load_dataset("parquet", data_files=str(folder / f"{name}.parquet"), split="train", cache_dir=str(folder / "cache"))
-    card = load_dataset(str(folder / name), cache_dir=str(folder / "cache"))
+    json = load_dataset("json", data_files=str(folder / f"{name}.jsonl"), split="train", cache_dir=fresh())
+    parquet = load_dataset("parquet", data_files=str(folder / f"{name}.parquet"), split="train", cache_dir=fresh())
+    card = load_dataset(str(folder / name), cache_dir=fresh())
     assert json.num_rows == parquet.num_rows > 0, name
     assert json.to_list() == parquet.to_list(), name
-    assert card["train"].num_rows + card["test"].num_rows == json.num_rows, name
+    assert card["train"].num_rows + card["test"].num_rows == json.num_rows, (name, card["train"].num_rows, card["test"].num_rows, json.num_rows)
     assert not set(card["train"]["family"]) & set(card["test"]["family"]), name
     assert set(card["train"].features) == set(json.features), name
     assert {k: str(v) for k, v in card["train"].features.items()} == {k: str(v) for k, v in parquet.features.items()}, name
     loaded[name] = json
+
+zst = load_dataset("json", data_files=str(folder / "zst.jsonl.zst"), split="train", cache_dir=fresh())
+assert zst.to_list() == loaded["sft"].to_list()
 
 # Rows that only differ late in a large file must not break the schema that was inferred from the first.
 big = folder / "big.jsonl"
 first = (folder / "raw.jsonl").read_text().splitlines()
 plain = [line for line in first if '"outcome":"model_failed"' in line]
 big.write_text("\n".join(plain * (30_000_000 // (len(plain[0]) * len(plain))) + first) + "\n")
-rows = load_dataset("json", data_files=str(big), split="train", cache_dir=str(folder / "cache"))
+rows = load_dataset("json", data_files=str(big), split="train", cache_dir=fresh())
 assert rows[rows.num_rows - 1] == loaded["raw"][loaded["raw"].num_rows - 1]
 
 # TRL: what SFT, DPO, KTO and GRPO ask of their data sets
