@@ -63,6 +63,18 @@ bool kf_models_check(const kf_search_settings *settings, kf_error *error)
     return true;
 }
 
+/* A spec as it is shown: frozen prices are of no interest there. */
+static char *without_prices(const char *spec)
+{
+    kf_autobuffer text = {0};
+    for (const char *at = spec; *at;) {
+        const char *price = strstr(at, ",price_");
+        kf_buffer_append(&text, at, price ? (size_t)(price - at) : strlen(at));
+        at = price ? price + 1 + strcspn(price + 1, ",:") : "";
+    }
+    return kf_buffer_take(&text);
+}
+
 bool kf_models_open(kf_search *s, kf_error *error)
 {
     const kf_search_settings *settings = s->settings;
@@ -85,9 +97,10 @@ bool kf_models_open(kf_search *s, kf_error *error)
         }
         kf_llm_set_budget(model->llm, &s->budget);
         /* Not the whole command line of an exec: it may hold secrets. */
-        const char *exec = strstr(spec, "exec");
-        model->name = strndup(model->spec, exec && (exec == spec || strncmp(spec, "fallback", 8) == 0) ? (size_t)(exec + 4 - spec)
-                                                                                                       : strlen(model->spec));
+        kf_autofree char *shown = without_prices(model->spec);
+        const char *exec = shown ? strstr(shown, "exec") : NULL;
+        bool hides = exec && (exec == shown || strncmp(shown, "fallback", 8) == 0);
+        if (shown) model->name = strndup(shown, hides ? (size_t)(exec + 4 - shown) : strlen(shown));
         if (!model->name) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
         s->model_count++;
     }

@@ -32,6 +32,25 @@ static void counts_text(kf_buffer *text, const char *name, int64_t count)
     if (count) kf_buffer_format(text, "%s%lld %s", text->size ? ", " : "", (long long)count, name);
 }
 
+/* "12 ok for $0.31, 2 truncated for $0.10", or the same as an object. */
+static bool word_calls(kf_store *store, const kf_store_run *run, kf_buffer *text, cJSON *json, kf_error *error)
+{
+    kf_auto(kf_store_cursor) cursor = kf_store_outcomes(store, run->id, error);
+    kf_autoresult kf_store_outcome outcome = {0};
+    int more = cursor ? 1 : -1;
+    while (more > 0 && (more = kf_store_next_outcome(cursor, &outcome, error)) > 0) {
+        if (text)
+            kf_buffer_format(text, "%s%lld %s for $%.2f", text->size ? ", " : "", (long long)outcome.spent.calls, outcome.outcome,
+                             outcome.spent.cost_usd);
+        if (!json) continue;
+        cJSON *row = cJSON_AddObjectToObject(json, outcome.outcome);
+        kf_add_figure(row, "calls", (double)outcome.spent.calls);
+        kf_add_figure(row, "cost_usd", outcome.spent.cost_usd);
+        kf_add_figure(row, "seconds", outcome.spent.seconds);
+    }
+    return more == 0;
+}
+
 static bool print_head(const kf_view *view, kf_store *store, const kf_store_run *run, const history *h, kf_error *error)
 {
     char figure[KF_FIGURE], other[KF_FIGURE], third[KF_FIGURE];
@@ -66,6 +85,12 @@ static bool print_head(const kf_view *view, kf_store *store, const kf_store_run 
         fprintf(view->out, "models    %lld calls, %s tokens in, %s out, $%.2f\n", (long long)spent.calls,
                 kf_figure_count((double)spent.prompt_tokens, figure), kf_figure_count((double)spent.completion_tokens, other),
                 spent.cost_usd);
+    kf_autobuffer calls = {0};
+    if (spent.calls && !word_calls(store, run, &calls, NULL, error)) return false;
+    if (calls.size) {
+        fprintf(view->out, "replies   ");
+        kf_text_wrap(view->out, calls.data, calls.size, width, 10, true);
+    }
     return true;
 }
 
@@ -129,6 +154,7 @@ static bool print_proposers(const kf_view *view, kf_store *store, const kf_store
     kf_table_add_column(&table, "BEST", KF_RIGHT, false);
     kf_table_add_column(&table, "CALLS", KF_RIGHT, false);
     kf_table_add_column(&table, "COST", KF_RIGHT, false);
+    kf_table_add_column(&table, "PER FASTER", KF_RIGHT, false); /* cost of a candidate that beats the baseline */
     kf_autoresult kf_store_proposer proposer = {0};
     int more;
     while ((more = kf_store_next_proposer(cursor, &proposer, error)) > 0) {
@@ -145,6 +171,7 @@ static bool print_proposers(const kf_view *view, kf_store *store, const kf_store
             kf_add_figure(row, "prompt_tokens", (double)proposer.prompt_tokens);
             kf_add_figure(row, "completion_tokens", (double)proposer.completion_tokens);
             kf_add_figure(row, "cost_usd", proposer.cost_usd);
+            kf_add_figure(row, "cost_per_faster", proposer.faster ? proposer.cost_usd / (double)proposer.faster : NAN);
             kf_add_figure(row, "seconds", proposer.seconds);
             continue;
         }
@@ -156,6 +183,8 @@ static bool print_proposers(const kf_view *view, kf_store *store, const kf_store
         kf_table_cell(&table, "%s", kf_figure_speedup((kf_interval){proposer.best_speedup, NAN, NAN}, figure));
         kf_table_cell(&table, proposer.calls ? "%lld" : "", (long long)proposer.calls);
         kf_table_cell(&table, proposer.calls ? "$%.2f" : "", proposer.cost_usd);
+        bool pays = proposer.faster && proposer.cost_usd > 0;
+        kf_table_cell(&table, pays ? "$%.2f" : "", proposer.cost_usd / (pays ? (double)proposer.faster : 1));
     }
     if (!array && table.cell_count) fputc('\n', view->out);
     if (!array) kf_table_print(&table, view->out, view->width, 0, view->color);
@@ -237,7 +266,8 @@ static bool print_json(const kf_view *view, kf_store *store, const kf_store_run 
     kf_add_figure(spent_json, "completion_tokens", (double)spent.completion_tokens);
     kf_add_figure(spent_json, "cost_usd", spent.cost_usd);
     kf_add_figure(spent_json, "seconds", spent.seconds);
-    return print_best(view, store, run, limits->top, cJSON_AddArrayToObject(json, "candidates"), error) &&
+    return word_calls(store, run, NULL, cJSON_AddObjectToObject(spent_json, "outcomes"), error) &&
+           print_best(view, store, run, limits->top, cJSON_AddArrayToObject(json, "candidates"), error) &&
            print_proposers(view, store, run, cJSON_AddArrayToObject(json, "proposers"), error) &&
            print_attempts(view, store, run, from, cJSON_AddArrayToObject(json, "latest_attempts"), error) &&
            kf_print_json(view->out, kf_steal(&json), error);

@@ -121,3 +121,27 @@ bool kf_store_run_spent(kf_store *store, const char *run, kf_store_spent *spent,
     spent->seconds = sqlite3_column_double(statement, 4);
     return true;
 }
+
+kf_store_cursor *kf_store_outcomes(kf_store *store, const char *run, kf_error *error)
+{
+    int64_t row = kf_run_row(store, run, error);
+    if (!row) return NULL;
+    return kf_cursor(store, error,
+                     "SELECT outcome, count(*), sum(prompt_tokens), sum(completion_tokens), sum(cost_usd), sum(seconds)"
+                     " FROM model_call WHERE run = ? GROUP BY outcome ORDER BY count(*) DESC, outcome",
+                     "i", row);
+}
+
+int kf_store_next_outcome(kf_store_cursor *cursor, kf_store_outcome *outcome, kf_error *error)
+{
+    int row = kf_cursor_step(cursor, error);
+    if (row != 1) return row;
+    sqlite3_stmt *statement = cursor->statement;
+    if (!kf_sql_texts(cursor->store, statement, &outcome->memory, (kf_text_column[]){{0, &outcome->outcome}}, 1, error)) return -1;
+    outcome->spent = (kf_store_spent){.calls = sqlite3_column_int64(statement, 1),
+                                      .prompt_tokens = sqlite3_column_int64(statement, 2),
+                                      .completion_tokens = sqlite3_column_int64(statement, 3),
+                                      .cost_usd = sqlite3_column_double(statement, 4),
+                                      .seconds = sqlite3_column_double(statement, 5)};
+    return 1;
+}

@@ -403,6 +403,14 @@ typedef struct kf_store_spent {
     double cost_usd, seconds;
 } kf_store_spent;
 bool kf_store_run_spent(kf_store *store, const char *run, kf_store_spent *spent, kf_error *error);
+/* The same by how the calls ended ("ok", "truncated", …), most calls first. */
+typedef struct kf_store_outcome {
+    void *memory;
+    const char *outcome;
+    kf_store_spent spent;
+} kf_store_outcome;
+kf_store_cursor *kf_store_outcomes(kf_store *store, const char *run, kf_error *error);
+int kf_store_next_outcome(kf_store_cursor *cursor, kf_store_outcome *outcome, kf_error *error);
 
 /* ---- what is known of devices and moves ---- */
 
