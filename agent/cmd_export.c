@@ -6,6 +6,7 @@
 #include "export_package.h"
 #include "kforge/file.h"
 #include "kforge/store_care.h"
+#include "secret.h"
 #include "show.h"
 
 typedef struct settings {
@@ -177,6 +178,13 @@ static bool export_rows(const settings *s, const kf_invocation *invocation, kf_s
     kf_output_settings output_settings;
     kf_export_report report;
     if (!read_options(s, &options, error) || !read_output(s, invocation, &options, &output_settings, error)) return false;
+    /* Keys of the usual names are looked for in key files too; a file that may not be used is none of our business. */
+    static const char *const names[] = {"OPENAI_API_KEY",     "ANTHROPIC_API_KEY",    "GEMINI_API_KEY",   "GOOGLE_API_KEY",
+                                        "OPENROUTER_API_KEY", "AZURE_OPENAI_API_KEY", "DEEPSEEK_API_KEY", "KFORGE_API_KEY"};
+    const char *keys[64];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) kf_secret(names[i], NULL);
+    options.secrets = keys;
+    options.secret_count = kf_secrets_known(keys, sizeof keys / sizeof *keys);
     kf_auto(kf_output) output = kf_output_open(&output_settings, error);
     if (!output) return false;
     run_state state = {output, invocation};

@@ -206,3 +206,13 @@ void kf_secrets_redact(char *text)
     }
     pthread_mutex_unlock(&lock);
 }
+
+size_t kf_secrets_known(const char **values, size_t most)
+{
+    size_t count = 0;
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < key_count && count < most; i++)
+        if (strlen(keys[i].value) >= SHORTEST) values[count++] = keys[i].value;
+    pthread_mutex_unlock(&lock);
+    return count;
+}

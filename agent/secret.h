@@ -22,6 +22,8 @@ void kf_secrets_hide(void);
 const char *kf_secret(const char *name, kf_error *error);
 /* From now on the process writes no core and can't be looked into by others of the same user. Done before the first request with a key. */
 void kf_secrets_guard(void);
+/* All keys that are known so far, borrowed: at most `most` of them; for exports, which must not hold one. Returns their number. */
+size_t kf_secrets_known(const char **values, size_t most);
 /* Replaces every key that is known by "[key]" in place: for texts of servers, which repeat the key they refuse. */
 void kf_secrets_redact(char *text);
 

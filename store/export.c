@@ -351,7 +351,7 @@ bool kf_export(kf_store *store, const kf_export_options *options, kf_export_sink
     kf_exporter e = {.store = store, .options = options, .sink = sink, .context = context, .report = report};
     *report = (kf_export_report){0};
     if (!check(options, error)) return false;
-    e.scrubber = kf_scrubber_new(error);
+    e.scrubber = kf_scrubber_new(options->secrets, options->secret_count, error);
     bool own = sqlite3_get_autocommit(store->db) != 0;
     bool ok = e.scrubber && (!own || kf_sql_do(store, error, "BEGIN", "")); /* one snapshot */
     ok = ok && load_tasks(&e, error) && resolve(&e, error) && learn_candidates(&e, error) &&

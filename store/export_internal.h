@@ -8,7 +8,8 @@
 
 /* ---- export_scrub.c ---- */
 typedef struct kf_scrubber kf_scrubber;
-kf_scrubber *kf_scrubber_new(kf_error *error);
+/* `secrets` (8 characters and more each) are borrowed. */
+kf_scrubber *kf_scrubber_new(const char *const *secrets, size_t count, kf_error *error);
 void kf_scrubber_free(kf_scrubber *scrubber);
 KF_DEFINE_AUTO(kf_scrubber, kf_scrubber_free)
 /* Appends scrubbed text, as the inside of a JSON string or plain. Returns how often something was taken out. */

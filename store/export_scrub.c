@@ -70,7 +70,7 @@ static void add_environment(kf_scrubber *s)
     }
 }
 
-kf_scrubber *kf_scrubber_new(kf_error *error)
+kf_scrubber *kf_scrubber_new(const char *const *secrets, size_t count, kf_error *error)
 {
     kf_scrubber *s = calloc(1, sizeof *s);
     if (!s) return kf_fail(error, KF_ERROR_MEMORY, "out of memory"), NULL;
@@ -83,6 +83,11 @@ kf_scrubber *kf_scrubber_new(kf_error *error)
     for (int c = 'A'; c <= 'z'; c++) /* "/x": the beginning of a path */
         if (isalpha(c)) add_pair(s, (char[]){'/', (char)c});
     add_pair(s, "host");
+    for (size_t i = 0; i < count && s->secret_count < SECRETS; i++)
+        if (strlen(secrets[i]) >= 8) {
+            s->secrets[s->secret_count++] = (literal){secrets[i], strlen(secrets[i])};
+            add_pair(s, secrets[i]);
+        }
     add_environment(s);
     return s;
 }
@@ -268,7 +273,7 @@ int64_t kf_scrub_append(const kf_scrubber *s, kf_buffer *out, const char *text, 
 
 char *kf_scrub(const char *text, size_t size, bool paths, int64_t *count, kf_error *error)
 {
-    kf_auto(kf_scrubber) scrubber = kf_scrubber_new(error);
+    kf_auto(kf_scrubber) scrubber = kf_scrubber_new(NULL, 0, error);
     if (!scrubber) return NULL;
     kf_autobuffer out = {0};
     *count += kf_scrub_append(scrubber, &out, text, size, paths, false);
