@@ -23,15 +23,16 @@ static int64_t thinking_of(const kf_call_settings *s)
 
 static bool body_of(const kf_call_settings *s, const kf_llm_request *request, cJSON *json)
 {
-    cJSON_AddStringToObject(json, "model", s->model);
-    cJSON_AddNumberToObject(json, "max_tokens", (double)s->max_tokens);
-    cJSON_AddTrueToObject(json, "stream");
+    bool good = true;
+    good &= cJSON_AddStringToObject(json, "model", s->model) != NULL;
+    good &= cJSON_AddNumberToObject(json, "max_tokens", (double)s->max_tokens) != NULL;
+    good &= cJSON_AddTrueToObject(json, "stream") != NULL;
     if (request->system && *request->system) {
         /* The same in all requests of a run: cached up to its end. */
         cJSON *block = cJSON_CreateObject(), *system = cJSON_AddArrayToObject(json, "system");
-        cJSON_AddStringToObject(block, "type", "text");
-        cJSON_AddStringToObject(block, "text", request->system);
-        cJSON_AddStringToObject(cJSON_AddObjectToObject(block, "cache_control"), "type", "ephemeral");
+        good &= cJSON_AddStringToObject(block, "type", "text") != NULL;
+        good &= cJSON_AddStringToObject(block, "text", request->system) != NULL;
+        good &= cJSON_AddStringToObject(cJSON_AddObjectToObject(block, "cache_control"), "type", "ephemeral") != NULL;
         if (!cJSON_AddItemToArray(system, block)) {
             cJSON_Delete(block);
             return false;
@@ -42,12 +43,12 @@ static bool body_of(const kf_call_settings *s, const kf_llm_request *request, cJ
     int64_t thinking = thinking_of(s);
     if (thinking) {
         cJSON *object = cJSON_AddObjectToObject(json, "thinking");
-        cJSON_AddStringToObject(object, "type", "enabled");
-        cJSON_AddNumberToObject(object, "budget_tokens", (double)thinking);
+        good &= cJSON_AddStringToObject(object, "type", "enabled") != NULL;
+        good &= cJSON_AddNumberToObject(object, "budget_tokens", (double)thinking) != NULL;
     } else if (s->temperature >= 0 && !(s->without & KF_WITHOUT_TEMPERATURE)) {
-        cJSON_AddNumberToObject(json, "temperature", s->temperature > 1 ? 1 : s->temperature);
+        good &= cJSON_AddNumberToObject(json, "temperature", s->temperature > 1 ? 1 : s->temperature) != NULL;
     }
-    return true;
+    return good;
 }
 
 static void usage(kf_answer *a, const cJSON *json)

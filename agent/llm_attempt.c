@@ -90,7 +90,8 @@ static void release_attempt(kf_ask *ask)
 static bool take_event(void *context, const char *name, const char *data, size_t size)
 {
     kf_ask *ask = context;
-    if (!kf_answer_event(&ask->answer, ask->network->dialect, name, data, size) && ++ask->bad_events > 3)
+    /* An object that can't be read may be a part of the text, which must not be missing; a few words of another kind may be a greeting. */
+    if (!kf_answer_event(&ask->answer, ask->network->dialect, name, data, size) && (*data == '{' || ++ask->bad_events > 3))
         return kf_fail(&ask->fault, KF_ERROR_IO, "the stream holds events that are no JSON: %.100s", data);
     if (ask->answer.text.failed)
         return kf_fail(&ask->fault, KF_ERROR_LIMIT, "the reply has more than %u bytes of text", KF_REPLY_BYTES);
@@ -358,7 +359,8 @@ static void done(void *context, const kf_http_result *result)
     kf_error error = {0};
     kf_llm_outcome outcome;
     ask->transfer = NULL;
-    if (result->status == 200 && ask->kind == KF_BODY_EVENTS && !ask->fault.code) kf_sse_end(&ask->sse, &ask->fault);
+    /* An event without its blank line counts at the end of a stream, not where the stream was cut off. */
+    if (result->status == 200 && ask->kind == KF_BODY_EVENTS && !result->fault) kf_sse_end(&ask->sse, &ask->fault);
     if (ask->kind == KF_BODY_WHOLE && ask->body.size) kf_answer_event(&ask->answer, n->dialect, "", ask->body.data, ask->body.size);
     verdict v = judge(ask, result, &error, &outcome);
     double now = kf_now(), wait = kf_server_limits_wait(&ask->limits);
@@ -395,7 +397,7 @@ static char *make_body(const kf_ask *ask, const kf_call_settings *settings)
     kf_llm_request request = {.system = ask->system, .prompt = ask->prompt};
     kf_auto(cJSON) json = cJSON_CreateObject();
     if (!json || !ask->network->dialect->body(settings, &request, json)) return NULL;
-    if (ask->network->wants_cost) cJSON_AddTrueToObject(cJSON_AddObjectToObject(json, "usage"), "include");
+    if (ask->network->wants_cost && !cJSON_AddTrueToObject(cJSON_AddObjectToObject(json, "usage"), "include")) return NULL;
     return cJSON_PrintUnformatted(json);
 }
 

@@ -82,9 +82,10 @@ void kf_answer_stop(kf_answer *answer, kf_stop stop, const char *word)
 cJSON *kf_message(cJSON *list, const char *role, const char *content)
 {
     cJSON *message = cJSON_CreateObject();
-    cJSON_AddStringToObject(message, "role", role);
-    cJSON_AddStringToObject(message, "content", content);
-    return cJSON_AddItemToArray(list, message) ? message : NULL;
+    bool whole = cJSON_AddStringToObject(message, "role", role) && cJSON_AddStringToObject(message, "content", content);
+    if (whole && cJSON_AddItemToArray(list, message)) return message;
+    cJSON_Delete(message);
+    return NULL;
 }
 
 /* ---- events ----------------------------------------------------------------------------------------------------------------------------- */

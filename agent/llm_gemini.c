@@ -19,6 +19,7 @@ static bool add_parts(cJSON *object, const char *text)
 
 static bool body_of(const kf_call_settings *s, const kf_llm_request *request, cJSON *json)
 {
+    bool good = true;
     static const int by_effort[] = {[KF_EFFORT_NONE] = 0,
                                     [KF_EFFORT_MINIMAL] = 512,
                                     [KF_EFFORT_LOW] = 2048,
@@ -31,17 +32,17 @@ static bool body_of(const kf_call_settings *s, const kf_llm_request *request, cJ
         cJSON_Delete(content);
         return false;
     }
-    cJSON_AddStringToObject(content, "role", "user");
+    good &= cJSON_AddStringToObject(content, "role", "user") != NULL;
     if (!add_parts(content, request->prompt)) return false;
     cJSON *config = cJSON_AddObjectToObject(json, "generationConfig");
-    cJSON_AddNumberToObject(config, "maxOutputTokens", (double)s->max_tokens);
+    good &= cJSON_AddNumberToObject(config, "maxOutputTokens", (double)s->max_tokens) != NULL;
     if (s->temperature >= 0 && !(s->without & KF_WITHOUT_TEMPERATURE))
-        cJSON_AddNumberToObject(config, "temperature", s->temperature);
+        good &= cJSON_AddNumberToObject(config, "temperature", s->temperature) != NULL;
     bool thinks = (s->thinking > 0 || s->effort) && !(s->without & KF_WITHOUT_EFFORT);
     if (thinks)
-        cJSON_AddNumberToObject(cJSON_AddObjectToObject(config, "thinkingConfig"), "thinkingBudget",
-                                s->thinking > 0 ? (double)s->thinking : by_effort[s->effort]);
-    return true;
+        good &= cJSON_AddNumberToObject(cJSON_AddObjectToObject(config, "thinkingConfig"), "thinkingBudget",
+                                        s->thinking > 0 ? (double)s->thinking : by_effort[s->effort]) != NULL;
+    return good;
 }
 
 static void event_of(kf_answer *a, const char *name, const cJSON *json)

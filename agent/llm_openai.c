@@ -25,20 +25,22 @@ static void chat_path(const kf_call_settings *settings, kf_buffer *path)
 
 static bool chat_body(const kf_call_settings *s, const kf_llm_request *request, cJSON *json)
 {
-    cJSON_AddStringToObject(json, "model", s->model);
+    bool good = true;
+    good &= cJSON_AddStringToObject(json, "model", s->model) != NULL;
     cJSON *messages = cJSON_AddArrayToObject(json, "messages");
-    if (request->system && *request->system) kf_message(messages, "system", request->system);
+    if (request->system && *request->system) good &= kf_message(messages, "system", request->system) != NULL;
     if (!messages || !kf_message(messages, "user", request->prompt)) return false;
-    cJSON_AddTrueToObject(json, "stream");
+    good &= cJSON_AddTrueToObject(json, "stream") != NULL;
     if (!(s->without & KF_WITHOUT_STREAM_OPTIONS))
-        cJSON_AddTrueToObject(cJSON_AddObjectToObject(json, "stream_options"), "include_usage");
+        good &= cJSON_AddTrueToObject(cJSON_AddObjectToObject(json, "stream_options"), "include_usage") != NULL;
     /* The old name is what compatible servers know, the new one what OpenAI's reasoning models want. */
     bool old_name = s->official == !!(s->without & KF_OTHER_TOKEN_LIMIT);
-    cJSON_AddNumberToObject(json, old_name ? "max_tokens" : "max_completion_tokens", (double)s->max_tokens);
-    if (s->temperature >= 0 && !(s->without & KF_WITHOUT_TEMPERATURE)) cJSON_AddNumberToObject(json, "temperature", s->temperature);
+    good &= cJSON_AddNumberToObject(json, old_name ? "max_tokens" : "max_completion_tokens", (double)s->max_tokens) != NULL;
+    if (s->temperature >= 0 && !(s->without & KF_WITHOUT_TEMPERATURE))
+        good &= cJSON_AddNumberToObject(json, "temperature", s->temperature) != NULL;
     if (s->effort && !(s->without & KF_WITHOUT_EFFORT))
-        cJSON_AddStringToObject(json, "reasoning_effort", kf_effort_names[s->effort]);
-    return true;
+        good &= cJSON_AddStringToObject(json, "reasoning_effort", kf_effort_names[s->effort]) != NULL;
+    return good;
 }
 
 static void chat_usage(kf_answer *a, const cJSON *usage)
@@ -95,16 +97,18 @@ static void responses_path(const kf_call_settings *settings, kf_buffer *path)
 
 static bool responses_body(const kf_call_settings *s, const kf_llm_request *request, cJSON *json)
 {
-    cJSON_AddStringToObject(json, "model", s->model);
-    if (request->system && *request->system) cJSON_AddStringToObject(json, "instructions", request->system);
-    cJSON_AddStringToObject(json, "input", request->prompt);
-    cJSON_AddTrueToObject(json, "stream");
-    cJSON_AddFalseToObject(json, "store");
-    cJSON_AddNumberToObject(json, "max_output_tokens", (double)s->max_tokens);
-    if (s->temperature >= 0 && !(s->without & KF_WITHOUT_TEMPERATURE)) cJSON_AddNumberToObject(json, "temperature", s->temperature);
+    bool good = true;
+    good &= cJSON_AddStringToObject(json, "model", s->model) != NULL;
+    if (request->system && *request->system) good &= cJSON_AddStringToObject(json, "instructions", request->system) != NULL;
+    good &= cJSON_AddStringToObject(json, "input", request->prompt) != NULL;
+    good &= cJSON_AddTrueToObject(json, "stream") != NULL;
+    good &= cJSON_AddFalseToObject(json, "store") != NULL;
+    good &= cJSON_AddNumberToObject(json, "max_output_tokens", (double)s->max_tokens) != NULL;
+    if (s->temperature >= 0 && !(s->without & KF_WITHOUT_TEMPERATURE))
+        good &= cJSON_AddNumberToObject(json, "temperature", s->temperature) != NULL;
     if (s->effort && !(s->without & KF_WITHOUT_EFFORT))
-        cJSON_AddStringToObject(cJSON_AddObjectToObject(json, "reasoning"), "effort", kf_effort_names[s->effort]);
-    return true;
+        good &= cJSON_AddStringToObject(cJSON_AddObjectToObject(json, "reasoning"), "effort", kf_effort_names[s->effort]) != NULL;
+    return good;
 }
 
 /* The "response" object of an event, or the whole reply. */

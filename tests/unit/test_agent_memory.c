@@ -19,6 +19,9 @@
 #include "kforge/llm.h"
 #include "kforge/prompt.h"
 #include "kforge/tuner.h"
+#include "llm_dialect.h"
+#include "prices.h"
+#include "sse.h"
 
 static long until_failure; /* allocations that still work; negative: all do */
 static bool failed_once;
@@ -180,6 +183,60 @@ static char *exec(kf_error *error)
     return text;
 }
 
+/* The bodies of requests in all formats. */
+static char *bodies(kf_error *error)
+{
+    static const kf_dialect *const dialects[] = {&kf_dialect_chat, &kf_dialect_responses, &kf_dialect_anthropic,
+                                                 &kf_dialect_gemini};
+    const kf_call_settings settings = {.model = "m", .effort = KF_EFFORT_LOW, .max_tokens = 9999, .temperature = 1};
+    const kf_llm_request request = {.system = "s", .prompt = "p"};
+    kf_autobuffer all = {0};
+    for (size_t i = 0; i < sizeof dialects / sizeof *dialects; i++) {
+        kf_auto(cJSON) json = cJSON_CreateObject();
+        kf_autofree char *text = json && dialects[i]->body(&settings, &request, json) ? cJSON_PrintUnformatted(json) : NULL;
+        dialects[i]->path(&settings, &all);
+        if (text) kf_buffer_string(&all, text);
+        if (!text || all.failed) {
+            kf_fail(error, KF_ERROR_MEMORY, "no body");
+            return NULL;
+        }
+    }
+    return kf_buffer_take(&all);
+}
+
+static bool take_event(void *context, const char *name, const char *data, size_t size)
+{
+    kf_answer *answer = context;
+    return kf_answer_event(answer, &kf_dialect_chat, name, data, size) && !answer->text.failed;
+}
+
+/* A stream, up to its text. */
+static char *stream(kf_error *error)
+{
+    static const char text[] =
+        "data: {\"choices\": [{\"delta\": {\"content\": \"a\"}}]}\n\ndata: {\"choices\": [{\"delta\": {\"content\": \"b\"}}],\n"
+        "data: \"usage\": {\"prompt_tokens\": NaN}}\n\ndata: [DONE]\n\n";
+    kf_answer answer;
+    kf_sse sse;
+    kf_answer_open(&answer);
+    kf_sse_open(&sse, take_event, &answer);
+    bool read = true;
+    for (size_t i = 0; i < sizeof text - 1 && read; i += 7)
+        read = kf_sse_feed(&sse, text + i, i + 7 < sizeof text - 1 ? 7 : sizeof text - 1 - i, error);
+    char *whole = read && kf_sse_end(&sse, error) && !answer.text.failed ? kf_buffer_take(&answer.text) : NULL;
+    if (!whole && !error->text[0]) kf_fail(error, KF_ERROR_MEMORY, "no text");
+    kf_sse_close(&sse);
+    kf_answer_close(&answer);
+    return whole;
+}
+
+static char *price(kf_error *error)
+{
+    kf_price found;
+    if (!kf_price_find("openai", "gpt-4o-2024-08-06", &found, error)) return NULL;
+    return __real_strdup(found.known && found.input == 2.5 ? "2.5" : "another");
+}
+
 static void each_allocation_may_fail(void **state)
 {
     (void)state;
@@ -191,6 +248,9 @@ static void each_allocation_may_fail(void **state)
     assert_true(fail_each(prompt) > 20);
     assert_true(fail_each(replay) > 20);
     assert_true(fail_each(exec) > 5);
+    assert_true(fail_each(bodies) > 50);
+    assert_true(fail_each(stream) > 20);
+    assert_true(fail_each(price) > 100);
 }
 
 int main(void)
