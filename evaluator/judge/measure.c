@@ -340,9 +340,9 @@ static bool one_pair(kf_run *r, const pair_plan *plan, double seconds[2], double
 static uint32_t sets_for(const kf_run *r, double calls)
 {
     uint64_t a_set = r->bench->problem->total_bytes ? r->bench->problem->total_bytes : 1;
-    double room = (double)(r->bench->device->set_bytes / a_set);
+    uint64_t room = r->bench->device->set_bytes / a_set;
     double most = fmin(r->bench->device->most_sets, MOST_BUFFERS / (double)(r->bench->problem->argument_count + 1));
-    return (uint32_t)fmax(fmin(fmin(ceil(calls * 8 / 7) + 1, room), most), LEAST_SETS);
+    return (uint32_t)fmax(fmin(fmin(ceil(calls * 8 / 7) + 1, (double)room), most), LEAST_SETS);
 }
 
 /* Other sets for all runners there are. */

@@ -87,10 +87,10 @@ typedef struct kf_export_options {
     bool keep_held_out; /* tasks that declare "held_out" themselves go to the test split instead of nowhere */
     const char *const *test_families;
     size_t test_family_count;
-    double test_share; /* of other families, chosen by the hash of their names */
+    double test_share;          /* of other families, chosen by the hash of their names */
     const char *const *secrets; /* texts that must not appear, beside those of the environment: keys that the program knows */
     size_t secret_count;
-    bool keep_leaks;   /* rows with code of test or held-out tasks are counted but kept */
+    bool keep_leaks; /* rows with code of test or held-out tasks are counted but kept */
 } kf_export_options;
 
 #define KF_LEAK_LINES 6   /* equal lines in a row that make a leak … */

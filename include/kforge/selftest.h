@@ -34,9 +34,9 @@ typedef struct kf_selftest_case {
 typedef void kf_selftest_report(void *context, const kf_selftest_case *row);
 
 typedef struct kf_selftest_summary {
-    int hostile, caught;   /* hostile cases, and those with an expected verdict */
-    int honest, accepted;  /* honest cases, ditto */
-    int skipped;           /* not for this device, or not for the filter */
+    int hostile, caught;  /* hostile cases, and those with an expected verdict */
+    int honest, accepted; /* honest cases, ditto */
+    int skipped;          /* not for this device, or not for the filter */
     double seconds, longest;
 } kf_selftest_summary;
 
@@ -45,7 +45,7 @@ char *kf_selftest_folder(kf_error *error);
 
 /* Runs every case whose path contains `filter` (NULL: all). False when the folder can't be read, a file lacks its lines or a task does not load
  * (KF_ERROR_INPUT, naming the file), or when interrupted (KF_ERROR_BUSY); what a candidate does is never an error. */
-bool kf_selftest_run(kf_judge *judge, const char *folder, const char *filter, kf_selftest_report *report, void *context, const volatile int *stop,
-                     kf_selftest_summary *summary, kf_error *error);
+bool kf_selftest_run(kf_judge *judge, const char *folder, const char *filter, kf_selftest_report *report, void *context,
+                     const volatile int *stop, kf_selftest_summary *summary, kf_error *error);
 
 #endif
