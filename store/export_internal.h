@@ -2,9 +2,23 @@
 #ifndef KFORGE_EXPORT_INTERNAL_H
 #define KFORGE_EXPORT_INTERNAL_H
 
+#include <string.h>
+
 #include "internal.h"
 #include "kforge/buffer.h"
 #include "kforge/export.h"
+
+/* kf_buffer_append for the many short pieces of a row. */
+static inline void kf_append(kf_buffer *out, const char *text, size_t size)
+{
+    if (out->failed || out->limit || out->size + size + 1 > out->capacity) {
+        kf_buffer_append(out, text, size);
+        return;
+    }
+    memcpy(out->data + out->size, text, size);
+    out->size += size;
+    out->data[out->size] = '\0';
+}
 
 /* ---- export_scrub.c ---- */
 typedef struct kf_scrubber kf_scrubber;
@@ -72,6 +86,8 @@ void kf_row_key(kf_exporter *exporter, const char *name);
 void kf_row_text(kf_exporter *exporter, const char *name, const char *text, size_t size);
 void kf_row_log(kf_exporter *exporter, const char *name, const char *text, size_t size); /* scrubs paths too */
 void kf_row_word(kf_exporter *exporter, const char *name, const char *word);             /* NULL: "" */
+void kf_row_plain(kf_exporter *exporter, const char *name, const char *text,
+                  size_t size); /* known to be harmless: hashes, words, numbers */
 void kf_row_integer(kf_exporter *exporter, const char *name, int64_t value);
 void kf_row_number(kf_exporter *exporter, const char *name, double value, double unknown);  /* every bit; NaN becomes `unknown` */
 void kf_row_seconds(kf_exporter *exporter, const char *name, double value, double unknown); /* microseconds are enough */
@@ -125,6 +141,22 @@ bool kf_row_model(kf_exporter *exporter, const kf_item *item, kf_error *error);
 bool kf_row_score(kf_exporter *exporter, const kf_item *item, const char *prefix, kf_error *error);
 /* The candidate's hash, "" for none. */
 bool kf_candidate_name(kf_exporter *exporter, int64_t candidate, char hash[KF_HASH_HEX], kf_error *error);
+
+/* ---- export_raw.c, export_parallel.c ---- */
+
+#define KF_RAW_CHUNK 200   /* attempts a thread works on at once */
+#define KF_RAW_PARALLEL 16 /* so many chunks are worth threads */
+
+/* Attempts `from` … `to` of a run. */
+typedef struct kf_raw_chunk {
+    int64_t run, from, to;
+} kf_raw_chunk;
+/* Emits a chunk's rows; marks its verdicts (below `verdicts`) in `used`, a bit each, which threads may share. */
+bool kf_raw_attempts(kf_exporter *exporter, const kf_raw_chunk *chunk, unsigned char *used, int64_t verdicts, kf_error *error);
+/* The same for many chunks on all processors, rows in their order. *done: chunks that were emitted; 0, without an error, where threads can't be had
+ * or do not see the same moment of the store, and then the caller goes on alone. */
+bool kf_raw_parallel(kf_exporter *exporter, const kf_raw_chunk *chunks, size_t count, size_t *done, unsigned char *used,
+                     int64_t verdicts, kf_error *error);
 
 /* ---- one function a format ---- */
 bool kf_export_raw(kf_exporter *exporter, kf_error *error);

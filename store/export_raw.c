@@ -20,8 +20,7 @@ static const char attempts_sql[] =
     "a.verdict,"
     " r.id, x.name, a.candidate, " COLUMNS " FROM run r CROSS JOIN device x ON x.id = r.device CROSS JOIN attempt a ON a.run = "
     "r.id LEFT JOIN candidate c ON c.id = a.candidate"
-    " LEFT JOIN verdict v ON v.id = a.verdict" TABLES
-    "WHERE (?1 = 0 OR r.id = ?1) AND (?2 = 0 OR r.task = ?2) ORDER BY r.key, a.number";
+    " LEFT JOIN verdict v ON v.id = a.verdict" TABLES "WHERE r.id = ?1 AND a.number BETWEEN ?2 AND ?3 ORDER BY a.number";
 static const char verdicts_sql[] =
     "SELECT '', 0, v.task, v.created, 'judged', '', '', '', '', 0, 0, v.id, 0, '', c.id, " COLUMNS
     " FROM verdict v CROSS JOIN candidate c ON c.id = v.candidate" TABLES "WHERE (?1 = 0 OR v.task = ?1) ORDER BY v.id";
@@ -42,6 +41,13 @@ static bool wanted(const kf_exporter *e, const kf_standing *verdict, const kf_in
     case KF_ONLY_CHEATING: return verdict->verdict && verdict->status == KF_CHEATING;
     default: return true;
     }
+}
+
+/* Hexadecimal digits and kforge's own words: nothing to escape or to take out. */
+static void plain_column(kf_exporter *e, const char *name, sqlite3_stmt *row, int at)
+{
+    const char *text = (const char *)sqlite3_column_text(row, at);
+    kf_row_plain(e, name, text ? text : "", text ? (size_t)sqlite3_column_bytes(row, at) : 0);
 }
 
 static void column(kf_exporter *e, const char *name, sqlite3_stmt *row, int at)
@@ -158,13 +164,13 @@ static void identify(kf_exporter *e, sqlite3_stmt *row, const kf_export_task *ta
     else
         kf_buffer_format(&e->row, "\"verdict/%s@%.6f\"", (const char *)sqlite3_column_text(row, 15), sqlite3_column_double(row, 3));
     kf_row_word(e, "task", task->name);
-    kf_row_word(e, "task_hash", task->hash);
+    kf_row_plain(e, "task_hash", task->hash, strlen(task->hash));
     kf_row_word(e, "family", task->family);
     column(e, "run", row, 0);
     kf_row_integer(e, "attempt", sqlite3_column_int64(row, 1));
     column(e, "device", row, sqlite3_column_type(row, 40) == SQLITE_NULL ? 13 : 40);
     kf_row_seconds(e, "created", sqlite3_column_double(row, 3), 0);
-    column(e, "outcome", row, 4);
+    plain_column(e, "outcome", row, 4);
     const char *message = (const char *)sqlite3_column_text(row, 5);
     kf_row_log(e, "message", message, (size_t)sqlite3_column_bytes(row, 5));
     column(e, "proposer", row, 6);
@@ -194,13 +200,13 @@ static bool emit(kf_exporter *e, sqlite3_stmt *row, kf_error *error)
         if (!parents(e, run, number, error)) return false;
     } else
         kf_row_word(e, "parents", "[]");
-    column(e, "candidate", row, 15);
+    plain_column(e, "candidate", row, 15);
     kf_row_text(e, "source", source, size);
     json_column(e, "flags", row, 16, "[]");
     json_column(e, "tunables", row, 17, "{}");
     json_column(e, "features", row, 18, "{}");
-    column(e, "status", row, 23);
-    column(e, "blame", row, 24);
+    plain_column(e, "status", row, 23);
+    plain_column(e, "blame", row, 24);
     const char *message = (const char *)sqlite3_column_text(row, 25);
     kf_row_log(e, "verdict_message", message, message ? (size_t)sqlite3_column_bytes(row, 25) : 0);
     kf_row_number(e, "speedup", speedup.value, 0);
@@ -222,36 +228,60 @@ static bool emit(kf_exporter *e, sqlite3_stmt *row, kf_error *error)
     return leaks || kf_export_emit(e, task->split, error);
 }
 
-/* Verdicts that belong to an attempt, a bit each. */
-typedef struct bits {
-    unsigned char *bytes;
-    int64_t count;
-} bits;
-
-static bool get(const bits *b, int64_t at)
+bool kf_raw_attempts(kf_exporter *e, const kf_raw_chunk *chunk, unsigned char *used, int64_t verdicts, kf_error *error)
 {
-    return at >= 0 && at < b->count && (b->bytes[at / 8] >> at % 8 & 1);
+    kf_auto(kf_store_cursor) cursor = kf_cursor(e->store, error, attempts_sql, "iii", chunk->run, chunk->from, chunk->to);
+    int row = cursor ? 1 : -1;
+    while (row == 1 && (row = kf_cursor_step(cursor, error)) == 1) {
+        int64_t verdict = sqlite3_column_int64(cursor->statement, 11);
+        if (verdict > 0 && verdict < verdicts)
+            __atomic_fetch_or(&used[verdict / 8], (unsigned char)(1u << verdict % 8), __ATOMIC_RELAXED);
+        if (!emit(e, cursor->statement, error)) return false;
+    }
+    return row == 0;
+}
+
+/* Runs in the order of their keys, cut into chunks. */
+static bool plan(kf_exporter *e, kf_buffer *chunks, kf_error *error)
+{
+    kf_auto(kf_store_cursor) cursor =
+        kf_cursor(e->store, error, "SELECT id, attempts FROM run WHERE (?1 = 0 OR id = ?1) AND (?2 = 0 OR task = ?2) ORDER BY key",
+                  "ii", e->only_run, e->only_task);
+    int row = cursor ? 1 : -1;
+    while (row == 1 && (row = kf_cursor_step(cursor, error)) == 1) {
+        kf_raw_chunk chunk = {.run = sqlite3_column_int64(cursor->statement, 0)};
+        int64_t attempts = sqlite3_column_int64(cursor->statement, 1);
+        for (chunk.from = 1; chunk.from <= attempts; chunk.from = chunk.to + 1) {
+            chunk.to = chunk.from + KF_RAW_CHUNK - 1;
+            kf_buffer_append(chunks, &chunk, sizeof chunk);
+        }
+    }
+    if (chunks->failed) return kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
+    return row == 0;
 }
 
 bool kf_export_raw(kf_exporter *e, kf_error *error)
 {
-    bits used = {0};
-    int64_t most = 0;
-    if (kf_sql_integer(e->store, &most, error, "SELECT max(id) FROM verdict", "") < 0) return false;
-    used.count = most + 1;
-    kf_autofree unsigned char *bytes = used.bytes = calloc((size_t)used.count / 8 + 1, 1);
-    if (!bytes) return kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
-    kf_auto(kf_store_cursor) attempts = kf_cursor(e->store, error, attempts_sql, "ii", e->only_run, e->only_task);
-    int row = attempts ? 1 : -1;
-    while (row == 1 && (row = kf_cursor_step(attempts, error)) == 1) {
-        int64_t verdict = sqlite3_column_int64(attempts->statement, 11);
-        if (verdict > 0 && verdict < used.count) used.bytes[verdict / 8] |= (unsigned char)(1u << verdict % 8);
-        if (!emit(e, attempts->statement, error)) return false;
+    int64_t verdicts = 0;
+    kf_autobuffer list = {0};
+    if (kf_sql_integer(e->store, &verdicts, error, "SELECT max(id) + 1 FROM verdict", "") < 0 || !plan(e, &list, error))
+        return false;
+    kf_autofree unsigned char *used = calloc((size_t)verdicts / 8 + 1, 1); /* verdicts that belong to an attempt, a bit each */
+    if (!used) return kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
+    size_t count = list.size / sizeof(kf_raw_chunk);
+    const kf_raw_chunk *chunks = (const kf_raw_chunk *)(const void *)list.data; /* malloc'd, so aligned */
+    bool parallel = count >= KF_RAW_PARALLEL && !e->options->dedup;             /* what was seen first depends on the order */
+    size_t done = 0;
+    if (parallel && !kf_raw_parallel(e, chunks, count, &done, used, verdicts, error)) return false;
+    for (; done < count; done++)
+        if (!kf_raw_attempts(e, &chunks[done], used, verdicts, error)) return false;
+    if (e->only_run) return true;
+    kf_auto(kf_store_cursor) lone = kf_cursor(e->store, error, verdicts_sql, "i", e->only_task);
+    int row = lone ? 1 : -1;
+    while (row == 1 && (row = kf_cursor_step(lone, error)) == 1) {
+        int64_t verdict = sqlite3_column_int64(lone->statement, 11);
+        bool known = verdict < verdicts && used[verdict / 8] >> verdict % 8 & 1;
+        if (!known && !emit(e, lone->statement, error)) return false;
     }
-    if (row < 0 || e->only_run) return row == 0;
-    kf_auto(kf_store_cursor) verdicts = kf_cursor(e->store, error, verdicts_sql, "i", e->only_task);
-    row = verdicts ? 1 : -1;
-    while (row == 1 && (row = kf_cursor_step(verdicts, error)) == 1)
-        if (!get(&used, sqlite3_column_int64(verdicts->statement, 11)) && !emit(e, verdicts->statement, error)) return false;
     return row == 0;
 }

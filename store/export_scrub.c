@@ -198,22 +198,22 @@ static size_t utf8_length(const unsigned char *text, size_t size)
 static void append_control(kf_buffer *out, unsigned char c, bool json)
 {
     if (c == 0) {
-        kf_buffer_append(out, REPLACEMENT, 3);
+        kf_append(out, REPLACEMENT, 3);
         return;
     }
     if (!json) {
-        kf_buffer_append(out, &c, 1);
+        kf_append(out, (const char *)&c, 1);
         return;
     }
     static const char digits[] = "0123456789abcdef";
     char text[6] = {'\\', 'u', '0', '0', digits[c >> 4], digits[c & 15]};
     switch (c) {
-    case '"': kf_buffer_append(out, "\\\"", 2); break;
-    case '\\': kf_buffer_append(out, "\\\\", 2); break;
-    case '\n': kf_buffer_append(out, "\\n", 2); break;
-    case '\t': kf_buffer_append(out, "\\t", 2); break;
-    case '\r': kf_buffer_append(out, "\\r", 2); break;
-    default: kf_buffer_append(out, text, sizeof text);
+    case '"': kf_append(out, "\\\"", 2); break;
+    case '\\': kf_append(out, "\\\\", 2); break;
+    case '\n': kf_append(out, "\\n", 2); break;
+    case '\t': kf_append(out, "\\t", 2); break;
+    case '\r': kf_append(out, "\\r", 2); break;
+    default: kf_append(out, text, sizeof text);
     }
 }
 
@@ -221,9 +221,9 @@ static void append_replacement(kf_buffer *out, const char *text, bool json)
 {
     for (; *text; text++)
         if (json && *text == '"')
-            kf_buffer_append(out, "\\\"", 2);
+            kf_append(out, "\\\"", 2);
         else
-            kf_buffer_append(out, text, 1);
+            kf_append(out, text, 1);
 }
 
 int64_t kf_scrub_append(const kf_scrubber *s, kf_buffer *out, const char *text, size_t size, bool paths, bool json)
@@ -246,7 +246,7 @@ int64_t kf_scrub_append(const kf_scrubber *s, kf_buffer *out, const char *text, 
                 at++;
                 continue;
             }
-            kf_buffer_append(out, text + start, at - start);
+            kf_append(out, text + start, at - start);
             append_replacement(out, found.with, json);
             count++;
             length = found.length;
@@ -256,18 +256,18 @@ int64_t kf_scrub_append(const kf_scrubber *s, kf_buffer *out, const char *text, 
                 at += length;
                 continue;
             }
-            kf_buffer_append(out, text + start, at - start);
-            kf_buffer_append(out, REPLACEMENT, 3);
+            kf_append(out, text + start, at - start);
+            kf_append(out, REPLACEMENT, 3);
             length = 1;
         } else {
-            kf_buffer_append(out, text + start, at - start);
+            kf_append(out, text + start, at - start);
             append_control(out, c, json);
             length = 1;
         }
         at += length;
         start = at;
     }
-    kf_buffer_append(out, text + start, size - start);
+    kf_append(out, text + start, size - start);
     return count;
 }
 

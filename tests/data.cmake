@@ -13,3 +13,5 @@ add_test(NAME cli.datasets COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/datasets
 set_tests_properties(cli.datasets PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77)
 add_test(NAME cli.reward COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/reward.sh ${CMAKE_BINARY_DIR}/bin)
 set_tests_properties(cli.reward PROPERTIES TIMEOUT 300)
+kf_bench(export kf_store)
+kf_test(export kf_store)
