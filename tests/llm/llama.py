@@ -49,6 +49,6 @@ import uvicorn  # noqa: E402
 from llama_cpp.server.app import create_app  # noqa: E402
 from llama_cpp.server.settings import ModelSettings, ServerSettings  # noqa: E402
 
-settings = ModelSettings(model=model(), n_ctx=4096, n_threads=int(os.environ.get("LLAMA_THREADS", os.cpu_count() or 1)), verbose=False)
+settings = ModelSettings(model=model(), n_ctx=4096, n_threads=int(os.environ.get("LLAMA_THREADS", "1")), verbose=False)
 app = create_app(server_settings=ServerSettings(host="127.0.0.1", port=int(sys.argv[1])), model_settings=[settings])
 uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[1]), log_level="info")
