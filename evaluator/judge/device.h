@@ -116,9 +116,11 @@ struct kf_device {
     char hardware[192];     /* words that are the same on each machine of its kind */
     double default_seconds; /* timing budget of a job */
     double batch_seconds;   /* length of a batch to aim at, at most */
-    double floor_margin;    /* faster than this part of the floor is impossible */
-    double most_sets;       /* of a problem */
-    uint64_t set_bytes;     /* memory that all sets of a problem may take together */
+    double launch_bound,
+        launch_bias;     /* seconds: shorter calls wait for their launch, whose time differs so much between two processes */
+    double floor_margin; /* faster than this part of the floor is impossible */
+    double most_sets;    /* of a problem */
+    uint64_t set_bytes;  /* memory that all sets of a problem may take together */
 };
 
 /* NULL with an error when the machine has no such device. `parallel` is borrowed. */

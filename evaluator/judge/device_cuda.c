@@ -358,6 +358,9 @@ kf_device *kf_device_cuda_open(int ordinal, const char *cache, kf_error *error)
     gpu->head.operations = &cuda_operations;
     gpu->head.default_seconds = 3;
     gpu->head.batch_seconds = 0.02;
+    /* A/A on an H100: 3.0 us against 3.8 us a call for whole lives of processes (docs/measurements). */
+    gpu->head.launch_bound = 10e-6;
+    gpu->head.launch_bias = 0.8e-6;
     gpu->head.most_sets = 1024; /* KF_WIRE_MAX_SETS */
     gpu->head.floor_margin = 0.9;
     snprintf(gpu->head.name, sizeof gpu->head.name, "cuda:%d", ordinal);

@@ -30,7 +30,8 @@
 #define COMPARED_PAIRS 2  /* in which all sets are compared */
 #define PAIRS_WANTED 12.0 /* in the time there is */
 #define ALONE_BATCHES 7   /* enough for a 95 % interval of the median */
-#define NULL_BATCHES 12
+#define NULL_BATCHES 36   /* empty ones, a few before each pair: on a busy machine their median needs many */
+#define NULLS_A_PAIR 4
 #define LATENCY_PAIRS 8
 #define SHORT_BATCH 0.002 /* seconds; shorter batches of a candidate get more calls */
 #define SLOW 3.0          /* a candidate this much slower is judged on few calls */
@@ -505,7 +506,8 @@ static bool measure_pairs(kf_run *r, const kf_stopping_rule *rule, kf_error *err
                           .compare_all = number < COMPARED_PAIRS || !r->timed,
                           .latency = r->timed && number > 0 && number <= LATENCY_PAIRS,
                           .candidate_first = number >= COMPARED_PAIRS && r->timed && number % 2};
-        if (plan.timed && r->null_count < NULL_BATCHES && !null_batch(r, r->calls[BASELINE], error)) return false;
+        for (int i = 0; i < NULLS_A_PAIR && plan.timed && !r->over && r->null_count < NULL_BATCHES; i++)
+            if (!null_batch(r, r->calls[BASELINE], error)) return false;
         if (!r->over && !one_pair(r, &plan, seconds, latency, error)) return false;
         if (r->over) break;
         if (number == 0 && r->timed) {

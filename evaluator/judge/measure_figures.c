@@ -36,6 +36,15 @@ static bool check_interference(kf_run *r, uint32_t calls, kf_error *error)
            no_memory(error);
 }
 
+/* What one process has against another in calls that wait for their launch: no number of pairs shows it, so it widens the interval. Independent on
+ * both sides. */
+static kf_interval widen_launches(const kf_device *device, kf_interval speedup, double baseline, double candidate)
+{
+    if (!(fmin(baseline, candidate) < device->launch_bound)) return speedup;
+    double factor = 1 + hypot(device->launch_bias / baseline, device->launch_bias / candidate);
+    return (kf_interval){speedup.value, speedup.low / factor, speedup.high * factor};
+}
+
 /* Faster than physics allows, all of the candidate's interval and what is not known of the fixed cost included. */
 static bool check_floor(kf_run *r, double uncertainty)
 {
@@ -72,6 +81,7 @@ bool kf_run_conclude(kf_run *r, kf_error *error)
     result->speedup = kf_speedup_widen(kf_speedup(r->seconds[BASELINE], r->seconds[CANDIDATE], r->pairs, KF_TIMING_CONFIDENCE),
                                        result->baseline_seconds * r->calls[BASELINE],
                                        result->candidate_seconds * r->calls[CANDIDATE], uncertainty);
+    result->speedup = widen_launches(bench->device, result->speedup, result->baseline_seconds, result->candidate_seconds);
     result->latency_baseline_seconds = kf_median(r->latency[BASELINE], r->latency_pairs);
     result->latency_candidate_seconds = kf_median(r->latency[CANDIDATE], r->latency_pairs);
     result->latency_speedup =
