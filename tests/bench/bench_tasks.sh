@@ -11,7 +11,13 @@ case ${1:-} in /*) shift ;; esac # ./run bench names a program first
 for task in "$root"/tasks/*/; do
     task=${task%/}
     started=$(date +%s)
-    /usr/bin/env time -f '%M' -o memory "$kforge" optimize "$task" --json --store "$folder/store.db" "$@" >result.json 2>log || true
+    "$kforge" optimize "$task" --json --store "$folder/store.db" "$@" >result.json 2>log &
+    pid=$! memory=0
+    while peak=$(sed -n 's/^VmHWM:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$pid/status" 2>/dev/null) && [ -n "$peak" ]; do
+        memory=$peak # its own, not its children's
+        sleep 0.5
+    done
+    wait $pid
     count=$((count + 1))
     line=$(python3 - result.json <<'PY'
 import json, sys
@@ -25,6 +31,6 @@ except Exception as error:
 PY
 )
     [ "${line%% *}" = 1 ] && good=$((good + 1))
-    printf '%-12s %s (%d s, kforge itself %d MiB)\n' "$(basename "$task")" "${line#* }" $(($(date +%s) - started)) $(($(tail -n 1 memory 2>/dev/null || echo 0) / 1024))
+    printf '%-12s %s (%d s, kforge itself %d MiB)\n' "$(basename "$task")" "${line#* }" $(($(date +%s) - started)) $((memory / 1024))
 done
 printf 'tasks with a candidate at least 1.3 times faster, interval above 1: %d of %d\n' $good $count
