@@ -9,7 +9,7 @@ for name in "${names[@]}"; do
     if [ -x "$root/build/release/bench/bench_$name" ]; then
         "$root/build/release/bench/bench_$name" || status=1
     elif [ -f "$root/tests/bench/bench_$name.sh" ]; then
-        sh "$root/tests/bench/bench_$name.sh" "$root/build/release/bin/kforge-$name" || status=1
+        "$root/tests/bench/bench_$name.sh" "$root/build/release/bin/kforge-$name" || status=1
     else
         say "there is no benchmark $name in tests/bench"
         exit 2
