@@ -73,6 +73,8 @@ typedef struct kf_device_operations {
     kf_status (*error_status)(int code, const char **name);
     /* Physical floor of one call in seconds: what memory traffic and arithmetic take at the measured peaks; 0 when unknown. */
     double (*floor_seconds)(const kf_device *device, const kf_problem *problem);
+    /* Measures the ceilings behind it once more and keeps the higher ones, before somebody is convicted by them; may be NULL. */
+    bool (*measure_ceilings)(kf_device *device, kf_error *error);
     /* Takes or gives back the right to time on this device, which one process at a time has; NULL where nobody else can disturb. */
     bool (*reserve)(kf_device *device, bool take, const volatile int *stop, kf_error *error);
     /* SM clock and throttle reasons now, for a sample. */

@@ -163,6 +163,11 @@ static double cpu_floor(const kf_device *device, const kf_problem *problem)
     return bytes / cpu->read_bytes_per_second;
 }
 
+static bool cpu_measure_ceilings(kf_device *device, kf_error *error)
+{
+    return measure_bandwidth((kf_cpu_device *)device, error);
+}
+
 static void cpu_sample(kf_device *device, kf_sample *sample)
 {
     (void)device;
@@ -179,6 +184,7 @@ static const kf_device_operations cpu_operations = {
     .place = cpu_place,
     .error_status = kf_cuda_error_status,
     .floor_seconds = cpu_floor,
+    .measure_ceilings = cpu_measure_ceilings,
     .sample = cpu_sample,
     .sets_new = kf_cpu_sets_new,
     .sets_free = kf_cpu_sets_free,

@@ -46,18 +46,22 @@ static kf_interval widen_launches(const kf_device *device, kf_interval speedup, 
 }
 
 /* Faster than physics allows, all of the candidate's interval and what is not known of the fixed cost included. */
-static bool check_floor(kf_run *r, double uncertainty)
+static bool check_floor(kf_run *r, double uncertainty, kf_error *error)
 {
     kf_workbench *bench = r->bench;
     kf_workload_verdict *result = bench->result;
     kf_interval candidate = kf_median_interval(r->seconds[CANDIDATE], r->pairs, 0.95);
     double slowest = candidate.high + uncertainty / r->calls[CANDIDATE], margin = bench->device->floor_margin;
-    result->floor_seconds = r->device->floor_seconds(bench->device, bench->problem);
-    if (bench->problem->work_bytes_derived || !(slowest < margin * result->floor_seconds)) return true;
+    for (int look = 0; look < 2; look++) { /* a busy machine may have looked slow when its ceilings were measured */
+        if (look == 1 && r->device->measure_ceilings && !r->device->measure_ceilings(bench->device, error)) return false;
+        result->floor_seconds = r->device->floor_seconds(bench->device, bench->problem);
+        if (bench->problem->work_bytes_derived || !(slowest < margin * result->floor_seconds)) return true;
+    }
     return kf_verdict_add_finding(
                bench->verdict, result, KF_IMPOSSIBLE, KF_BLAME_CANDIDATE, "floor.undercut", slowest, margin * result->floor_seconds,
                "at most %.3g s a call, less than %.0f %% of the %.3g s that the task's memory traffic takes on this machine",
-               slowest, 100 * margin, result->floor_seconds) != NULL;
+               slowest, 100 * margin, result->floor_seconds) != NULL ||
+           no_memory(error);
 }
 
 bool kf_run_conclude(kf_run *r, kf_error *error)
@@ -88,7 +92,7 @@ bool kf_run_conclude(kf_run *r, kf_error *error)
         kf_speedup_widen(kf_speedup(r->latency[BASELINE], r->latency[CANDIDATE], r->latency_pairs, KF_TIMING_CONFIDENCE),
                          result->latency_baseline_seconds, result->latency_candidate_seconds, uncertainty);
 
-    if (!check_floor(r, uncertainty)) return no_memory(error);
+    if (!check_floor(r, uncertainty, error)) return false;
     if (r->latency_pairs && result->latency_speedup.high < result->speedup.low / 2 &&
         !kf_verdict_add_flag(bench->verdict, "latency.disagrees:%s", result->workload))
         return no_memory(error);
