@@ -217,7 +217,7 @@ kf_device *kf_device_cpu_open(kf_parallel *parallel, kf_error *error)
     cpu->head.operations = &cpu_operations;
     cpu->threads = kf_parallel_threads(cpu->parallel);
     cpu->memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-    cpu->head.default_seconds = 1.2;
+    cpu->head.default_seconds = 0.9;
     cpu->head.batch_seconds = 0.02;
     cpu->head.most_sets = 256;
     cpu->head.floor_margin = 0.5; /* the measured peak may have been measured on a busy machine */

@@ -27,7 +27,7 @@
 #define KF_JOB_KNOWN 256    /* most hashes of known code */
 
 typedef struct kf_job_options {
-    double seconds;         /* time budget for timing all workloads; 0: the device's own (CPU 1.2, GPU 6); the build has its own */
+    double seconds;         /* time budget for timing all workloads; 0: the device's own (CPU 0.9, GPU 3); the build has its own */
     double timeout_seconds; /* of one candidate from load to last verdict (120) */
     double build_seconds;   /* of one build (60) */
     double half_width;      /* stopping rule, 0.01 */

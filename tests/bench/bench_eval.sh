@@ -5,9 +5,9 @@ kforge=${KFORGE:-$root/build/release/bin/kforge}
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 worst=0
-for pair in row_softmax:seed_registers axpy:seed_vector4 transpose:seed_tile; do
+for pair in row_softmax:baseline axpy:seed_vector transpose:baseline; do
     task=$root/tasks/${pair%%:*} seed=
-    for seed in "$task/${pair##*:}.cu" "$task"/seed_*.cu; do [ -f "$seed" ] && break; done
+    seed=$task/${pair##*:}.cu
     times=()
     "$kforge" eval "$task" "$seed" --store "$folder/store.db" >/dev/null 2>&1
     for run in 1 2 3 4 5; do

@@ -71,6 +71,11 @@ static void a_timed_verdict_is_complete(void **state)
     kf_job *job = job_of(KFORGE_SOURCE_DIR "/tests/selftest/scale", KFORGE_SOURCE_DIR "/tests/honest/scale/three_times_slower.cu");
     job->options.seconds = 0.3;
     kf_verdict *verdict = judged(job);
+    for (int turn = 0; turn < 4 && isnan(verdict->speedup.low);
+         turn++) { /* on a busy machine the fixed cost may hide so short a batch */
+        kf_verdict_free(verdict);
+        verdict = judged(job);
+    }
     assert_string_equal(kf_status_name(verdict->status), "correct");
     assert_true(verdict->speedup.value < 0.7);
     assert_true(verdict->speedup.low <= verdict->speedup.value && verdict->speedup.value <= verdict->speedup.high);
