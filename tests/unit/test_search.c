@@ -561,7 +561,7 @@ static void options_survive(void **state)
                                    .prompts = "p",
                                    .baseline = "cublas",
                                    .calls = 3,
-                                   .budget = {1.5, 7, 0.25, 900},
+                                   .budget = {1.5, 7, 0.25, 900, 0},
                                    .timing_seconds = 0.7,
                                    .strict_sandbox = true},
                        again;
