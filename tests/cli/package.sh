@@ -19,14 +19,14 @@ assert [k["chosen_for"] for k in task["kernels"]][0][0] == "main" and task["kern
 assert all(k["speedup"]["low"] > 1 for k in task["kernels"])
 END
 grep -q "n == 262144" package/src/axpy.cu || fail "no dispatch: $(cat package/src/axpy.cu)"
-cmake -S package -B cpu -DKFORGE_CPUCC="$bin/kforge-cpucc" >log 2>&1 && cmake --build cpu >>log 2>&1 && ctest --test-dir cpu >>log 2>&1 || fail "cpucc: $(tail -20 log)"
+cmake -G Ninja -S package -B cpu -DKFORGE_CPUCC="$bin/kforge-cpucc" >log 2>&1 && cmake --build cpu >>log 2>&1 && ctest --test-dir cpu >>log 2>&1 || fail "cpucc: $(tail -20 log)"
 # The test can fail: a kernel that does nothing
 for file in package/src/axpy_*.cu; do sed -i 's/y\[i\] = a \* x\[i\] + y\[i\]/y[i] = 0/' "$file"; done
 cmake --build cpu >>log 2>&1
 ctest --test-dir cpu >log 2>&1 && fail "a wrong kernel passes: $(cat log)"
 nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
 if [ -n "$nvcc" ]; then
-    cmake -S package -B cuda -DCMAKE_CUDA_COMPILER="$nvcc" -DCMAKE_CUDA_ARCHITECTURES=90 >log 2>&1 && cmake --build cuda >>log 2>&1 || fail "nvcc: $(tail -20 log)"
+    cmake -G Ninja -S package -B cuda -DCMAKE_CUDA_COMPILER="$nvcc" -DCMAKE_CUDA_ARCHITECTURES=90 >log 2>&1 && cmake --build cuda >>log 2>&1 || fail "nvcc: $(tail -20 log)"
     nm -D --defined-only cuda/libaxpy.so | grep -q ' T axpy$' || fail "no entry"
 fi
 expect 0 store merge d.db --store none.db
