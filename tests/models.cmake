@@ -2,6 +2,7 @@
 kf_test(sse kf_agent)
 kf_fuzz(sse kf_agent)
 kf_test(budget kf_agent)
+kf_test(bandit kf_agent)
 kf_test(llm_pace kf_agent)
 # One test for each row of the fault table, so that a failure names it.
 add_executable(test_llm_fault unit/test_llm_fault.c)
