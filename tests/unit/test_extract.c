@@ -244,6 +244,82 @@ static void code_is_told_from_comments(void **state)
     assert_string_equal(blank, "int a; \1\1\1\1\1\n\1\1\n    \n    \"\"\"\"\"\" \"\"\" 1'000 u8R\"\"\"\n\"\" g");
 }
 
+static void objects_are_read_as_models_write_them(void **state)
+{
+    (void)state;
+    const struct {
+        const char *what, *reply, *expected;
+    } rows[] = {
+        {"plain", "{\"bottleneck\": \"memory\", \"n\": 3, \"ok\": true, \"none\": null}",
+         "{\"bottleneck\":\"memory\",\"n\":3,\"ok\":true,\"none\":null}"},
+        {"in a fence", "Sure!\n```json\n{\"a\": [1, -2.5e1, []], \"b\": {}}\n```\nDone.", "{\"a\":[1,-25,[]],\"b\":{}}"},
+        {"between sentences", "I think {\"a\": 1} says it.", "{\"a\":1}"},
+        {"trailing commas", "{\"a\": [1, 2,], \"b\": 2,}", "{\"a\":[1,2],\"b\":2}"},
+        {"comments", "{ // first\n \"a\": 1, /* then */ \"b\": 2 // last\n}", "{\"a\":1,\"b\":2}"},
+        {"Python", "{'a': True, 'b': None, 'c': 'it\\'s', 'd': False}", "{\"a\":true,\"b\":null,\"c\":\"it's\",\"d\":false}"},
+        {"bare keys", "{bottleneck: \"x\", fix = 2}", "{\"bottleneck\":\"x\",\"fix\":2}"},
+        {"typographic quotes",
+         "{\xe2\x80\x9c"
+         "a\xe2\x80\x9d: \xe2\x80\x9c"
+         "b\xe2\x80\x9d}",
+         "{\"a\":\"b\"}"},
+        {"quotes within", "{\"a\": \"use \"float4\" loads\", \"b\": 1}", "{\"a\":\"use \\\"float4\\\" loads\",\"b\":1}"},
+        {"line breaks within", "{\"a\": \"one\ntwo\"}", "{\"a\":\"one\\ntwo\"}"},
+        {"escapes", "{\"a\": \"\\u00e9\\n\\q\\u0000\"}", "{\"a\":\"\xc3\xa9\\nq\xef\xbf\xbd\"}"},
+        {"no comma between lines", "{\"a\": 1\n \"b\": 2}", "{\"a\":1,\"b\":2}"},
+        {"NaN and percent", "{\"a\": NaN, \"b\": 12%}", "{\"a\":null,\"b\":12}"},
+        {"cut off in a text", "{\"a\": 1, \"b\": [\"x\", \"long te", "{\"a\":1,\"b\":[\"x\",\"long te\"]}"},
+        {"cut off behind a key", "{\"a\": 1, \"b\":", "{\"a\":1}"},
+        {"cut off behind a comma", "{\"a\": 1,", "{\"a\":1}"},
+        {"code first", "```cuda\nvoid f() { int i = 0; }\n```\n{\"a\": 1}", "{\"a\":1}"},
+        {"the longest", "{\"a\": 1} and {\"b\": \"longer\"} and {\"c\": 2}", "{\"b\":\"longer\"}"},
+        {"reasoning first", "<think>{\"wrong\": \"a long remark that is not the answer\"}</think>{\"a\": 1}", "{\"a\":1}"},
+        {"an outer one that fails", "{see {\"a\": {\"b\": 1}}}", "{\"a\":{\"b\":1}}"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        kf_error error = {0};
+        cJSON *json = kf_extract_json(rows[i].reply, strlen(rows[i].reply), &error);
+        if (!json) fail_msg("%s: %s", rows[i].what, error.text);
+        char *text = cJSON_PrintUnformatted(json);
+        if (strcmp(text, rows[i].expected) != 0) fail_msg("%s: %s instead of %s", rows[i].what, text, rows[i].expected);
+        free(text);
+        cJSON_Delete(json);
+    }
+    static const char *const none[] = {"",     "  \n",    "no braces", "void f() { return; }", "{}", "[1, 2]",
+                                       "{{{{", "{\"a\"}", "{\"a\": }"};
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        kf_error error = {0};
+        if (kf_extract_json(none[i], strlen(none[i]), &error)) fail_msg("found an object in: %s", none[i]);
+        assert_true(error.text[0]);
+    }
+}
+
+/* Limits of depth, size and time. */
+static void hostile_objects_stay_cheap(void **state)
+{
+    (void)state;
+    static const char *const pieces[] = {"{\"a\":", "{\"", "{'\"", "[{", "{a:[", "{\"a\":1,", "{/*", "\"{\":"};
+    size_t size = 4u << 20;
+    char *text = malloc(size);
+    for (size_t k = 0; k < sizeof pieces / sizeof *pieces; k++) {
+        size_t length = strlen(pieces[k]);
+        for (size_t i = 0; i < size; i++) text[i] = pieces[k][i % length];
+        memcpy(text + size - 3, "\":!", 3);
+        double start = (double)clock();
+        kf_error error = {0};
+        cJSON_Delete(kf_extract_json(text, size, &error));
+        double seconds = ((double)clock() - start) / CLOCKS_PER_SEC;
+        if (seconds > 5) fail_msg("%s took %.1f s", pieces[k], seconds);
+    }
+    free(text);
+    char deep[400] = "";
+    for (int i = 0; i < 60; i++) strcat(deep, "{\"a\":");
+    kf_error error = {0};
+    cJSON *json = kf_extract_json(deep, strlen(deep), &error);
+    assert_non_null(json);
+    cJSON_Delete(json);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -253,6 +329,8 @@ int main(void)
         cmocka_unit_test(edits_that_do_not_apply_say_why),
         cmocka_unit_test(hostile_size_stays_quick),
         cmocka_unit_test(code_is_told_from_comments),
+        cmocka_unit_test(objects_are_read_as_models_write_them),
+        cmocka_unit_test(hostile_objects_stay_cheap),
     };
     return cmocka_run_group_tests_name("extract", tests, NULL, NULL);
 }
