@@ -40,6 +40,27 @@ __global__ void leave(int *out)
     out[threadIdx.x] = count;
 }
 
+// Every kind of step between barriers that all threads reach: warp operations, votes, fences that give others a turn, nothing at all.
+__global__ void alternate(int *out)
+{
+    __shared__ int tile[1024];
+    int t = threadIdx.x, sum = 0;
+    for (int round = 0; round < 12; round++) {
+        tile[t] = t + round;
+        __syncthreads();
+        sum += tile[(t + 1) % blockDim.x];
+        if (round % 4 == 1) sum += __popc(__ballot_sync(__activemask(), 1)) > 0;
+        __syncthreads();
+        if (round % 4 == 2) sum += __syncthreads_count(t % 2) == (int)blockDim.x / 2;
+        if (round % 4 == 3 && t % 7 == round % 7) __threadfence();
+        if (round % 3 == 0 && t < 32) __syncwarp(__activemask());
+        __syncthreads();
+    }
+    if (t % 3 == 0) return;
+    int left = __syncthreads_count(1);
+    out[t] = sum * 10000 + left;
+}
+
 int main()
 {
     int *data = memory<int>(4 * 1024);
@@ -55,6 +76,16 @@ int main()
     votes<<<1, 100>>>(data);
     CHECK_CUDA(cudaDeviceSynchronize());
     for (int i = 0; i < 100; i++) CHECK(data[3 * i] == 34 && data[3 * i + 1] == 2 && data[3 * i + 2] == 2);
+    cudaMemset(data, 0, 400);
+    for (int threads : {1, 2, 31, 32, 33, 64, 100, 1024}) {
+        cudaMemset(data, 0, 4096);
+        alternate<<<3, threads>>>(data);
+        CHECK_CUDA(cudaDeviceSynchronize());
+        for (int i = 0; i < threads; i++) {
+            int sum = 12 * ((i + 1) % threads) + 66 + 3 + 3;
+            CHECK(data[i] == (i % 3 == 0 ? 0 : sum * 10000 + threads - (threads + 2) / 3));
+        }
+    }
     cudaMemset(data, 0, 400);
     leave<<<1, 100>>>(data);
     CHECK_CUDA(cudaDeviceSynchronize());

@@ -10,6 +10,10 @@
 // every call says which thread calls, and only one runs at a time; so a thread that has started, isn't the caller and doesn't
 // wait anywhere has ended. A barrier is complete when nobody can go on and none is left to start: everyone who is alive waits, and
 // ended threads are not waited for. If then nothing can be released, the block is deadlocked and the launch fails.
+//
+// Most kernels wait at barriers with all threads and do nothing else that the runtime has to know. Once all threads of a block stand at one
+// barrier, the block goes in rounds: thread 0, 1, 2, … each run to their next barrier, and a number says all there is to say; the masks are
+// empty. Whatever else a thread does, a warp operation or its end, first writes into the masks who is where (leave_round).
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -240,6 +244,13 @@ static void deadlock(struct worker *worker)
         kfcpu_fault(worker, 0, 719, "deadlock: %u threads wait at __syncthreads and %u at a grid-wide barrier", barrier, grid);
 }
 
+static inline void count_votes(struct worker *worker)
+{
+    worker->last_votes = worker->votes;
+    worker->last_voters = worker->voters;
+    worker->votes = worker->voters = 0;
+}
+
 // Everyone alive waits and nobody is left to start: releases the barrier they stand at. False: they don't stand at one.
 static bool release_barrier(struct worker *worker)
 {
@@ -258,10 +269,41 @@ static bool release_barrier(struct worker *worker)
         from[warp] = 0;
     }
     worker->ready_warps = ready_warps;
-    worker->last_votes = worker->votes;
-    worker->last_voters = worker->voters;
-    worker->votes = worker->voters = 0;
+    count_votes(worker);
     return true;
+}
+
+// The same where all threads of the block stand at __syncthreads: begins a round, in which thread 0 is next. False: they don't.
+static bool begin_round(struct worker *worker)
+{
+    uint32_t warps = (worker->threads + KFCPU_WARP - 1) / KFCPU_WARP;
+    if (worker->threads == 1) return false; // a round needs another one to switch to
+    for (uint32_t warp = 0; warp < warps; warp++)
+        if (worker->at_barrier[warp] != warp_lanes(worker, warp)) return false;
+    memset(worker->at_barrier, 0, warps * sizeof *worker->at_barrier);
+    count_votes(worker);
+    worker->round = 1;
+    return true;
+}
+
+// Writes into the masks what a round left out: the threads before the running one wait at the barrier, those after it may go on.
+static __attribute__((noinline)) void write_round(struct worker *worker)
+{
+    uint32_t running = worker->round - 1;
+    worker->round = 0;
+    for (uint32_t warp = 0; warp * KFCPU_WARP < worker->threads; warp++) {
+        uint32_t first = warp * KFCPU_WARP, lanes = warp_lanes(worker, warp);
+        uint32_t before = running <= first ? 0 : running - first >= KFCPU_WARP ? ~0u : (1u << (running - first)) - 1;
+        uint32_t here = running / KFCPU_WARP == warp ? 1u << running % KFCPU_WARP : 0;
+        worker->at_barrier[warp] = before & lanes;
+        uint32_t after = lanes & ~before & ~here;
+        if (after) make_ready(worker, warp, after);
+    }
+}
+
+static inline void leave_round(struct worker *worker)
+{
+    if (worker->round) write_round(worker);
 }
 
 // ---- Waiting ------------------------------------------------------------------------------------------------------------------
@@ -329,8 +371,12 @@ static __attribute__((noinline)) void wait_slowly(struct worker *worker, uint32_
         } else if (worker->started < worker->threads) {
             switch_to_fresh(worker, thread);
             return;
-        } else if (!(worker->waiting_warps && complete_left_over(worker)) && !release_barrier(worker)) {
-            deadlock(worker);
+        } else if (!(worker->waiting_warps && complete_left_over(worker))) {
+            if (begin_round(worker)) {
+                if (thread != 0) switch_threads(worker, thread, 0);
+                return;
+            }
+            if (!release_barrier(worker)) deadlock(worker);
         }
         if (worker->ready[warp] >> lane & 1) {
             clear_ready(worker, warp, lane);
@@ -359,6 +405,16 @@ static inline void wait_released(struct worker *worker, uint32_t thread)
 void kfcpu_barrier(uint32_t thread)
 {
     struct worker *worker = self();
+    uint32_t next = worker->round;
+    if (__builtin_expect(next != 0, 1)) {
+        if (__builtin_expect(next == worker->threads, 0)) {
+            count_votes(worker);
+            next = 0;
+        }
+        worker->round = next + 1;
+        switch_threads(worker, thread, next);
+        return;
+    }
     note_started(worker, thread);
     worker->at_barrier[thread / KFCPU_WARP] |= 1u << thread % KFCPU_WARP;
     wait_released(worker, thread);
@@ -377,6 +433,7 @@ int kfcpu_barrier_count(uint32_t thread, int predicate, uint32_t *arrived)
 void kfcpu_grid_barrier(uint32_t thread)
 {
     struct worker *worker = self();
+    leave_round(worker);
     note_started(worker, thread);
     if (!worker->launch->config->cooperative)
         kfcpu_fault(worker, thread, 719, "grid-wide barrier in a kernel that was not launched with cudaLaunchCooperativeKernel");
@@ -393,6 +450,7 @@ uint64_t kfcpu_warp(uint32_t thread, uint32_t mask, int op, uint64_t value, uint
 {
     struct worker *worker = self();
     uint32_t warp = thread / KFCPU_WARP, bit = 1u << thread % KFCPU_WARP;
+    leave_round(worker);
     note_started(worker, thread);
     if (!(mask & bit))
         kfcpu_fault(worker, thread, 719, "warp operation whose mask 0x%08x does not name the calling lane %u", mask,
@@ -423,6 +481,7 @@ uint64_t kfcpu_warp(uint32_t thread, uint32_t mask, int op, uint64_t value, uint
 uint32_t kfcpu_active_mask(uint32_t thread)
 {
     struct worker *worker = self();
+    leave_round(worker);
     uint32_t warp = thread / KFCPU_WARP;
     note_started(worker, thread);
     worker->in_active[warp] |= 1u << thread % KFCPU_WARP;
@@ -438,6 +497,7 @@ void kfcpu_yield(uint32_t thread)
     struct worker *worker = self();
     uint32_t warp = thread / KFCPU_WARP, lane = thread % KFCPU_WARP;
     worker->view.spin = 0;
+    leave_round(worker);
     note_started(worker, thread);
     if (atomic_load_explicit(&worker->launch->error, memory_order_relaxed))
         kfcpu_fault(worker, thread, 719, "given up because another block failed");
@@ -527,6 +587,7 @@ static int remaining(struct worker *worker)
 void kfcpu_threads_done(void)
 {
     struct worker *worker = self();
+    leave_round(worker);
     worker->started = worker->threads;
     int next = remaining(worker);
     if (next >= 0) {
@@ -581,7 +642,7 @@ void kfcpu_trap(uint32_t thread, int error, const char *text)
 static void forget_block(struct worker *worker)
 {
     kfcpu_fibers_reset(worker);
-    worker->suspended = worker->ready_warps = worker->waiting_warps = worker->votes = worker->voters = 0;
+    worker->suspended = worker->round = worker->ready_warps = worker->waiting_warps = worker->votes = worker->voters = 0;
     memset(worker->ready, 0, sizeof worker->ready);
     memset(worker->at_barrier, 0, sizeof worker->at_barrier);
     memset(worker->at_grid, 0, sizeof worker->at_grid);

@@ -38,6 +38,7 @@ struct worker {
     uint32_t threads;                    // of a block
     uint32_t started;                    // threads of the block that have begun, as far as the runtime knows
     uint32_t suspended;                  // threads whose fiber waits in `sp`
+    uint32_t round;                      // in a round of barriers: one more than the running thread; 0: not in one
     uint32_t ready_warps, waiting_warps; // warps with a bit in ready; in in_op or in_active
     uint32_t ready[WARPS];               // may go on
     uint32_t at_barrier[WARPS];          // wait at __syncthreads or one of its kind
