@@ -16,7 +16,7 @@
 #define MODEL_CANDIDATES 64
 
 typedef struct settings {
-    const char *store, *device, *baseline, *sandbox, *resume, *output, *prompts;
+    const char *store, *device, *baseline, *sandbox, *flags, *resume, *output, *prompts;
     double time, cost, budget_usd, seconds, timeout;
     int64_t candidates, tokens, budget_tokens, budget_requests, seed, calls;
     bool json;
@@ -94,6 +94,7 @@ static bool plan_new(plan *p, const kf_invocation *invocation, const settings *w
     search->timing_seconds = wanted->seconds;
     search->timeout_seconds = wanted->timeout;
     search->strict_sandbox = strcmp(wanted->sandbox, "strict") == 0;
+    search->declared_flags = strcmp(wanted->flags, "declared") == 0;
     search->baseline = wanted->baseline;
     set_budget(p, wanted);
     return true;
@@ -464,6 +465,15 @@ static const kf_option options[] = {
      .offset = offsetof(settings, sandbox),
      .config = true,
      .help = "strict: judge nothing unless every layer of the sandbox is there; best: with those the machine has."},
+    {.name = "flags",
+     .type = KF_OPTION_CHOICE,
+     .argument = "WHICH",
+     .choices = "all|declared",
+     .fallback = "all",
+     .offset = offsetof(settings, flags),
+     .config = true,
+     .help = "Which compiler flags the tuner tries: those that a source declares and those known to matter on the device, or only "
+             "the former."},
     {.name = "prompts",
      .type = KF_OPTION_PATH,
      .argument = "DIR",

@@ -374,6 +374,7 @@ static bool begin_run(kf_search *s, const char *run, kf_error *error)
 {
     s->conditions = kf_search_conditions(kf_workers_hardware(s->workers), s->settings->baseline);
     if (!s->conditions) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!kf_arms_start(s, error)) return false;
     if (run) {
         snprintf(s->progress.run, sizeof s->progress.run, "%s", run);
         return kf_store_resume_run(s->store, run, error) && kf_state_restore(s, error) && kf_best_refresh(s, error);

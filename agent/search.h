@@ -40,6 +40,7 @@ typedef struct kf_search_settings {
     double half_width;                     /* stopping rule while searching; 0: 0.03 */
     double timeout_seconds;                /* of one candidate; 0: 30 */
     bool strict_sandbox;
+    bool declared_flags; /* the tuner tries the compiler flags that a source declares, none of its own */
     const char *baseline; /* named alternative, or NULL */
     const char *device;   /* that workers have to have: "cpu", "cuda", "cuda:1"; NULL or "": any. No part of a run's options */
 } kf_search_settings;

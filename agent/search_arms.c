@@ -70,6 +70,36 @@ static bool make_room(kf_search *s)
     return true;
 }
 
+/* Flags that every source is tried with at the best of its own points: kf_tune_space_add_flags leaves out what a source sets itself. There is no
+ * flag for nvcc that unrolls loops; sources declare a tunable for `#pragma unroll`. */
+static const char *const cuda_flags[] = {"| -maxrregcount=128 | -maxrregcount=64 | -maxrregcount=32", "| --use_fast_math", NULL};
+static const char *const cpu_flags[] = {"| -Xcompiler=-funroll-loops | -Xcompiler=-mprefer-vector-width=512", "| --use_fast_math",
+                                        NULL};
+
+static bool add_tuner(const kf_search *s, kf_arm *arm, kf_error *error)
+{
+    bool cpu = strncmp(kf_workers_hardware(s->workers), "cpu ", 4) == 0;
+    for (const char *const *flags = cpu ? cpu_flags : cuda_flags; *flags && !s->settings->declared_flags; flags++) {
+        kf_error full = {0}; /* a source with so many axes of its own can do without */
+        if (!kf_tune_space_add_flags(arm->space, *flags, &full) && full.code != KF_ERROR_LIMIT) return *error = full, false;
+    }
+    kf_tune_point_default(arm->space, &arm->initial);
+    bool exact;
+    if (kf_tune_space_size(arm->space, &exact) > 1) {
+        arm->tuner = kf_tuner_new(arm->space, seed_of(s, arm), KF_EXHAUSTIVE);
+        if (!arm->tuner) return kf_fail(error, KF_ERROR_MEMORY, "out of memory for a tuner");
+    }
+    arm->exhausted = !arm->tuner;
+    return true;
+}
+
+bool kf_arms_start(kf_search *s, kf_error *error)
+{
+    for (size_t i = 0; i < s->arm_count; i++)
+        if (!add_tuner(s, s->arms[i], error)) return false;
+    return true;
+}
+
 kf_arm *kf_arm_add(kf_search *s, const char *name, const char *source, size_t size, bool strict, kf_error *error)
 {
     kf_arm *arm = calloc(1, sizeof *arm);
@@ -92,10 +122,10 @@ kf_arm *kf_arm_add(kf_search *s, const char *name, const char *source, size_t si
         return NULL;
     }
     kf_tune_point_default(arm->space, &arm->initial);
-    bool exact;
-    if (kf_tune_space_axes(arm->space) > 0 && kf_tune_space_size(arm->space, &exact) > 1)
-        arm->tuner = kf_tuner_new(arm->space, seed_of(s, arm), KF_EXHAUSTIVE);
-    arm->exhausted = !arm->tuner;
+    if (s->conditions && !add_tuner(s, arm, error)) {
+        kf_arm_free(arm);
+        return NULL;
+    }
     if (s->arm_count == KF_ARMS && !make_room(s)) {
         kf_arm_free(arm);
         kf_fail(error, KF_ERROR_LIMIT, "more than %d sources in flight", KF_ARMS);
@@ -157,21 +187,22 @@ char *kf_point_json(const kf_arm *arm, const kf_tune_point *point)
     return json ? cJSON_PrintUnformatted(json) : NULL;
 }
 
+/* A space read from the source alone lacks the axes that kf_arms_start added: their flags, the last ones, are passed over. */
 bool kf_point_read(const kf_arm *arm, const char *text, kf_tune_point *point)
 {
-    *point = arm->initial;
-    if (!*text) return kf_tune_space_axes(arm->space) == 0;
-    kf_auto(cJSON) json = kf_json_parse(text, strlen(text), 0, "tunables", NULL);
+    kf_auto(cJSON) json = *text ? kf_json_parse(text, strlen(text), 0, "tunables", NULL) : NULL;
     kf_autobuffer words = {0};
     const cJSON *item, *flag;
+    int axes = 0;
+    kf_buffer_string(&words, "");
     cJSON_ArrayForEach(item, json)
     {
-        if (cJSON_IsNumber(item)) kf_buffer_format(&words, "%s%s=%.0f", words.size ? " " : "", item->string, item->valuedouble);
+        if (cJSON_IsNumber(item)) kf_buffer_format(&words, "%s%s=%.0f", axes++ ? " " : "", item->string, item->valuedouble);
         const cJSON *list = cJSON_IsArray(item) ? item : NULL;
-        cJSON_ArrayForEach(flag, list)
-            kf_buffer_format(&words, "%s[%s]", words.size ? " " : "", cJSON_IsString(flag) ? flag->valuestring : "");
+        cJSON_ArrayForEach(flag, list) if (axes < kf_tune_space_axes(arm->space))
+            kf_buffer_format(&words, "%s[%s]", axes++ ? " " : "", cJSON_IsString(flag) ? flag->valuestring : "");
     }
-    return words.data && !words.failed && kf_tune_point_parse(arm->space, words.data, point, NULL);
+    return (json || !*text) && words.data && !words.failed && kf_tune_point_parse(arm->space, words.data, point, NULL);
 }
 
 /* ---- proposals ---------------------------------------------------------------------------------------------------------------------------------- */

@@ -157,6 +157,8 @@ void kf_arm_free(kf_arm *arm);
 /* Tells the arm of a measured point; NaN: no good. */
 void kf_arm_report(kf_arm *arm, const kf_tune_point *point, double speedup);
 bool kf_arms_defaults(kf_search *s, kf_error *error); /* baseline and seeds */
+/* Once the device is known (s->conditions): gives them tuners, with the device's compiler flags as further axes. Later arms get theirs at once. */
+bool kf_arms_start(kf_search *s, kf_error *error);
 /* The next point worth measuring. *proposal NULL: there is none now. */
 bool kf_arms_propose(kf_search *s, kf_proposal **proposal, kf_error *error);
 bool kf_arms_more(const kf_search *s); /* some arm may have points left */

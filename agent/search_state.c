@@ -35,6 +35,7 @@ char *kf_search_options_json(const kf_search_settings *settings)
     cJSON_AddNumberToObject(json, "half-width", settings->half_width);
     cJSON_AddNumberToObject(json, "timeout", settings->timeout_seconds);
     cJSON_AddBoolToObject(json, "strict-sandbox", settings->strict_sandbox);
+    cJSON_AddBoolToObject(json, "declared-flags", settings->declared_flags);
     return models ? cJSON_PrintUnformatted(json) : NULL;
 }
 
@@ -66,6 +67,7 @@ bool kf_search_options_read(const char *text, kf_search_settings *settings, cons
     settings->half_width = kf_json_number_or(&reader, "half-width", 0, 1, 0);
     settings->timeout_seconds = kf_json_number_or(&reader, "timeout", 0, 1e6, 0);
     settings->strict_sandbox = kf_json_boolean_or(&reader, "strict-sandbox", false);
+    settings->declared_flags = kf_json_boolean_or(&reader, "declared-flags", true); /* runs of before there were others */
     return kf_json_finish(&reader);
 }
 

@@ -1,6 +1,7 @@
 /* Searching a tune space.
  *
- * Small spaces are enumerated. Large ones are searched by iterated local search (Lourenço, Martin, Stützle: "Iterated Local Search", in
+ * Small spaces are enumerated; then the machine below starts at the best point, with no neighbours but along the late axes, and ends at the
+ * first local optimum. Large ones are searched by iterated local search (Lourenço, Martin, Stützle: "Iterated Local Search", in
  * Handbook of Metaheuristics, 2003): first-improvement descent over one-axis changes, nearest values first; at a local optimum a
  * perturbation of a few axes, accepted when the optimum it leads to is better; after several that are not, a restart elsewhere.
  *
@@ -45,6 +46,7 @@ struct kf_tuner {
     /* enumeration */
     kf_tune_point *points; /* NULL: local search */
     size_t count, cursor;
+    bool enumerating;
     /* local search */
     uint64_t random;
     phase phase;
@@ -56,6 +58,7 @@ struct kf_tuner {
     kf_tune_point *neighbours;   /* of current, in the order of preference */
     size_t neighbour_count;
     bool speculating; /* this is a copy that looks ahead */
+    bool late_only;   /* the early axes were enumerated */
 };
 
 static uint64_t hash_point(const kf_tune_point *point)
@@ -178,14 +181,13 @@ static void shuffle_points(kf_tune_point *points, size_t count, uint64_t *random
     }
 }
 
-/* All one-axis changes of the current point: in rounds by distance of the value, each round in random order. */
-static void list_neighbours(kf_tuner *tuner)
+/* Changes along the axes from `first` to before `last`: in rounds by distance of the value, each round in random order. */
+static void list_changes(kf_tuner *tuner, int first, int last)
 {
     const kf_tune_space *space = tuner->space;
-    tuner->neighbour_count = 0;
     for (int distance = 1; distance < KF_MAX_TUNABLE_VALUES; distance++) {
         size_t round = tuner->neighbour_count;
-        for (int axis = 0; axis < kf_tune_space_axes(space); axis++)
+        for (int axis = first; axis < last; axis++)
             for (int sign = -1; sign <= 1; sign += 2) {
                 int value = tuner->current.index[axis] + sign * distance;
                 if (value < 0 || value >= kf_tune_axis_size(space, axis)) continue;
@@ -198,6 +200,15 @@ static void list_neighbours(kf_tuner *tuner)
             }
         shuffle_points(tuner->neighbours + round, tuner->neighbour_count - round, &tuner->random);
     }
+}
+
+/* All one-axis changes of the current point. */
+static void list_neighbours(kf_tuner *tuner)
+{
+    int late = kf_tune_first_late(tuner->space);
+    tuner->neighbour_count = 0;
+    if (!tuner->late_only) list_changes(tuner, 0, late);
+    list_changes(tuner, late, kf_tune_space_axes(tuner->space));
 }
 
 /* Changes `strength` random axes, keeping the constraints; falls back to a random point. */
@@ -257,6 +268,10 @@ static void at_local_optimum(kf_tuner *tuner)
         tuner->best_score = tuner->current_score;
         tuner->restarts = 0;
     }
+    if (tuner->late_only) {
+        tuner->restarts = RESTARTS;
+        return;
+    }
     if (!tuner->have_home || better(tuner->current_score, tuner->home_score)) {
         tuner->home = tuner->current;
         tuner->home_score = tuner->current_score;
@@ -301,6 +316,25 @@ static bool settle(kf_tuner *tuner)
     return false;
 }
 
+/* Once every enumerated point is known: goes on along the late axes from the best. */
+static void leave_enumeration(kf_tuner *tuner)
+{
+    const kf_tune_point *best = NULL;
+    double best_score = NAN, score;
+    for (size_t i = 0; i < tuner->count; i++) {
+        if (!known_score(tuner, &tuner->points[i], &score)) return;
+        if (!better(score, best_score)) continue;
+        best = &tuner->points[i];
+        best_score = score;
+    }
+    tuner->enumerating = false;
+    tuner->late_only = true;
+    if (best)
+        start_at(tuner, *best);
+    else
+        tuner->restarts = RESTARTS; /* flags mend nothing */
+}
+
 void kf_tuner_report(kf_tuner *tuner, const kf_tune_point *point, double score)
 {
     if (!kf_tune_point_valid(tuner->space, point)) return; /* of another space */
@@ -314,7 +348,8 @@ void kf_tuner_report(kf_tuner *tuner, const kf_tune_point *point, double score)
     bool same_start = state == ENTRY_OUTSTANDING && e->epoch == tuner->epoch;
     *e = (entry){.point = *point, .state = ENTRY_REPORTED, .score = score};
     tuner->reports++;
-    if (tuner->points) return;
+    if (tuner->enumerating) leave_enumeration(tuner);
+    if (tuner->enumerating) return;
     /* What was handed out as a neighbour of an earlier step of this descent counts too. */
     if (same_start && tuner->phase == PHASE_SWEEP && better(score, tuner->current_score)) move_to(tuner, *point, score);
     settle(tuner);
@@ -356,7 +391,7 @@ static bool next_enumerated(kf_tuner *tuner, kf_tune_point *point)
 
 bool kf_tuner_next(kf_tuner *tuner, kf_tune_point *point)
 {
-    if (tuner->points) return next_enumerated(tuner, point);
+    if (tuner->enumerating) return next_enumerated(tuner, point);
     kf_tune_point wanted;
     if (!settle(tuner)) return false;
     return (next_wanted(tuner, &wanted) || look_ahead(tuner, &wanted)) && hand_out(tuner, &wanted, point);
@@ -384,10 +419,6 @@ kf_tuner *kf_tuner_new(const kf_tune_space *space, uint64_t seed, size_t exhaust
     kf_tune_point first;
     kf_tune_point_default(space, &first);
     tuner->points = kf_tune_enumerate(space, exhaustive, &tuner->count);
-    if (tuner->points) {
-        order_enumeration(tuner, &first);
-        return tuner;
-    }
     tuner->neighbours = malloc(NEIGHBOURS * sizeof *tuner->neighbours);
     if (!tuner->neighbours) {
         kf_tuner_free(tuner);
@@ -395,6 +426,11 @@ kf_tuner *kf_tuner_new(const kf_tune_space *space, uint64_t seed, size_t exhaust
     }
     tuner->best = first;
     tuner->best_score = NAN;
+    tuner->enumerating = tuner->points != NULL;
+    if (tuner->enumerating) {
+        order_enumeration(tuner, &first);
+        return tuner;
+    }
     start_at(tuner, first);
     return tuner;
 }

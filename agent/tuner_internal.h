@@ -25,6 +25,7 @@ struct kf_tune_space {
     int tunable_count;
     kf_flag_axis flags[KF_MAX_TUNE_AXES];
     int flag_count;
+    int late_count; /* the last of them: axes that the caller added */
     kf_constraint constraints[KF_MAX_CONSTRAINTS];
     int constraint_count;
     size_t source_size;
@@ -34,6 +35,7 @@ struct kf_tune_space {
 /* ---- axes, whatever their kind ---- */
 int kf_tune_axis_size(const kf_tune_space *space, int axis);
 int kf_tune_axis_initial(const kf_tune_space *space, int axis);
+int kf_tune_first_late(const kf_tune_space *space); /* the first late axis; the number of axes when there is none */
 
 /* ---- random numbers: SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", OOPSLA 2014) ---- */
 uint64_t kf_tune_random(uint64_t *state);
@@ -53,9 +55,10 @@ kf_solve_result kf_tune_solve(const kf_tune_space *space, uint32_t axes, int con
                               long *budget);
 /* Splits the tunables into groups that share no constraint; returns their number. */
 int kf_tune_groups(const kf_tune_space *space, uint32_t groups[KF_MAX_TUNABLES]);
-/* A random admissible point: uniform per group by rejection where that is quick, else by a randomised walk. False when none was found. */
+/* A random admissible point: uniform per group by rejection where that is quick, else by a randomised walk. Late axes stay as they are in
+ * *point. False when none was found. */
 bool kf_tune_random_point(const kf_tune_space *space, uint64_t *random, kf_tune_point *point);
-/* All admissible points, malloc'd, *count of them; NULL when there are more than `limit` or memory is short. */
+/* All admissible points with late axes at their defaults, malloc'd, *count of them; NULL when there are more than `limit` or memory is short. */
 kf_tune_point *kf_tune_enumerate(const kf_tune_space *space, size_t limit, size_t *count);
 
 #endif

@@ -40,6 +40,11 @@ int kf_tune_axis_initial(const kf_tune_space *space, int axis)
     return axis < space->tunable_count ? space->tunables[axis].initial : space->flags[axis - space->tunable_count].initial;
 }
 
+int kf_tune_first_late(const kf_tune_space *space)
+{
+    return kf_tune_space_axes(space) - space->late_count;
+}
+
 bool kf_constraint_holds(const kf_tune_space *space, const kf_constraint *constraint, const kf_tune_point *point)
 {
     kf_binding bindings[KF_MAX_TUNABLES];
@@ -243,7 +248,8 @@ static double count_group(const kf_tune_space *space, uint32_t group, long *budg
     return estimate > w.count ? estimate : w.count;
 }
 
-double kf_tune_space_size(const kf_tune_space *space, bool *exact)
+/* Late axes not counted. */
+static double early_size(const kf_tune_space *space, bool *exact)
 {
     uint32_t groups[KF_MAX_TUNABLES];
     int count = kf_tune_groups(space, groups);
@@ -251,7 +257,16 @@ double kf_tune_space_size(const kf_tune_space *space, bool *exact)
     bool known = true;
     long budget = COUNT_BUDGET;
     for (int i = 0; i < count; i++) size *= count_group(space, groups[i], &budget, &known);
-    for (int i = 0; i < space->flag_count; i++) size *= space->flags[i].count;
+    for (int i = 0; i < space->flag_count - space->late_count; i++) size *= space->flags[i].count;
+    *exact = known;
+    return size;
+}
+
+double kf_tune_space_size(const kf_tune_space *space, bool *exact)
+{
+    bool known;
+    double size = early_size(space, &known);
+    for (int i = space->flag_count - space->late_count; i < space->flag_count; i++) size *= space->flags[i].count;
     if (exact) *exact = known;
     return size;
 }
@@ -270,8 +285,7 @@ bool kf_tune_random_point(const kf_tune_space *space, uint64_t *random, kf_tune_
     uint32_t groups[KF_MAX_TUNABLES];
     int count = kf_tune_groups(space, groups);
     long budget = RANDOM_BUDGET;
-    *point = (kf_tune_point){{0}};
-    for (int i = 0; i < kf_tune_space_axes(space); i++)
+    for (int i = 0; i < kf_tune_first_late(space); i++)
         point->index[i] = (uint8_t)kf_tune_below(random, (uint32_t)kf_tune_axis_size(space, i));
     for (int i = 0; i < count; i++) {
         bool holds = group_holds(space, groups[i], point);
@@ -298,12 +312,13 @@ static bool keep_one(walk *w)
 kf_tune_point *kf_tune_enumerate(const kf_tune_space *space, size_t limit, size_t *count)
 {
     bool exact;
-    double size = kf_tune_space_size(space, &exact);
+    double size = early_size(space, &exact);
     if (!exact || size > (double)limit || size > COUNT_LIMIT) return NULL;
     kf_tune_point *points = malloc(((size_t)size + 1) * sizeof *points);
     if (!points) return NULL;
     long budget = COUNT_BUDGET;
     walk w = {.space = space, .budget = &budget, .found = keep_one, .points = points, .limit = (size_t)size};
+    kf_tune_point_default(space, &w.point); /* for the late axes */
     walk_plan(&w, (uint32_t)((1ull << space->tunable_count) - 1), space->constraint_count);
     if (!walk_from(&w, 0)) { /* groups that are small alone can be slow to walk together */
         free(points);
@@ -311,7 +326,7 @@ kf_tune_point *kf_tune_enumerate(const kf_tune_space *space, size_t limit, size_
     }
     size_t total = (size_t)w.count;
     /* Times the alternatives of each flag axis, in place from the back. */
-    for (int axis = 0; axis < space->flag_count; axis++) {
+    for (int axis = 0; axis < space->flag_count - space->late_count; axis++) {
         int alternatives = space->flags[axis].count;
         for (size_t i = total; i-- > 0;)
             for (int a = 0; a < alternatives; a++) {

@@ -19,12 +19,16 @@
 #define READ_BUDGET 2000000 /* steps of finding out whether the constraints can hold */
 #define GUARD_SIZE 128      /* of a macro's name */
 
+static void free_axis(kf_flag_axis *axis)
+{
+    for (int i = 0; i < axis->count; i++) free(axis->alternatives[i]);
+}
+
 void kf_tune_space_free(kf_tune_space *space)
 {
     if (!space) return;
     for (int i = 0; i < space->constraint_count; i++) kf_expression_free(space->constraints[i].expression);
-    for (int i = 0; i < space->flag_count; i++)
-        for (int k = 0; k < space->flags[i].count; k++) free(space->flags[i].alternatives[k]);
+    for (int i = 0; i < space->flag_count; i++) free_axis(&space->flags[i]);
     free(space);
 }
 
@@ -155,7 +159,7 @@ static bool read_alternative(kf_flag_axis *axis, const char *text, kf_error *err
     return true;
 }
 
-bool kf_tune_space_add_flags(kf_tune_space *space, const char *alternatives, kf_error *error)
+static bool add_flag_axis(kf_tune_space *space, const char *alternatives, kf_error *error)
 {
     if (kf_tune_space_axes(space) >= KF_MAX_TUNE_AXES)
         return kf_fail(error, KF_ERROR_LIMIT, "more than %d tunables and `flags` lines together", KF_MAX_TUNE_AXES);
@@ -178,9 +182,41 @@ bool kf_tune_space_add_flags(kf_tune_space *space, const char *alternatives, kf_
     return true;
 }
 
+/* Whether the axis sets a flag ("-maxrregcount" of "-maxrregcount=64") that one of the source's own axes sets. */
+static bool declared_already(const kf_tune_space *space, const kf_flag_axis *axis)
+{
+    for (int i = 0; i < axis->count; i++) {
+        const char *text = axis->alternatives[i];
+        char word[MOST_FLAG_BYTES];
+        while (next_word(&text, false, word, sizeof word)) {
+            size_t length = strcspn(word, "=");
+            word[length] = '\0';
+            for (int k = 0; k < space->flag_count - 1 - space->late_count; k++)
+                for (int j = 0; j < space->flags[k].count; j++) {
+                    const char *at = strstr(space->flags[k].alternatives[j], word);
+                    if (at && strchr(" =", at[length])) return true;
+                }
+        }
+    }
+    return false;
+}
+
+bool kf_tune_space_add_flags(kf_tune_space *space, const char *alternatives, kf_error *error)
+{
+    int before = space->flag_count;
+    bool added = add_flag_axis(space, alternatives, error);
+    if (added && !declared_already(space, &space->flags[before])) {
+        space->late_count++;
+    } else if (space->flag_count > before) {
+        free_axis(&space->flags[before]);
+        space->flag_count = before;
+    }
+    return added;
+}
+
 static bool read_flags(kf_tune_space *space, const char *text, int line, kf_error *error)
 {
-    if (kf_tune_space_add_flags(space, text, error)) return true;
+    if (add_flag_axis(space, text, error)) return true;
     return kf_fail_prefix(error, "line %d: in `kforge: flags`", line);
 }
 
@@ -490,7 +526,10 @@ void kf_tune_point_describe(const kf_tune_space *space, const kf_tune_point *poi
     for (int i = 0; i < space->tunable_count; i++)
         kf_buffer_format(&words, "%s%s=%lld", i ? " " : "", space->tunables[i].name,
                          (long long)space->tunables[i].values[point->index[i]]);
-    for (int i = 0; i < space->flag_count; i++)
+    int described = kf_tune_first_late(space);
+    for (int i = described; i < kf_tune_space_axes(space); i++)
+        if (point->index[i] != kf_tune_axis_initial(space, i)) described = kf_tune_space_axes(space);
+    for (int i = 0; i < described - space->tunable_count; i++)
         kf_buffer_format(&words, "%s[%s]", words.size ? " " : "",
                          space->flags[i].alternatives[point->index[space->tunable_count + i]]);
     if (size) snprintf(text, size, "%s", words.data ? words.data : "");
@@ -498,7 +537,7 @@ void kf_tune_point_describe(const kf_tune_space *space, const kf_tune_point *poi
 
 bool kf_tune_point_parse(const kf_tune_space *space, const char *text, kf_tune_point *point, kf_error *error)
 {
-    *point = (kf_tune_point){{0}};
+    kf_tune_point_default(space, point);
     const char *at = text;
     for (int i = 0; i < space->tunable_count; i++) {
         const kf_tunable *tunable = &space->tunables[i];
@@ -517,6 +556,7 @@ bool kf_tune_point_parse(const kf_tune_space *space, const char *text, kf_tune_p
     }
     for (int i = 0; i < space->flag_count; i++) {
         while (*at == ' ') at++;
+        if (!*at && space->tunable_count + i == kf_tune_first_late(space)) break;
         const char *close = *at == '[' ? strchr(at, ']') : NULL;
         int index = 0, count = space->flags[i].count;
         while (close && index < count &&

@@ -12,7 +12,8 @@
  * Without an empty alternative the first one of a `flags` line is the default. Flags are checked for shape here; which are allowed is
  * the judge's rule.
  *
- * A space of at most `exhaustive` points is enumerated (the source's defaults first, then in a seeded random order); a larger one is searched
+ * A space of at most `exhaustive` points is enumerated (the source's defaults first, then in a seeded random order) and then searched along
+ * the flags that the caller added (kf_tune_space_add_flags); a larger one is searched
  * by iterated local search (Lourenço, Martin, Stützle 2003) with restarts. The search's state depends only on the seed and on the reports
  * in their order, so reporting a stored history to a new tuner resumes the search exactly when points were measured one at a time; what was
  * outstanding is handed out again. Many may be outstanding. A point that is never reported counts as failed once KF_TUNER_PATIENCE others
@@ -51,7 +52,10 @@ kf_tune_space *kf_tune_space_read(const char *source, kf_error *error);
 void kf_tune_space_free(kf_tune_space *space);
 KF_DEFINE_AUTO(kf_tune_space, kf_tune_space_free)
 int kf_tune_space_axes(const kf_tune_space *space);
-/* Another axis of compiler flags, written as behind `flags`; for axes that the caller adds to every source of a device. */
+/* Another axis of compiler flags, written as behind `flags`; for axes that the caller adds to every source of a device. Such late axes come
+ * after the source's own: a small space is enumerated without them, then they are varied at the best point found; in a large one they are
+ * the last neighbours to be looked at, and restarts keep the best's. An axis that shares a flag's name ("-maxrregcount") with what the
+ * source declares itself is left out. */
 bool kf_tune_space_add_flags(kf_tune_space *space, const char *alternatives, kf_error *error);
 /* Points that satisfy the constraints; counted exactly up to about 1,000,000 (independent groups of
  * tunables each, so products may be larger), then an estimate by sampling (*exact = false). */
@@ -70,9 +74,11 @@ bool kf_tune_point_valid(const kf_tune_space *space, const kf_tune_point *point)
 /* Compiler flags of a point ("-DBLOCK_SIZE=128", …): count, each malloc'd into flags[]; at most KF_MAX_TUNE_FLAGS. -1 on
  * failure, and then flags[] holds nothing to free. */
 int kf_tune_point_flags(const kf_tune_space *space, const kf_tune_point *point, char **flags, kf_error *error);
-/* "BLOCK_SIZE=128 UNROLL=4 [-maxrregcount=64]" for people and for the store; cut when `size` is too small. */
+/* "BLOCK_SIZE=128 UNROLL=4 [-maxrregcount=64]" for people and for the store; cut when `size` is too small. Late axes are left out when all
+ * of them are at their defaults. */
 void kf_tune_point_describe(const kf_tune_space *space, const kf_tune_point *point, char *text, size_t size);
-/* The reverse, for resuming from stored text: every axis exactly once, in order; values must be among the declared. */
+/* The reverse, for resuming from stored text: every axis exactly once, in order, but for late ones that were left out; values must be among
+ * the declared. */
 bool kf_tune_point_parse(const kf_tune_space *space, const char *text, kf_tune_point *point, kf_error *error);
 /* The source that the space was read from with the tunables' #defines set to the point's values; malloc'd. Flags are not part of it. */
 char *kf_tune_point_apply(const kf_tune_space *space, const kf_tune_point *point, const char *source, kf_error *error);

@@ -3,6 +3,7 @@
  *
  *   // fake: speed 1.5            speedup, before tunables; without it some number between 0.8 and 1.8 that source and flags determine
  *   // fake: optimum BLOCK 128    with -DBLOCK=V the speedup falls by 20 % for each factor of 2 between V and 128
+ *   // fake: flag -O2 1.3            the speedup is multiplied by that when the job has this flag
  *   // fake: verified 1.2         the speedup when measured with `verify`
  *   // fake: disagree             `verify` finds that the two measurements disagree
  *   // fake: status crash         any status of a verdict; "again" instead of "status": only with `verify`
@@ -106,6 +107,13 @@ static double speed_of(const kf_job *job)
                 sscanf(job->flags[i] + 2 + length, "=%lf", &value) == 1)
                 speed *= pow(0.8, fabs(log2(value / best)));
         }
+    }
+    for (const char *at = job->source; (at = strstr(at, "// fake: flag ")); at++) {
+        char flag[128];
+        double factor;
+        if (sscanf(at, "// fake: flag %127s %lf", flag, &factor) != 2) continue;
+        for (size_t i = 0; i < job->flag_count; i++)
+            if (strcmp(job->flags[i], flag) == 0) speed *= factor;
     }
     return speed;
 }

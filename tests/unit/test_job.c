@@ -252,6 +252,7 @@ static void flags(void **state)
                                    "-l:evil.so",
                                    "-Xlinker=-rpath",
                                    "-Xcompiler=-fplugin=x",
+                                   "-Xcompiler=-funroll-loops,-fplugin=x",
                                    "-Xptxas=-v,-o,x",
                                    "-Xptxas",
                                    "@file",

@@ -141,6 +141,18 @@ static int count(const char *text, const char *what)
     return n;
 }
 
+/* A store of its own, so that nothing is known. */
+static void fresh_store(fixture *f)
+{
+    kf_store_close(f->store);
+    unlink(f->path);
+    kf_autofree char *wal = NULL, *shm = NULL;
+    assert_true(asprintf(&wal, "%s-wal", f->path) > 0 && asprintf(&shm, "%s-shm", f->path) > 0);
+    unlink(wal);
+    unlink(shm);
+    assert_non_null(f->store = kf_store_open(f->path, KF_STORE_CREATE, &f->error));
+}
+
 static double best_of(const fixture *f)
 {
     return f->result.progress.best_speedup.value;
@@ -154,7 +166,7 @@ static void finds_the_optimum(void **state)
 {
     fixture *f = *state;
     make_task(f, (const char *const[]){TUNED("2", "256"), NULL});
-    search(f, &(kf_search_settings){.seed = 1});
+    search(f, &(kf_search_settings){.declared_flags = true, .seed = 1});
     assert_int_equal(f->result.end, KF_SEARCH_CONVERGED);
     assert_near(best_of(f), 2);
     assert_true(f->result.progress.best_reverified);
@@ -168,11 +180,29 @@ static void finds_the_optimum(void **state)
 }
 
 /* Points go to the promising source first; one that is hopelessly slow is measured at its defaults and never again. */
+/* The device's compiler flags are tried on every source, at its best point; what the source declares itself is its own. */
+static void tries_the_flags_of_the_device(void **state)
+{
+    fixture *f = *state;
+    make_task(f, (const char *const[]){TUNED("2", "256") "// fake: flag --use_fast_math 1.25\n", NULL});
+    search(f, &(kf_search_settings){.seed = 1});
+    assert_near(best_of(f), 2.5);
+    kf_autoresult kf_store_candidate best = {0};
+    assert_true(kf_store_get_candidate(f->store, f->result.progress.best, f->result.progress.run, &best, &f->error));
+    assert_string_equal(best.flags, "[\"-DBLOCK=256\",\"--use_fast_math\"]");
+    /* The source as prompts show it has the tunables' best values, whatever flags came with them. */
+    kf_autofree char *source = kf_search_source(f->store, f->result.progress.run, f->result.progress.best, &f->error);
+    assert_non_null(strstr(source, "#define BLOCK 256\n"));
+    fresh_store(f);
+    search(f, &(kf_search_settings){.declared_flags = true, .seed = 1});
+    assert_near(best_of(f), 2);
+}
+
 static void passes_hopeless_seeds_over(void **state)
 {
     fixture *f = *state;
     make_task(f, (const char *const[]){TUNED("0.01", "64"), TUNED("2", "128"), TUNED("1.9", "128"), NULL});
-    search(f, &(kf_search_settings){.seed = 3});
+    search(f, &(kf_search_settings){.declared_flags = true, .seed = 3});
     kf_autofree char *text = history(f, f->result.progress.run, false);
     assert_int_equal(count(text, "tune judged"), 8);
     assert_int_equal(count(text, "judged correct 0.01"), 1);
@@ -184,7 +214,7 @@ static void distrusts_luck(void **state)
     fixture *f = *state;
     make_task(f, (const char *const[]){"// fake: speed 3\n// fake: verified 1.1\n", "// fake: speed 1.5\n", "// fake: speed 1.2\n",
                                        NULL});
-    search(f, &(kf_search_settings){.seed = 1});
+    search(f, &(kf_search_settings){.declared_flags = true, .seed = 1});
     assert_near(best_of(f), 1.5);
     assert_true(f->result.progress.best_reverified);
     kf_autofree char *text = history(f, f->result.progress.run, false);
@@ -197,7 +227,7 @@ static void verification_may_convict(void **state)
     fixture *f = *state;
     make_task(f, (const char *const[]){"// fake: speed 3\n// fake: again wrong_result\n",
                                        "// fake: speed 2\n// fake: again timeout\n", "// fake: speed 1.5\n", NULL});
-    search(f, &(kf_search_settings){.seed = 1});
+    search(f, &(kf_search_settings){.declared_flags = true, .seed = 1});
     kf_autofree char *text = history(f, f->result.progress.run, false);
     assert_int_equal(count(text, "verify reverified wrong_result\n"), 1);
     assert_int_equal(count(text, "verify lost\n"), 1);
@@ -210,7 +240,7 @@ static void says_what_could_not_be_verified(void **state)
 {
     fixture *f = *state;
     make_task(f, (const char *const[]){"// fake: speed 3\n// fake: disagree\n", NULL});
-    search(f, &(kf_search_settings){.seed = 1});
+    search(f, &(kf_search_settings){.declared_flags = true, .seed = 1});
     assert_near(best_of(f), 3);
     assert_false(f->result.progress.best_reverified);
 }
@@ -219,7 +249,7 @@ static void same_code_is_judged_once(void **state)
 {
     fixture *f = *state;
     make_task(f, (const char *const[]){"// fake: speed 1.5\n// fake: code A\n", "// fake: speed 1.7\n// fake: code A\n", NULL});
-    search(f, &(kf_search_settings){.seed = 1});
+    search(f, &(kf_search_settings){.declared_flags = true, .seed = 1});
     kf_autofree char *text = history(f, f->result.progress.run, false);
     assert_non_null(strstr(text, "seed same_code correct 1.50"));
     assert_near(best_of(f), 1.5);
@@ -229,8 +259,8 @@ static void known_candidates_cost_nothing(void **state)
 {
     fixture *f = *state;
     make_task(f, (const char *const[]){TUNED("2", "256"), NULL});
-    search(f, &(kf_search_settings){.seed = 1});
-    search(f, &(kf_search_settings){.seed = 1});
+    search(f, &(kf_search_settings){.declared_flags = true, .seed = 1});
+    search(f, &(kf_search_settings){.declared_flags = true, .seed = 1});
     assert_int_equal(f->result.progress.judged, 0);
     kf_autofree char *second = history(f, f->result.progress.run, true);
     assert_int_equal(count(second, " known "), 6);
@@ -244,13 +274,13 @@ static void budgets_end_a_run(void **state)
 {
     fixture *f = *state;
     make_task(f, (const char *const[]){TUNED("2", "256"), TUNED("2.1", "64"), NULL});
-    search(f, &(kf_search_settings){.seed = 1, .budget = {.candidates = 5}});
+    search(f, &(kf_search_settings){.declared_flags = true, .seed = 1, .budget = {.candidates = 5}});
     assert_int_equal(f->result.end, KF_SEARCH_SPENT);
     assert_int_equal(f->result.progress.judged, 5);
     setenv("FAKE_SLEEP", "0.1", 1);
     double started = kf_now();
     make_task(f, (const char *const[]){TUNED("2.5", "256"), TUNED("2.2", "64"), NULL});
-    search(f, &(kf_search_settings){.seed = 1, .budget = {.seconds = 0.35}});
+    search(f, &(kf_search_settings){.declared_flags = true, .seed = 1, .budget = {.seconds = 0.35}});
     assert_int_equal(f->result.end, KF_SEARCH_SPENT);
     assert_true(kf_now() - started < 2);
     assert_true(f->result.progress.judged >= 3);
@@ -260,7 +290,7 @@ static void nothing_correct(void **state)
 {
     fixture *f = *state;
     make_task(f, (const char *const[]){"// fake: status crash\n", "// fake: status wrong_result\n", NULL});
-    search(f, &(kf_search_settings){.seed = 1});
+    search(f, &(kf_search_settings){.declared_flags = true, .seed = 1});
     assert_int_equal(f->result.end, KF_SEARCH_CONVERGED);
     assert_int_equal(f->result.progress.best, 0); /* the baseline is no find */
 }
@@ -270,7 +300,7 @@ static void the_machine_gets_another_chance(void **state)
 {
     fixture *f = *state;
     make_task(f, (const char *const[]){"// fake: status interference\n", "// fake: worker die\n", "// fake: speed 1.3\n", NULL});
-    search(f, &(kf_search_settings){.seed = 1});
+    search(f, &(kf_search_settings){.declared_flags = true, .seed = 1});
     kf_autofree char *text = history(f, f->result.progress.run, false);
     assert_int_equal(count(text, "seed judged interference"), 2);
     assert_int_equal(count(text, "seed lost"), 1);
@@ -281,7 +311,7 @@ static void broken_tunables_are_told(void **state)
 {
     fixture *f = *state;
     make_task(f, (const char *const[]){"// kforge: tune BLOCK\n", NULL});
-    run_session(f, FAKE_WORKER, &(kf_search_settings){.seed = 1}, NULL);
+    run_session(f, FAKE_WORKER, &(kf_search_settings){.declared_flags = true, .seed = 1}, NULL);
     assert_false(f->ran);
     assert_int_equal(f->error.code, KF_ERROR_INPUT);
     assert_non_null(strstr(f->error.text, "seed0.cu"));
@@ -291,7 +321,7 @@ static void no_worker(void **state)
 {
     fixture *f = *state;
     make_task(f, (const char *const[]){NULL});
-    run_session(f, "exit 3", &(kf_search_settings){.seed = 1}, NULL);
+    run_session(f, "exit 3", &(kf_search_settings){.declared_flags = true, .seed = 1}, NULL);
     assert_false(f->ran);
     assert_non_null(strstr(f->error.text, "status 3"));
 }
@@ -319,7 +349,7 @@ static void drafts_repairs_improves(void **state)
         cassette(f, REPLY("status compile_error") REPLY("status wrong_result") REPLY("speed 1.4")
                         REPLY("speed 1.6\\n// kforge: tune BLOCK 32 64\\n#ifndef BLOCK\\n#define BLOCK 32\\n#endif\\n// fake: "
                               "optimum BLOCK 64"));
-    search(f, &(kf_search_settings){.seed = 1, .models = (const char *const[]){spec}, .model_count = 1});
+    search(f, &(kf_search_settings){.declared_flags = true, .seed = 1, .models = (const char *const[]){spec}, .model_count = 1});
     kf_autofree char *text = history(f, f->result.progress.run, false);
     assert_string_equal(text, "baseline judged correct 1.00\n"
                               "draft judged compile_error\n"
@@ -343,7 +373,7 @@ static void useless_replies(void **state)
                                          "{\"reply\": \"<<<<<<< SEARCH\\nnowhere to be found\\n=======\\nx\\n>>>>>>> REPLACE\"}\n"
                                          "{\"reply\": \"<<<<<<< SEARCH\\nnowhere to be found\\n=======\\nx\\n>>>>>>> REPLACE\"}\n"
                                          "{\"reply\": \"\", \"outcome\": \"refused\"}\n" REPLY("speed 1.2"));
-    search(f, &(kf_search_settings){.seed = 1, .models = (const char *const[]){spec}, .model_count = 1});
+    search(f, &(kf_search_settings){.declared_flags = true, .seed = 1, .models = (const char *const[]){spec}, .model_count = 1});
     kf_autofree char *text = history(f, f->result.progress.run, false);
     assert_int_equal(count(text, " no_source\n") + count(text, " bad_edit\n"), 3);
     assert_true(count(text, " bad_edit\n") >= 1);
@@ -355,7 +385,10 @@ static void failing_model_stops_the_run(void **state)
 {
     fixture *f = *state;
     make_task(f, (const char *const[]){"// fake: speed 1.5\n", NULL});
-    search(f, &(kf_search_settings){.seed = 1, .models = (const char *const[]){"exec:echo no key >&2; exit 7"}, .model_count = 1});
+    search(f, &(kf_search_settings){.declared_flags = true,
+                                    .seed = 1,
+                                    .models = (const char *const[]){"exec:echo no key >&2; exit 7"},
+                                    .model_count = 1});
     assert_int_equal(f->result.end, KF_SEARCH_STOPPED);
     if (!strstr(f->result.why.text, "5 calls in a row failed") || !strstr(f->result.why.text, "no key"))
         fail_msg("%s", f->result.why.text);
@@ -373,11 +406,13 @@ static void tokens_and_money_end_a_run(void **state)
     const char *const model[] = {
         "exec:printf '{\"text\":\"```cuda\\\\n// fake: speed 1.%s\\\\nvoid toy() {}\\\\n```\",\"cost_usd\":0.4,\"usage\":"
         "{\"prompt_tokens\":100,\"completion_tokens\":50}}' $(date +%N)"};
-    search(f, &(kf_search_settings){.seed = 1, .models = model, .model_count = 1, .budget = {.cost_usd = 1}});
+    search(f,
+           &(kf_search_settings){.declared_flags = true, .seed = 1, .models = model, .model_count = 1, .budget = {.cost_usd = 1}});
     assert_int_equal(f->result.end, KF_SEARCH_SPENT);
     assert_int_equal(f->result.progress.calls, 3);
     assert_near(f->result.progress.cost_usd, 1.2);
-    search(f, &(kf_search_settings){.seed = 1, .models = model, .model_count = 1, .budget = {.tokens = 250}});
+    search(f,
+           &(kf_search_settings){.declared_flags = true, .seed = 1, .models = model, .model_count = 1, .budget = {.tokens = 250}});
     assert_int_equal(f->result.progress.calls, 2);
     assert_int_equal(f->result.progress.tokens, 300);
 }
@@ -397,7 +432,7 @@ static void hidden_workloads_stay_hidden(void **state)
     f->task = kf_task_load(f->task_folder, &f->error);
     if (!f->task) fail_msg("%s", f->error.text);
     kf_autofree char *spec = cassette(f, REPLY("status wrong_result") REPLY("speed 1.4"));
-    search(f, &(kf_search_settings){.seed = 1, .models = (const char *const[]){spec}, .model_count = 1});
+    search(f, &(kf_search_settings){.declared_flags = true, .seed = 1, .models = (const char *const[]){spec}, .model_count = 1});
     for (int64_t call = 1; call <= 2; call++) {
         size_t size;
         kf_autofree char *prompt = kf_store_model_call_text(f->store, call, KF_CALL_PROMPT, &size, &f->error);
@@ -418,18 +453,6 @@ static void hidden_workloads_stay_hidden(void **state)
     REPLY("speed 1.5\\n// kforge: tune BLOCK 32 64 128\\n#ifndef BLOCK\\n#define BLOCK 32\\n#endif\\n// fake: " \
           "optimum BLOCK 64")                                                                                   \
     "{\"reply\": \"no code at all\"}\n" REPLY("speed 1.1") REPLY("status wrong_result") REPLY("speed 1.9") REPLY("speed 0.7")
-
-/* A store of its own, so that nothing is known. */
-static void fresh_store(fixture *f)
-{
-    kf_store_close(f->store);
-    unlink(f->path);
-    kf_autofree char *wal = NULL, *shm = NULL;
-    assert_true(asprintf(&wal, "%s-wal", f->path) > 0 && asprintf(&shm, "%s-shm", f->path) > 0);
-    unlink(wal);
-    unlink(shm);
-    assert_non_null(f->store = kf_store_open(f->path, KF_STORE_CREATE, &f->error));
-}
 
 static void resume_until_done(fixture *f, const kf_search_settings *settings)
 {
@@ -491,7 +514,7 @@ static void survives_kill(void **state)
             _exit(f->ran && f->result.end == KF_SEARCH_CONVERGED ? 0 : 1);
         }
         random = random * 1103515245u + 12345u;
-        usleep(5000 + (random >> 8) % (50000 + 3000 * (unsigned)session)); /* longer each time: a busy machine gets there, too */
+        usleep(2000 + (random >> 8) % (8000 + 3000 * (unsigned)session)); /* longer each time: a busy machine gets there, too */
         kills += kill(pid, SIGKILL) == 0;
         assert_int_equal(waitpid(pid, &status, 0), pid);
         kf_auto(kf_store) store = kf_store_open(f->path, KF_STORE_WRITE, &f->error);
@@ -527,8 +550,8 @@ static void interrupted_twice(void **state)
     kf_workers *pool = kf_workers_open(&workers, 1, NULL, &f->error);
     kf_search_observer observer = {interrupt_at_once, f};
     double started = kf_now();
-    assert_true(kf_search_run(f->store, f->task, NULL, &(kf_search_settings){.seed = 1}, pool, &f->interrupts, &observer,
-                              &f->result, &f->error));
+    assert_true(kf_search_run(f->store, f->task, NULL, &(kf_search_settings){.declared_flags = true, .seed = 1}, pool,
+                              &f->interrupts, &observer, &f->result, &f->error));
     kf_workers_close(pool);
     assert_true(kf_now() - started < 3);
     assert_int_equal(f->result.end, KF_SEARCH_INTERRUPTED);
@@ -543,7 +566,7 @@ static void several_workers(void **state)
     fixture *f = *state;
     make_task(f, (const char *const[]){TUNED("2", "256"), TUNED("1.8", "64"), TUNED("1.7", "64"), NULL});
     setenv("FAKE_SLEEP", "0.02", 1);
-    run_session(f, FAKE_WORKER "*4", &(kf_search_settings){.seed = 1}, NULL);
+    run_session(f, FAKE_WORKER "*4", &(kf_search_settings){.declared_flags = true, .seed = 1}, NULL);
     assert_true(f->ran);
     assert_true(kf_store_check(f->store, &f->error));
     assert_near(best_of(f), 2);
@@ -583,6 +606,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(finds_the_optimum),
+        TEST(tries_the_flags_of_the_device),
         TEST(passes_hopeless_seeds_over),
         TEST(distrusts_luck),
         TEST(verification_may_convict),

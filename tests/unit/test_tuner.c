@@ -228,6 +228,99 @@ static void small_spaces_are_enumerated(void **state)
     assert_string_not_equal(orders[0], orders[1]);
 }
 
+/* ---- flags that the caller adds --------------------------------------------------------------------------------------------------- */
+
+static void add_flags(kf_tune_space *space, const char *alternatives)
+{
+    kf_error error = {0};
+    if (!kf_tune_space_add_flags(space, alternatives, &error)) fail_msg("%s", error.text);
+}
+
+/* 4 is best of A; of the flags those at index 2 are, and they help least at other values. */
+static double flag_score(const kf_tune_space *space, const kf_tune_point *point)
+{
+    char text[200];
+    kf_tune_point_describe(space, point, text, sizeof text);
+    double score = strstr(text, "A=4") ? 2 : 1;
+    if (strstr(text, "[-O1]")) return NAN;
+    if (strstr(text, "[-O2]")) score *= 1.5;
+    return strstr(text, "[--use_fast_math]") ? score * 1.1 : score;
+}
+
+#define FLAGGED "// kforge: tune A 1 2 4 8\n" GUARDED("A", "1")
+
+static void added_flags_are_tried_at_the_best_point(void **state)
+{
+    (void)state;
+    kf_auto(kf_tune_space) space = read_space(FLAGGED);
+    add_flags(space, "| -O1 | -O2");
+    add_flags(space, "| --use_fast_math");
+    assert_true(kf_tune_space_size(space, NULL) == 24);
+    kf_auto(kf_tuner) tuner = kf_tuner_new(space, 5, 64);
+    kf_auto(kf_tuner) resumed = kf_tuner_new(space, 5, 64); /* told the same history, asked nothing */
+    kf_tune_point point, again;
+    double best = 0;
+    int handed = 0;
+    for (; kf_tuner_next(tuner, &point); handed++) {
+        char text[200];
+        kf_tune_point_describe(space, &point, text, sizeof text);
+        if (handed < 4) assert_null(strchr(text, '[')); /* the source's own axes first, and defaults are not spelled out */
+        if (handed >= 4) assert_true(strncmp(text, "A=4 [", 5) == 0);
+        assert_true(kf_tune_point_parse(space, text, &again, NULL));
+        assert_memory_equal(&again, &point, sizeof point);
+        double score = flag_score(space, &point);
+        if (score > best) best = score;
+        kf_tuner_report(tuner, &point, score);
+        kf_tuner_report(resumed, &point, score);
+    }
+    assert_true(best == 2 * 1.5 * 1.1);
+    assert_in_range(handed, 4 + 3, 4 + 5);
+    assert_false(kf_tuner_next(resumed, &point));
+}
+
+static void added_flags_wait_for_all_points(void **state)
+{
+    (void)state;
+    kf_auto(kf_tune_space) space = read_space(FLAGGED);
+    add_flags(space, "| -O2");
+    kf_auto(kf_tuner) tuner = kf_tuner_new(space, 5, 64);
+    kf_tune_point points[4], point;
+    for (int i = 0; i < 4; i++) assert_true(kf_tuner_next(tuner, &points[i]));
+    for (int i = 0; i < 4; i++) {
+        assert_false(kf_tuner_next(tuner, &point));
+        kf_tuner_report(tuner, &points[i], flag_score(space, &points[i]));
+    }
+    assert_true(kf_tuner_next(tuner, &point));
+    char text[200];
+    kf_tune_point_describe(space, &point, text, sizeof text);
+    assert_string_equal(text, "A=4 [-O2]");
+}
+
+static void flags_mend_nothing_that_never_worked(void **state)
+{
+    (void)state;
+    kf_auto(kf_tune_space) space = read_space("__global__ void k() {}\n");
+    add_flags(space, "| -O2");
+    kf_auto(kf_tuner) tuner = kf_tuner_new(space, 5, 64);
+    kf_tune_point point;
+    assert_true(kf_tuner_next(tuner, &point));
+    kf_tuner_report(tuner, &point, NAN);
+    assert_false(kf_tuner_next(tuner, &point));
+}
+
+static void what_the_source_sets_itself_is_left_alone(void **state)
+{
+    (void)state;
+    kf_auto(kf_tune_space) space = read_space("// kforge: flags -maxrregcount=64 |\n");
+    add_flags(space, "| -maxrregcount=32");
+    assert_int_equal(kf_tune_space_axes(space), 1);
+    add_flags(space, "| --use_fast_math");
+    assert_int_equal(kf_tune_space_axes(space), 2);
+    kf_error error = {0};
+    assert_false(kf_tune_space_add_flags(space, "| not-a-flag", &error));
+    assert_int_equal(kf_tune_space_axes(space), 2);
+}
+
 /* ---- search on synthetic landscapes ---------------------------------------------------------------------------------------------- */
 
 #define AXES 8
@@ -435,6 +528,10 @@ static void ends_when_everything_is_known_or_converged(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(added_flags_are_tried_at_the_best_point),
+        cmocka_unit_test(added_flags_wait_for_all_points),
+        cmocka_unit_test(flags_mend_nothing_that_never_worked),
+        cmocka_unit_test(what_the_source_sets_itself_is_left_alone),
         cmocka_unit_test(reads_what_is_declared),      cmocka_unit_test(a_source_without_any_is_one_point),
         cmocka_unit_test(refuses_with_the_line),       cmocka_unit_test(impossible_constraints_are_found_quickly),
         cmocka_unit_test(a_large_group_is_estimated),  cmocka_unit_test(points_become_flags_text_and_source),
