@@ -20,7 +20,8 @@ typedef struct settings {
     double time, cost, budget_usd, seconds, timeout;
     int64_t candidates, tokens, budget_tokens, budget_requests, seed, calls;
     bool json;
-    kf_option_list models, workers;
+    const char *ensemble;
+    kf_option_list models, llms, workers;
 } settings;
 
 /* ---- what is to be done --------------------------------------------------------------------------------------------------------------------- */
@@ -43,17 +44,20 @@ static void plan_clear(plan *p)
     free(p->hardware);
 }
 
-static bool set_models(plan *p, const kf_option_list *list, kf_error *error)
+/* Those of --model, then those of --llm. */
+static bool set_models(plan *p, const settings *wanted, kf_error *error)
 {
-    if (list->count > KF_SEARCH_MODELS)
-        return kf_fail(error, KF_ERROR_INPUT, "--model: %zu models, more than %d", list->count, KF_SEARCH_MODELS);
-    for (size_t i = 0; i < list->count; i++) {
-        p->frozen[i] = kf_llm_freeze(list->items[i], error);
+    size_t count = wanted->models.count + wanted->llms.count;
+    if (count > KF_SEARCH_MODELS)
+        return kf_fail(error, KF_ERROR_INPUT, "--model: %zu models, more than %d", count, KF_SEARCH_MODELS);
+    for (size_t i = 0; i < count; i++) {
+        const char *spec = i < wanted->models.count ? wanted->models.items[i] : wanted->llms.items[i - wanted->models.count];
+        p->frozen[i] = kf_llm_freeze(spec, error);
         if (!p->frozen[i]) return false;
         p->models[i] = p->frozen[i];
     }
     p->search.models = p->models;
-    p->search.model_count = list->count;
+    p->search.model_count = count;
     return true;
 }
 
@@ -86,10 +90,11 @@ static bool plan_new(plan *p, const kf_invocation *invocation, const settings *w
     if (invocation->argument_count == 0)
         return kf_fail(error, KF_ERROR_INPUT, "optimize: expected a TASK, or --resume RUN; \"kforge list --tasks\" shows tasks");
     p->task = kf_task_load(invocation->arguments[0], error);
-    if (!p->task || !set_models(p, &wanted->models, error)) return false;
+    if (!p->task || !set_models(p, wanted, error)) return false;
     kf_search_settings *search = &p->search;
     search->seed = (uint64_t)wanted->seed;
     search->prompts = wanted->prompts;
+    search->by_share = strcmp(wanted->ensemble, "share") == 0;
     search->calls = (int)wanted->calls;
     search->timing_seconds = wanted->seconds;
     search->timeout_seconds = wanted->timeout;
@@ -119,7 +124,7 @@ static bool plan_resume(plan *p, kf_store *store, const kf_invocation *invocatio
     snprintf(p->run, sizeof p->run, "%s", run.id);
     p->task = kf_stored_task(store, run.task, error);
     if (!p->task || !kf_search_options_read(run.options, &p->search, p->models, &p->options, error)) return false;
-    if (wanted->models.count && !set_models(p, &wanted->models, error)) return false;
+    if (wanted->models.count + wanted->llms.count && !set_models(p, wanted, error)) return false;
     set_budget(p, wanted);
     /* The device as the store calls it may say more than the hardware does. */
     const char *more = p->search.baseline ? strstr(run.device, ", against baseline ") : NULL;
@@ -338,6 +343,21 @@ static const kf_option options[] = {
          "A model that proposes candidates: openai:MODEL, anthropic:MODEL, gemini:MODEL, openrouter:MODEL, azure:DEPLOYMENT, "
          "MODEL@http://HOST:PORT/v1, exec:COMMAND, replay:FILE, 'fallback:SPEC then SPEC' or none (docs/models.md); may be given "
          "again. Without one the tuner works alone."},
+    {.name = "llm",
+     .type = KF_OPTION_LIST,
+     .argument = "SPEC",
+     .offset = offsetof(settings, llms),
+     .config = true,
+     .help = "The same as --model."},
+    {.name = "ensemble",
+     .type = KF_OPTION_CHOICE,
+     .argument = "HOW",
+     .choices = "bandit|share",
+     .fallback = "bandit",
+     .offset = offsetof(settings, ensemble),
+     .config = true,
+     .help =
+         "Which of several models is asked: the one that promises most for its money, or each by its share, weight=W in its SPEC."},
     {.name = "time",
      .letter = 't',
      .type = KF_OPTION_DURATION,

@@ -60,6 +60,7 @@ struct kf_llm {
     const kf_llm_provider *provider;
     void *state;
     kf_budget *budget; /* of a provider that does not keep it itself */
+    kf_llm_traits traits;
 };
 
 /* What a call without a price of its own reserves. */
@@ -88,35 +89,51 @@ static bool complain_unknown(const char *spec, size_t length, kf_error *error)
                    near ? near : "", near ? "? " : "", forms.data ? forms.data : "");
 }
 
-/* One `NAME=NUMBER` of `length` bytes. */
+/* Of every provider: what a caller with several models wants to know. */
+static const char *const roles[] = {"proposer", "critic", "both", NULL};
+enum { TRAIT_WEIGHT, TRAIT_ROLE, TRAIT_TEMPERATURE_FROM, TRAIT_TEMPERATURE_TO, TRAIT_TEMPERATURE_CALLS, TRAIT_COUNT };
+static const kf_llm_option traits[TRAIT_COUNT] = {
+    [TRAIT_WEIGHT] = {"weight", 1, 0.001, 1000, NULL},
+    [TRAIT_ROLE] = {"role", 0, 0, 0, roles},
+    [TRAIT_TEMPERATURE_FROM] = {"temperature_from", NAN, 0, 2, NULL},
+    [TRAIT_TEMPERATURE_TO] = {"temperature_to", NAN, 0, 2, NULL},
+    [TRAIT_TEMPERATURE_CALLS] = {"temperature_calls", 32, 1, 1e6, NULL},
+};
+
+/* One `NAME=NUMBER` of `length` bytes; `values` are of the provider's options, and behind KF_LLM_OPTIONS the traits. */
 static bool read_option(const kf_llm_provider *provider, const char *text, size_t length, double *values, kf_error *error)
 {
     kf_autofree char *word = strndup(text, length);
     if (!word) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    const char *known[KF_LLM_OPTIONS];
+    const kf_llm_option *rows[KF_LLM_OPTIONS + TRAIT_COUNT];
+    const char *known[KF_LLM_OPTIONS + TRAIT_COUNT];
     size_t count = 0;
-    while (count < KF_LLM_OPTIONS && provider->options[count].name) known[count] = provider->options[count].name, count++;
+    for (size_t i = 0; i < KF_LLM_OPTIONS && provider->options[i].name; i++) rows[count++] = &provider->options[i];
+    const size_t own = count;
+    for (size_t i = 0; i < TRAIT_COUNT; i++) rows[count++] = &traits[i];
+    for (size_t i = 0; i < count; i++) known[i] = rows[i]->name;
     char *equals = strchr(word, '=');
     if (!equals)
         return kf_fail(error, KF_ERROR_INPUT, "%s: the option \"%s\" has no value; write NAME=VALUE", provider->name, word);
     *equals = '\0';
     for (size_t i = 0; i < count; i++) {
         if (strcmp(known[i], word) != 0) continue;
-        const char *const *choices = provider->options[i].words;
+        double *value = &values[i < own ? i : KF_LLM_OPTIONS + i - own];
+        const char *const *choices = rows[i]->words;
         if (choices) {
             for (int k = 0; choices[k]; k++)
-                if (strcmp(choices[k], equals + 1) == 0) return values[i] = k, true;
+                if (strcmp(choices[k], equals + 1) == 0) return *value = k, true;
             kf_autobuffer list = {0};
             for (int k = 0; choices[k]; k++) kf_buffer_format(&list, "%s%s", k ? ", " : "", choices[k]);
             return kf_fail(error, KF_ERROR_INPUT, "%s: %s=%s is none of %s", provider->name, word, equals + 1,
                            list.data ? list.data : "");
         }
         char *end;
-        double value = strtod(equals + 1, &end), low = provider->options[i].low, high = provider->options[i].high;
-        if (end == equals + 1 || *end || !(value >= low && value <= high))
+        double given = strtod(equals + 1, &end), low = rows[i]->low, high = rows[i]->high;
+        if (end == equals + 1 || *end || !(given >= low && given <= high))
             return kf_fail(error, KF_ERROR_INPUT, "%s: %s=%s is not a number from %g to %g", provider->name, word, equals + 1, low,
                            high);
-        values[i] = value;
+        *value = given;
         return true;
     }
     const char *near = kf_nearest(word, known, count);
@@ -141,7 +158,8 @@ kf_llm *kf_llm_open(const char *spec, kf_error *error)
         complain_unknown(spec, length, error);
         return NULL;
     }
-    double values[KF_LLM_OPTIONS] = {0};
+    double values[KF_LLM_OPTIONS + TRAIT_COUNT] = {0}, *traits_given = values + KF_LLM_OPTIONS;
+    for (int i = 0; i < TRAIT_COUNT; i++) traits_given[i] = traits[i].initial;
     for (int i = 0; i < KF_LLM_OPTIONS && provider->options[i].name; i++) values[i] = provider->options[i].initial;
     const char *at = spec + length;
     while (!bare && *at == ',') {
@@ -150,6 +168,10 @@ kf_llm *kf_llm_open(const char *spec, kf_error *error)
         at += option;
     }
     const char *argument = bare ? spec : *at == ':' ? at + 1 : "";
+    if (isnan(traits_given[TRAIT_TEMPERATURE_FROM]) != isnan(traits_given[TRAIT_TEMPERATURE_TO])) {
+        kf_fail(error, KF_ERROR_INPUT, "%s: temperature_from and temperature_to belong together", provider->name);
+        return NULL;
+    }
     if (provider->takes_argument != (*argument != '\0')) {
         kf_fail(error, KF_ERROR_INPUT,
                 provider->takes_argument ? "\"%.200s\" names nothing behind the colon; the form is %s"
@@ -165,6 +187,11 @@ kf_llm *kf_llm_open(const char *spec, kf_error *error)
     llm->state = provider->open(argument, values, error);
     if (!llm->state) return NULL;
     llm->provider = provider;
+    llm->traits = (kf_llm_traits){.weight = traits_given[TRAIT_WEIGHT],
+                                  .role = (kf_llm_role)(traits_given[TRAIT_ROLE] + 1),
+                                  .temperature_from = traits_given[TRAIT_TEMPERATURE_FROM],
+                                  .temperature_to = traits_given[TRAIT_TEMPERATURE_TO],
+                                  .temperature_calls = (int64_t)traits_given[TRAIT_TEMPERATURE_CALLS]};
     return kf_steal(&llm);
 }
 
@@ -180,6 +207,18 @@ void kf_llm_close(kf_llm *llm)
 bool kf_llm_is_none(const kf_llm *llm)
 {
     return llm->provider == &none;
+}
+
+const kf_llm_traits *kf_llm_traits_of(const kf_llm *llm)
+{
+    return &llm->traits;
+}
+
+double kf_llm_temperature(const kf_llm_traits *t, int64_t calls)
+{
+    if (isnan(t->temperature_from)) return -1;
+    double part = t->temperature_calls > 1 ? fmin(1, (double)calls / (double)(t->temperature_calls - 1)) : 1;
+    return t->temperature_from + part * (t->temperature_to - t->temperature_from);
 }
 
 bool kf_llm_submit(kf_llm *llm, const kf_llm_request *request, kf_error *error)
@@ -247,7 +286,8 @@ char *kf_llm_freeze(const char *spec, kf_error *error)
     if (!frozen) {
         kf_buffer_string(&text, spec);
     } else if (llm->provider == &kf_llm_fallback) {
-        kf_buffer_string(&text, options.data); /* its members', put together anew */
+        /* Its members' are put together anew, behind what stands before its colon. */
+        kf_buffer_format(&text, "%.*s%s", (int)strcspn(spec, ":"), spec, strchr(options.data, ':'));
     } else {
         bool bare = !find_provider(spec, strcspn(spec, ",:"));
         size_t head = bare ? 0 : strcspn(spec, ":");

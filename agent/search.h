@@ -33,6 +33,7 @@ typedef struct kf_search_settings {
     uint64_t seed;
     const char *const *models; /* specs of llm.h; none: the tuner alone */
     size_t model_count;
+    bool by_share;       /* calls in proportion to the models' weights; else a bandit decides (search_ensemble.c) */
     const char *prompts; /* folder of templates that replace the built-in ones, or NULL */
     int calls;           /* model calls in flight; 0: as many as workers */
     kf_search_budget budget;

@@ -1,8 +1,9 @@
 /* The parts of the search: search.c (the loop), search_arms.c (sources and their tuners), search_record.c (what goes into the store),
- * search_verify.c (measuring the best again), search_model.c (calls), search_prompt.c (what prompts say), search_state.c (resuming). */
+ * search_verify.c (measuring the best again), search_model.c (calls), search_ensemble.c (whose turn it is), search_prompt.c (what prompts say), search_state.c (resuming). */
 #ifndef KFORGE_SEARCH_INTERNAL_H
 #define KFORGE_SEARCH_INTERNAL_H
 
+#include "bandit.h"
 #include "budget.h"
 #include "kforge/buffer.h"
 #include "kforge/hash.h"
@@ -65,6 +66,7 @@ typedef struct kf_proposal {
     int64_t parent;
     int model; /* -1 none */
     int64_t call;
+    double cost_usd; /* of that call; NaN not known */
     int depth, retries;
 } kf_proposal;
 
@@ -76,6 +78,7 @@ typedef struct kf_model {
     bool exhausted;
     double not_before; /* after a failure */
     char *note;        /* why its last reply was of no use */
+    kf_bandit_arm arm; /* what it has earned; weight and so on are filled in when one is chosen */
 } kf_model;
 
 /* A request to a model, or its reply that waits to be used: what it was about. */
@@ -88,7 +91,8 @@ typedef struct kf_call {
     int depth;
     char *prompt;
     int64_t call; /* stored; 0 while in flight */
-    char *text;   /* the reply */
+    double temperature, cost_usd;
+    char *text; /* the reply */
     size_t size;
     bool truncated; /* at the token limit */
 } kf_call;
@@ -201,6 +205,15 @@ bool kf_models_propose(kf_search *s, kf_proposal **proposal, kf_error *error);
 bool kf_models_judged(kf_search *s, const kf_proposal *proposal, kf_status status, kf_blame blame, int64_t candidate,
                       kf_error *error);
 void kf_call_free(kf_call *call);
+
+/* search_ensemble.c */
+/* The model to be asked next in that role; -1: none now. */
+int kf_ensemble_next(const kf_search *s, kf_llm_role role);
+/* For its next call; -1: the model's own. */
+double kf_ensemble_temperature(const kf_search *s, int model);
+/* A call ended without a candidate, or the verdict on its candidate is there; `known`: it was judged before. */
+void kf_ensemble_useless(kf_search *s, int model, double cost_usd);
+void kf_ensemble_judged(kf_search *s, const kf_proposal *proposal, bool known, kf_status status, kf_blame blame, double speedup);
 
 /* search_prompt.c */
 /* The prompt of a step; `parent` 0: none. malloc'd. */

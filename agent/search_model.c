@@ -2,7 +2,7 @@
  *
  * A draft is asked for first. A candidate that fails is repaired, and its repair, KF_REPAIRS times in all. Else an improvement of a parent
  * drawn from the best of the population, the best with probability 1/2, the next with 1/4, and so on; now and then another draft, so that the
- * search does not depend on one idea. Several models take turns: the one with the fewest calls is next.
+ * search does not depend on one idea. Which of several models is asked: search_ensemble.c.
  *
  * A reply is stored, with the note that its candidate is still to be judged, before anything is made of it: money spent is never lost.
  */
@@ -175,21 +175,6 @@ static int64_t flying(const kf_search *s, int model)
     return count;
 }
 
-/* The model whose turn it is; -1 none now. */
-static int next_model(const kf_search *s)
-{
-    int chosen = -1;
-    int64_t fewest = 0;
-    for (int i = 0; i < (int)s->model_count; i++) {
-        const kf_model *model = &s->models[i];
-        int64_t calls = model->calls + flying(s, i);
-        if (model->exhausted || kf_now() < model->not_before || (chosen >= 0 && calls >= fewest)) continue;
-        chosen = i;
-        fewest = calls;
-    }
-    return chosen;
-}
-
 static bool call_is_due(const kf_search *s)
 {
     if (s->quota > 0 && kf_arms_more(s)) return false;
@@ -259,8 +244,9 @@ static bool begin_call(kf_search *s, int model, kf_error *error)
     call->tag = ++s->next_ticket;
     bool asked = choose_step(s, call, error);
     kf_model *m = &s->models[call->model];
+    call->temperature = kf_ensemble_temperature(s, call->model);
     if (asked) call->prompt = kf_search_prompt(s, call->step, call->parent, m->note, error);
-    kf_llm_request request = {.system = s->system_text, .prompt = call->prompt, .temperature = -1, .tag = call->tag};
+    kf_llm_request request = {.system = s->system_text, .prompt = call->prompt, .temperature = call->temperature, .tag = call->tag};
     if (!call->prompt) {
         kf_call_free(call);
         return false;
@@ -321,6 +307,9 @@ static int64_t tokens_of(const kf_search *s, const kf_call *call, const kf_llm_r
 static bool store_call(kf_search *s, kf_call *call, const kf_llm_reply *reply, bool waits, kf_error *error)
 {
     kf_model *model = &s->models[call->model];
+    char settings[64] = "";
+    if (call->temperature >= 0) snprintf(settings, sizeof settings, "{\"temperature\":%.4g}", call->temperature);
+    call->cost_usd = reply->cost_usd;
     if (!kf_store_begin(s->store, error)) return false;
     call->call = kf_store_put_model_call(s->store,
                                          &(kf_store_model_call_new){
@@ -328,6 +317,7 @@ static bool store_call(kf_search *s, kf_call *call, const kf_llm_reply *reply, b
                                              .provider = model->name,
                                              .model = reply->model ? reply->model : "",
                                              .purpose = kf_step_name(call->step),
+                                             .settings = *settings ? settings : NULL,
                                              .system = s->system_text,
                                              .prompt = call->prompt,
                                              .prompt_size = strlen(call->prompt),
@@ -388,6 +378,7 @@ static bool handle_reply(kf_search *s, kf_call *call, kf_llm_reply *reply, kf_er
             count_failure(s, index, why);
         else
             count_useless(s, index, why);
+        kf_ensemble_useless(s, index, reply->cost_usd);
         stored = kf_record_failure(s, call, KF_ATTEMPT_MODEL_FAILED, why, error);
     } else if (usable) {
         for (kf_call **at = &s->replies; *at; at = &(*at)->next)
@@ -431,7 +422,8 @@ static bool collect(kf_search *s, double seconds, kf_error *error)
 
 bool kf_models_step(kf_search *s, bool start, double seconds, kf_error *error)
 {
-    for (int model; start && s->model_count && !s->models_gone && call_is_due(s) && (model = next_model(s)) >= 0;) {
+    for (int model;
+         start && s->model_count && !s->models_gone && call_is_due(s) && (model = kf_ensemble_next(s, KF_LLM_PROPOSER)) >= 0;) {
         if (!begin_call(s, model, error)) return false;
         if (!collect(s, 0, error)) return false; /* replayed replies are there at once */
     }
@@ -494,6 +486,7 @@ static bool propose_reply(kf_search *s, const kf_call *call, kf_proposal **propo
                 &why,
                 "it was cut off at the token limit; answer with less: no remarks, and search/replace edits where they are allowed");
         count_useless(s, call->model, why.text);
+        kf_ensemble_useless(s, call->model, call->cost_usd);
         return kf_record_failure(s, call, outcome, why.text, error);
     }
     size_t size = strlen(source);
@@ -507,6 +500,7 @@ static bool propose_reply(kf_search *s, const kf_call *call, kf_proposal **propo
     s->models[call->model].note = NULL;
     (*proposal)->model = call->model;
     (*proposal)->call = call->call;
+    (*proposal)->cost_usd = call->cost_usd;
     (*proposal)->parent = call->parent;
     (*proposal)->depth = call->depth;
     return true;

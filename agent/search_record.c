@@ -69,10 +69,11 @@ static bool usable(const kf_store_candidate *known)
 }
 
 /* What an attempt means for its arm and its model. Measuring again means nothing to either. */
-static bool settle(kf_search *s, const kf_proposal *p, kf_status status, kf_blame blame, double speedup, int64_t candidate,
-                   kf_error *error)
+static bool settle(kf_search *s, const kf_proposal *p, bool known, kf_status status, kf_blame blame, double speedup,
+                   int64_t candidate, kf_error *error)
 {
     double score = status == KF_CORRECT && speedup > 0 ? speedup : NAN;
+    kf_ensemble_judged(s, p, known, status, blame, score);
     if (p->arm) {
         kf_arm_report(p->arm, &p->point, score);
         if (p->step != KF_STEP_TUNE) {
@@ -113,7 +114,7 @@ static bool record_reuse(kf_search *s, kf_proposal *p, kf_attempt_outcome outcom
     attempt.outcome = outcome;
     attempt.known_verdict = known->verdict;
     if (!store(s, &attempt, p->arm, &p->point, &recorded, error) ||
-        !settle(s, p, known->status, known->blame, known->speedup.value, recorded.candidate, error) || !finish(s, error))
+        !settle(s, p, true, known->status, known->blame, known->speedup.value, recorded.candidate, error) || !finish(s, error))
         return false;
     tell(s, p, outcome, known->status, known->speedup, known->message);
     return kf_best_refresh(s, error);
@@ -140,7 +141,7 @@ bool kf_record_rejected(kf_search *s, kf_proposal *p, const char *message, kf_er
     attempt.outcome = KF_ATTEMPT_REJECTED;
     attempt.message = message;
     if (!store(s, &attempt, p->arm, &p->point, &recorded, error) ||
-        !settle(s, p, KF_JUDGE_ERROR, KF_BLAME_MACHINE, NAN, recorded.candidate, error) || !finish(s, error))
+        !settle(s, p, false, KF_JUDGE_ERROR, KF_BLAME_MACHINE, NAN, recorded.candidate, error) || !finish(s, error))
         return false;
     tell(s, p, KF_ATTEMPT_REJECTED, KF_JUDGE_ERROR, none, message);
     return true;
@@ -161,7 +162,7 @@ static bool record_lost(kf_search *s, kf_proposal *p, const kf_workers_result *r
     else
         s->progress.judged++;
     if (!store(s, &attempt, p->arm, &p->point, &recorded, error) ||
-        !settle(s, p, KF_JUDGE_ERROR, KF_BLAME_MACHINE, NAN, recorded.candidate, error) || !finish(s, error))
+        !settle(s, p, false, KF_JUDGE_ERROR, KF_BLAME_MACHINE, NAN, recorded.candidate, error) || !finish(s, error))
         return false;
     tell(s, p, KF_ATTEMPT_LOST, KF_JUDGE_ERROR, none, why);
     return s->refusals < KF_REFUSALS ||
@@ -215,7 +216,7 @@ bool kf_record_result(kf_search *s, kf_proposal *p, const kf_workers_result *res
     if (!flake && *verdict->code_hash && !kf_job_add_known(s->job, verdict->code_hash))
         return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     if (!store(s, &attempt, p->arm, &p->point, &recorded, error) ||
-        (!*again && !settle(s, p, verdict->status, verdict->blame, verdict->speedup.value, recorded.candidate, error)) ||
+        (!*again && !settle(s, p, false, verdict->status, verdict->blame, verdict->speedup.value, recorded.candidate, error)) ||
         !finish(s, error))
         return false;
     tell(s, p, attempt.outcome, verdict->status, verdict->speedup, verdict->message);

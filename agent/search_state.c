@@ -21,6 +21,7 @@ char *kf_search_options_json(const kf_search_settings *settings)
     char seed[32];
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)settings->seed);
     for (size_t i = 0; i < settings->model_count; i++) cJSON_AddItemToArray(models, cJSON_CreateString(settings->models[i]));
+    cJSON_AddBoolToObject(json, "by-share", settings->by_share);
     cJSON_AddStringToObject(json, "seed", seed); /* more digits than a double holds */
     if (settings->prompts) cJSON_AddStringToObject(json, "prompts", settings->prompts);
     if (settings->baseline) cJSON_AddStringToObject(json, "baseline", settings->baseline);
@@ -53,6 +54,7 @@ bool kf_search_options_read(const char *text, kf_search_settings *settings, cons
             return kf_json_complain(&reader, "models", "expected at most %d texts", KF_SEARCH_MODELS);
         models[settings->model_count++] = model->valuestring;
     }
+    settings->by_share = kf_json_boolean_or(&reader, "by-share", true);
     settings->seed = strtoull(kf_json_string_or(&reader, "seed", "0"), NULL, 10);
     settings->prompts = kf_json_string_or(&reader, "prompts", NULL);
     settings->baseline = kf_json_string_or(&reader, "baseline", NULL);
@@ -83,6 +85,9 @@ static void add_models(const kf_search *s, cJSON *json)
         cJSON_AddNumberToObject(entry, "calls", (double)model->calls);
         cJSON_AddNumberToObject(entry, "useless", model->useless);
         if (model->note) cJSON_AddStringToObject(entry, "note", model->note);
+        cJSON_AddNumberToObject(entry, "pulls", model->arm.pulls);
+        cJSON_AddNumberToObject(entry, "reward", model->arm.reward);
+        cJSON_AddNumberToObject(entry, "cost", model->arm.cost);
         cJSON_AddItemToArray(models, entry);
     }
 }
@@ -162,6 +167,8 @@ static bool read_models(kf_search *s, const cJSON *json, kf_error *error)
         model->calls = (int64_t)number_of(entry, "calls");
         model->useless = (int)number_of(entry, "useless");
         model->spec = strdup(text_of(entry, "spec"));
+        model->arm = (kf_bandit_arm){
+            .pulls = number_of(entry, "pulls"), .reward = number_of(entry, "reward"), .cost = number_of(entry, "cost")};
         const char *note = text_of(entry, "note");
         model->note = *note ? strdup(note) : NULL;
         s->progress.calls += model->calls;
@@ -197,8 +204,10 @@ static bool read_lists(kf_search *s, const cJSON *json, kf_error *error)
                             .step = step,
                             .parent = (int64_t)number_of(entry, "parent"),
                             .depth = (int)number_of(entry, "depth")};
+        kf_autoresult kf_store_model_call stored = {0};
         (*reply)->text = kf_store_model_call_text(s->store, call, KF_CALL_REPLY, &(*reply)->size, error);
-        if (!(*reply)->text) return false;
+        if (!(*reply)->text || !kf_store_get_model_call(s->store, call, &stored, error)) return false;
+        (*reply)->cost_usd = stored.cost_usd;
         reply = &(*reply)->next;
     }
     return true;

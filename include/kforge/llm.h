@@ -12,6 +12,9 @@
  *                                            object {"text", "model", "usage": {"prompt_tokens", "completion_tokens"}, "cost_usd", "outcome"}.
  *                                            It runs with the user's environment and rights. Default timeout: $KFORGE_EXEC_TIMEOUT or 600 s
  *
+ * Options of any of them, for a caller that has several: weight=W, role=proposer|critic|both, temperature_from=A,temperature_to=B over
+ * temperature_calls=N (kf_llm_traits).
+ *
  * Asynchronous by construction: submit many, poll for finished ones; nothing blocks longer than asked, so one slow reply never holds up
  * others. An object belongs to one thread.
  */
@@ -67,6 +70,17 @@ kf_llm *kf_llm_open(const char *spec, kf_error *error);
 void kf_llm_close(kf_llm *llm); /* aborts what is in flight, leaves no child behind */
 KF_DEFINE_AUTO(kf_llm, kf_llm_close)
 bool kf_llm_is_none(const kf_llm *llm);
+/* What a spec says of the model's part among several. The caller acts on it; to the provider it means nothing. */
+typedef enum kf_llm_role { KF_LLM_PROPOSER = 1, KF_LLM_CRITIC = 2, KF_LLM_BOTH = 3 } kf_llm_role;
+typedef struct kf_llm_traits {
+    double weight; /* 1 */
+    kf_llm_role role;
+    double temperature_from, temperature_to; /* NaN: none */
+    int64_t temperature_calls;               /* from the one to the other, linearly; then it stays */
+} kf_llm_traits;
+const kf_llm_traits *kf_llm_traits_of(const kf_llm *llm); /* borrowed */
+/* Of the call after `calls` others; -1, the provider's own, where there is no schedule. */
+double kf_llm_temperature(const kf_llm_traits *traits, int64_t calls);
 /* Copies the request. KF_ERROR_BUSY: as many are in flight as the provider takes; poll first. */
 bool kf_llm_submit(kf_llm *llm, const kf_llm_request *request, kf_error *error);
 int kf_llm_in_flight(const kf_llm *llm);

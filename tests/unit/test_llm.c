@@ -81,6 +81,10 @@ static void specs_are_checked(void **state)
         {"m@http://127.0.0.1.example.com/v1", "plain http to another machine"},
         {"m@http://user:secret@127.0.0.1/v1", "must not hold a user or password"},
         {"m@http://", "is no address of a server"},
+        {"exec,weight=0:cat", "weight=0 is not a number from 0.001 to 1000"},
+        {"exec,role=judge:cat", "role=judge is none of proposer, critic, both"},
+        {"exec,wieght=2:cat", "unknown option \"wieght\"; did you mean weight"},
+        {"exec,temperature_from=1:cat", "temperature_from and temperature_to belong together"},
         {"fallback:exce:cat", "fallback: unknown model \"exce:cat\""},
         {"fallback:exec:cat then none", NULL},
         {"fallback:none then exec:cat", "\"none\" answers nothing"},
@@ -107,6 +111,28 @@ static void specs_are_checked(void **state)
         kf_llm_outcome back;
         assert_true(kf_llm_outcome_parse(kf_llm_outcome_name((kf_llm_outcome)i), &back) && (int)back == i);
     }
+}
+
+/* What a spec says of a model's part among several. */
+static void traits_are_read(void **state)
+{
+    (void)state;
+    kf_error error = {0};
+    kf_auto(kf_llm) plain = open_spec("exec:cat");
+    const kf_llm_traits *t = kf_llm_traits_of(plain);
+    assert_true(t->weight == 1 && t->role == KF_LLM_PROPOSER && kf_llm_temperature(t, 5) == -1);
+    kf_auto(kf_llm) set =
+        open_spec("exec,weight=2.5,timeout=3,role=both,temperature_from=0.2,temperature_to=1,temperature_calls=5:cat");
+    t = kf_llm_traits_of(set);
+    assert_true(t->weight == 2.5 && t->role == KF_LLM_BOTH);
+    assert_true(kf_llm_temperature(t, 0) == 0.2 && fabs(kf_llm_temperature(t, 2) - 0.6) < 1e-12);
+    assert_true(kf_llm_temperature(t, 4) == 1 && kf_llm_temperature(t, 400) == 1);
+    kf_auto(kf_llm) list = open_spec("fallback,weight=3,role=critic:exec,weight=9:cat");
+    assert_true(kf_llm_traits_of(list)->weight == 3 && kf_llm_traits_of(list)->role == KF_LLM_CRITIC);
+    kf_autofree char *frozen = kf_llm_freeze("fallback,weight=3:openai:o3@http://127.0.0.1:1/v1 then exec:cat", &error);
+    assert_non_null(frozen);
+    assert_string_equal(frozen, "fallback,weight=3:openai,price_in=2,price_out=8,price_cached=0.5,price_cache_write=2:o3@http://"
+                                "127.0.0.1:1/v1 then exec:cat");
 }
 
 /* ---- exec ------------------------------------------------------------------------------------------------------------------------- */
@@ -435,6 +461,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(specs_are_checked),
+        cmocka_unit_test(traits_are_read),
         cmocka_unit_test(exec_answers),
         cmocka_unit_test(exec_json_replies),
         cmocka_unit_test(exec_failures_are_told),

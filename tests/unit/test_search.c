@@ -471,10 +471,14 @@ static void resume_until_done(fixture *f, const kf_search_settings *settings)
 static void goes_on_as_if_nothing_had_happened(void **state)
 {
     fixture *f = *state;
-    for (int with_model = 0; with_model < 2; with_model++) {
+    for (int models = 0; models < 3; models++) {
         make_task(f, (const char *const[]){TUNED("2", "256"), TUNED("1.8", "64"), "// fake: status interference\n", NULL});
         kf_autofree char *spec = cassette(f, REPLIES);
-        kf_search_settings settings = {.seed = 5, .models = (const char *const[]){spec}, .model_count = (size_t)with_model};
+        kf_autofree char *second = NULL;
+        write_text(f->folder, "second.jsonl",
+                   CASSETTE_HEAD REPLY("speed 1.3") REPLY("speed 1.7") REPLY("status wrong_result") REPLY("speed 1.75"));
+        assert_true(asprintf(&second, "replay,weight=0.5:%s/second.jsonl", f->folder) > 0);
+        kf_search_settings settings = {.seed = 5, .models = (const char *const[]){spec, second}, .model_count = (size_t)models};
         fresh_store(f);
         f->interrupt_at = 0;
         f->interrupts = 0;

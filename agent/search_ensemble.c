@@ -1,0 +1,88 @@
+/* Several models: whose turn it is, and what came of it.
+ *
+ * The bandit (bandit.h) weighs a model's reward by the dollar. A reply's reward is that of its candidate, milestones as in "CUDA Agent", which found
+ * them a better signal than raw speedup: incorrect or no candidate 0, correct 1/2, over 5 % faster than the baseline 3/4, the best of the run
+ * until then 1. A candidate that was known already earns nothing: else repeating the best would pay. What the machine spoilt is no result at all.
+ *
+ * Money is what a reply cost, and beside it a fixed amount for what every reply costs whoever wrote it: judging its candidate takes some seconds of
+ * a device. So a model of one's own, for which no money is paid, is cheap but not infinitely so, and choices don't depend on how fast the machine
+ * was: with the same seed, verdicts and costs a run repeats itself.
+ */
+#include <math.h>
+
+#include "kforge/file.h"
+#include "search_internal.h"
+
+#define JUDGING_USD 0.002 /* 3 s of a device at $2.40 an hour */
+#define CLEARLY_FASTER 1.05
+
+static const kf_bandit_rule rule = {.least_cost = JUDGING_USD};
+
+/* A model's calls in flight, replies that wait and candidates under way: pulls whose end is not known. */
+static int64_t open_pulls(const kf_search *s, int model)
+{
+    int64_t count = 0;
+    for (const kf_call *c = s->calls; c; c = c->next) count += c->model == model;
+    for (const kf_call *c = s->replies; c; c = c->next) count += c->model == model;
+    for (const kf_proposal *p = s->in_flight; p; p = p->next) count += p->model == model;
+    for (const kf_proposal *p = s->retries; p; p = p->next) count += p->model == model;
+    return count;
+}
+
+static bool has_role(const kf_search *s, kf_llm_role role)
+{
+    for (size_t i = 0; i < s->model_count; i++)
+        if (!s->models[i].exhausted && (kf_llm_traits_of(s->models[i].llm)->role & role)) return true;
+    return false;
+}
+
+int kf_ensemble_next(const kf_search *s, kf_llm_role role)
+{
+    kf_bandit_arm arms[KF_SEARCH_MODELS];
+    int64_t calls[KF_SEARCH_MODELS];
+    bool any = !has_role(s, role); /* somebody has to do it */
+    double now = kf_now();
+    for (size_t i = 0; i < s->model_count; i++) {
+        const kf_model *model = &s->models[i];
+        const kf_llm_traits *traits = kf_llm_traits_of(model->llm);
+        arms[i] = model->arm;
+        arms[i].weight = traits->weight;
+        arms[i].closed = model->exhausted || now < model->not_before || !(any || (traits->role & role));
+        arms[i].flying = 0;
+        calls[i] = model->calls;
+        for (const kf_call *c = s->calls; c; c = c->next) calls[i] += c->model == (int)i;
+        if (!s->settings->by_share) arms[i].flying = open_pulls(s, (int)i);
+    }
+    if (s->settings->by_share) return kf_bandit_share(arms, calls, s->model_count);
+    uint64_t chance = (s->settings->seed + (uint64_t)s->progress.calls + 1) * UINT64_C(0x9e3779b97f4a7c15);
+    return kf_bandit_choose(arms, s->model_count, &rule, chance ^ chance >> 31);
+}
+
+double kf_ensemble_temperature(const kf_search *s, int model)
+{
+    int64_t calls = s->models[model].calls;
+    for (const kf_call *c = s->calls; c; c = c->next) calls += c->model == model;
+    return kf_llm_temperature(kf_llm_traits_of(s->models[model].llm), calls);
+}
+
+static void result(kf_search *s, int model, double reward, double cost_usd)
+{
+    kf_bandit_arm arms[KF_SEARCH_MODELS];
+    if (model < 0 || model >= (int)s->model_count) return; /* of a session with more models */
+    for (size_t i = 0; i < s->model_count; i++) arms[i] = s->models[i].arm;
+    kf_bandit_result(arms, s->model_count, (size_t)model, reward, (cost_usd > 0 ? cost_usd : 0) + JUDGING_USD, &rule);
+    for (size_t i = 0; i < s->model_count; i++) s->models[i].arm = arms[i];
+}
+
+void kf_ensemble_useless(kf_search *s, int model, double cost_usd)
+{
+    result(s, model, 0, cost_usd);
+}
+
+void kf_ensemble_judged(kf_search *s, const kf_proposal *p, bool known, kf_status status, kf_blame blame, double speedup)
+{
+    if (p->model < 0 || (blame == KF_BLAME_MACHINE || blame == KF_BLAME_JUDGE)) return;
+    bool best = !(s->progress.best_speedup.value >= speedup); /* NaN: there was none */
+    double reward = known || status != KF_CORRECT ? 0 : !(speedup > CLEARLY_FASTER) ? 0.5 : best ? 1 : 0.75;
+    result(s, p->model, reward, p->cost_usd);
+}
