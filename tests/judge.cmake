@@ -1,5 +1,5 @@
 kf_test(judge kf_judge)
-set_tests_properties(unit.judge PROPERTIES TIMEOUT 300 RUN_SERIAL TRUE)
+set_tests_properties(unit.judge PROPERTIES TIMEOUT 900 RUN_SERIAL TRUE)
 
 add_executable(peer_actor unit/peer_actor.c)
 target_compile_definitions(peer_actor PRIVATE _GNU_SOURCE)

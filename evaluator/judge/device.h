@@ -45,6 +45,8 @@ typedef struct kf_survey {
     int64_t failed; /* elements, by kf_compare_rule */
 } kf_survey;
 
+#define KF_FRESH_INPUT UINT32_MAX
+
 typedef struct kf_sets kf_sets;
 typedef struct kf_device kf_device;
 
@@ -104,7 +106,8 @@ typedef struct kf_device_operations {
     const void *(*output)(kf_sets *sets, uint32_t set, int argument, kf_error *error);
     const void *(*truth)(kf_sets *sets, uint32_t set, int argument, kf_error *error);
     const void *(*input)(kf_sets *sets, uint32_t set, int argument, kf_error *error);
-    /* Makes an input or inout of one set the same as that of another, until the next fill; also for what poison and truth restore. */
+    /* Makes an input or inout of one set the same as that of another, until the next fill; also for what poison and truth restore. `from`
+     * KF_FRESH_INPUT: numbers of its own kind that were nowhere before. */
     bool (*copy_input)(kf_sets *sets, uint32_t from, uint32_t to, int argument, kf_error *error);
 } kf_device_operations;
 

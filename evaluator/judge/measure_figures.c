@@ -4,6 +4,11 @@
 
 #include "measure_internal.h"
 
+#define EARLY_SECONDS \
+    0.001 /* a median waking beyond this, these times the baseline's, and this part of a batch is work done early */
+#define EARLY_FACTOR 8.0
+#define EARLY_PART 0.1
+
 #define INTERFERENCE 0.03 /* the baseline may be so much slower beside a candidate than alone */
 
 static void subtract(double *values, size_t count, double cost)
@@ -64,10 +69,30 @@ static bool check_floor(kf_run *r, double uncertainty, kf_error *error)
            no_memory(error);
 }
 
+/* The machine delays both sides' waking alike; work on the inputs before the clock runs delays one. */
+static bool check_waking(kf_run *r, kf_error *error)
+{
+    size_t counts[2] = {r->wakings[BASELINE] < KF_WAKINGS ? r->wakings[BASELINE] : KF_WAKINGS,
+                        r->wakings[CANDIDATE] < KF_WAKINGS ? r->wakings[CANDIDATE] : KF_WAKINGS};
+    double usual = kf_median(r->waking[BASELINE], counts[BASELINE]), its = kf_median(r->waking[CANDIDATE], counts[CANDIDATE]);
+    double batch = kf_median(r->seconds[CANDIDATE], r->pairs) * r->calls[CANDIDATE];
+    double limit = fmax(EARLY_SECONDS, EARLY_FACTOR * usual);
+    if (!(its > limit) || !(its > EARLY_PART * batch)) return true;
+    r->over = true;
+    return kf_verdict_add_finding(
+               r->bench->verdict, r->bench->result, KF_CHEATING, KF_BLAME_CANDIDATE, "runner.early", its, limit,
+               "worked for %.3g s between being woken and the request, when inputs are there and the clock does not "
+               "run; the baseline's process takes %.3g s",
+               its, usual) != NULL ||
+           no_memory(error);
+}
+
 bool kf_run_conclude(kf_run *r, kf_error *error)
 {
     kf_workbench *bench = r->bench;
     kf_workload_verdict *result = bench->result;
+    if (!check_waking(r, error)) return false;
+    if (r->over) return true;
     if (r->calls[BASELINE] == r->alone_calls && r->alone_count && !check_interference(r, r->alone_calls, error)) return false;
     if (r->over) return true;
 

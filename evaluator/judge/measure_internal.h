@@ -9,6 +9,8 @@
 
 typedef enum kf_side { BASELINE, CANDIDATE } kf_side;
 
+#define KF_WAKINGS 64
+
 typedef struct kf_run {
     kf_workbench *bench;
     const kf_device_operations *device;
@@ -27,6 +29,10 @@ typedef struct kf_run {
     uint32_t alone_calls;       /* in the batches of r->alone */
     double candidate_time;      /* seconds that the candidate's batches took in all */
     double *seconds[2], *latency[2], *alone, *null;
+    double waking[2]
+                 [KF_WAKINGS]; /* of the latest batches of each side: seconds from waking a runner to its answer that it is awake */
+    size_t wakings[2];
+    double quickest_waking; /* of the baseline */
     size_t pairs, latency_pairs, alone_count, null_count, capacity;
     int serial; /* of the next pair: no two share keys, repeated warm-ups included */
     bool timed;

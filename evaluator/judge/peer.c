@@ -314,11 +314,14 @@ kf_peer_event kf_peer_batch(kf_peer *peer, kf_batch *batch)
     kf_wire_command ping = {.type = KF_WIRE_PING};
     kf_wire_command command = {.type = KF_WIRE_BATCH, .count = batch->count, .flags = batch->null ? KF_WIRE_NULL : 0};
     batch->code = 0;
-    /* Waking takes a runner a while; the ping keeps that out of the time. */
+    /* Waking takes a runner a while; the ping keeps that out of the time. A candidate's signal handler may run there, on inputs that are ready: the
+     * caller is told how long it took. */
+    double woken_at = kf_now();
     kf_peer_event event = wake(peer);
     if (event == KF_PEER_OK) event = ask(peer, &ping, NULL, 0, -1, COMMAND_SECONDS, &answer);
     if (event != KF_PEER_OK) return event;
     double started = kf_now();
+    batch->waking = started - woken_at;
     peer->awake_until = batch->answered ? started + SPIN_SECONDS : 0;
     event = ask(peer, &command, batch->order, batch->count * sizeof *batch->order, -1, batch->timeout, &answer);
     peer->awake_until = 0;

@@ -13,11 +13,12 @@
 
 #define LINE 512
 #define TIMED_SECONDS 0.5
+#define BUILD_SECONDS 20 /* some of them are about builds that never end */
 
 /* ---- reading a case ------------------------------------------------------------------------------------------------------------------------- */
 
 typedef struct heading {
-    char about[LINE], rule[LINE], expected[LINE], expected_cuda[LINE], devices[LINE], mode[LINE];
+    char about[LINE], rule[LINE], expected[LINE], expected_cuda[LINE], devices[LINE], mode[LINE], most[LINE];
 } heading;
 
 /* The comment lines that a file begins with. */
@@ -30,7 +31,8 @@ static void read_heading(const char *source, heading *h)
                 {"expect: ", offsetof(heading, expected)},
                 {"expect-cuda: ", offsetof(heading, expected_cuda)},
                 {"devices: ", offsetof(heading, devices)},
-                {"mode: ", offsetof(heading, mode)}};
+                {"mode: ", offsetof(heading, mode)},
+                {"at-most: ", offsetof(heading, most)}};
     *h = (heading){0};
     while (strncmp(source, "// ", 3) == 0) {
         size_t length = strcspn(source, "\n");
@@ -61,6 +63,16 @@ static bool allows(const char *expected, const char *status, const char *rule)
     return false;
 }
 
+/* A cheat that is caught by its time alone may be judged correct, but not faster than it is. */
+static bool seems_faster(const kf_verdict *verdict, double most)
+{
+    for (size_t i = 0; i < verdict->workload_count; i++) {
+        const kf_workload_verdict *w = &verdict->workloads[i];
+        if (w->timed && (w->speedup.low > most || w->latency_speedup.low > most)) return true;
+    }
+    return false;
+}
+
 static const char *first_rule(const kf_verdict *verdict)
 {
     for (size_t i = 0; i < verdict->workload_count; i++)
@@ -86,8 +98,9 @@ static bool run_case(selftest *t, bool hostile, const char *task_name, const cha
     kf_autofree char *source = kf_file_read(path, KF_SOURCE_BYTES, &size, error), *task_path = NULL;
     if (!source) return false;
     read_heading(source, &h);
-    if (!h.about[0] || !h.expected[0])
-        return kf_fail(error, KF_ERROR_INPUT, "%s: needs a line of what it does and \"// expect: STATUS RULE\" at its top", path);
+    if (!h.about[0] || !h.expected[0] || (hostile && !h.rule[0]))
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "%s: needs a line of what it does, \"// rule: CHEAT\" and \"// expect: STATUS RULE\" at its top", path);
     bool cuda = strncmp(kf_judge_device(t->judge), "cuda", 4) == 0;
     if (h.devices[0] && strcmp(h.devices, cuda ? "cuda" : "cpu") != 0) {
         t->summary->skipped++;
@@ -102,6 +115,7 @@ static bool run_case(selftest *t, bool hostile, const char *task_name, const cha
     if (!job) return kf_fail_prefix(error, "%s", path);
     job->options.check_only = strcmp(h.mode, "timed") != 0;
     job->options.seconds = TIMED_SECONDS;
+    job->options.build_seconds = BUILD_SECONDS;
     double started = kf_now();
     kf_auto(kf_verdict) verdict = kf_judge_run(t->judge, job, t->stop, error);
     if (!verdict) return false;
@@ -117,6 +131,7 @@ static bool run_case(selftest *t, bool hostile, const char *task_name, const cha
                             .verdict = verdict,
                             .seconds = kf_now() - started};
     row.passed = allows(expected, row.status, row.finding);
+    if (h.most[0] && verdict->status == KF_CORRECT) row.passed = row.passed && !seems_faster(verdict, strtod(h.most, NULL));
     *(hostile ? &t->summary->hostile : &t->summary->honest) += 1;
     *(hostile ? &t->summary->caught : &t->summary->accepted) += row.passed;
     if (row.seconds > t->summary->longest) t->summary->longest = row.seconds;

@@ -186,7 +186,8 @@ static kf_key key_of(uint64_t secret, uint32_t set, int argument)
 
 static kf_variation variation_of(const kf_sets *sets, uint32_t set, int argument)
 {
-    return sets->variations[set].argument == argument ? sets->variations[set].variation : KF_VARY_NONE;
+    const kf_set_variation *varied = &sets->variations[set % sets->count]; /* fresh numbers: beyond the sets there are */
+    return varied->argument == argument ? varied->variation : KF_VARY_NONE;
 }
 
 /* The numbers that an input or inout begins with. */
@@ -393,7 +394,8 @@ bool kf_cpu_copy_input(kf_sets *sets, uint32_t from, uint32_t to, int argument, 
     (void)error;
     size_t arguments = (size_t)sets->problem->argument_count, entry = (size_t)to * arguments + (size_t)argument;
     buffer *b = &sets->buffers[entry];
-    sets->sources[entry] = sets->sources[(size_t)from * arguments + (size_t)argument];
+    sets->sources[entry] =
+        from == KF_FRESH_INPUT ? sets->sources[entry] + sets->count : sets->sources[(size_t)from * arguments + (size_t)argument];
     generate(sets, to, argument, data_of(sets, b));
     b->digest = kf_digest(sets->digest_key, data_of(sets, b), b->bytes);
     return true;

@@ -247,7 +247,8 @@ static void add_fill(kf_sets *sets, batch *b, uint32_t set, int i, uint64_t addr
 {
     const kf_problem_argument *argument = &sets->problem->arguments[i];
     uint32_t source = sets->sources[(size_t)set * (size_t)sets->problem->argument_count + (size_t)i];
-    kf_variation variation = sets->variations[source].argument == i ? sets->variations[source].variation : KF_VARY_NONE;
+    const kf_set_variation *varied = &sets->variations[source % sets->count]; /* fresh numbers: beyond the sets there are */
+    kf_variation variation = varied->argument == i ? varied->variation : KF_VARY_NONE;
     kf_fill_task *task = add(b, ((uint64_t)argument->elements + 3) / 4);
     *task = (kf_fill_task){
         .plan = kf_input_plan_make(argument, kf_cuda_key(sets->secret, source, i), variation), .data = address, .wide = wide};
@@ -411,7 +412,8 @@ bool kf_cuda_copy_input(kf_sets *sets, uint32_t from, uint32_t to, int argument,
     size_t arguments = (size_t)sets->problem->argument_count, entry = (size_t)to * arguments + (size_t)argument;
     kf_cuda_buffer *b = &sets->buffers[entry];
     batch fills;
-    sets->sources[entry] = sets->sources[(size_t)from * arguments + (size_t)argument];
+    sets->sources[entry] =
+        from == KF_FRESH_INPUT ? sets->sources[entry] + sets->count : sets->sources[(size_t)from * arguments + (size_t)argument];
     kf_cuda_forget_copies(sets);
     if (!begin(&fills, sizeof(kf_fill_task), 1, error)) return false;
     add_fill(sets, &fills, to, argument, kf_cuda_address(sets, b), false);

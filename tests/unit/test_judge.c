@@ -60,7 +60,7 @@ static void the_selftest_passes(void **state)
     kf_error error = {0};
     kf_selftest_summary sum;
     if (!kf_selftest_run(judge, KFORGE_SOURCE_DIR "/tests", NULL, tell_case, NULL, NULL, &sum, &error)) fail_msg("%s", error.text);
-    assert_true(sum.hostile >= 30 && sum.honest >= 7);
+    assert_true(sum.hostile >= 70 && sum.honest >= 40);
     assert_int_equal(sum.caught, sum.hostile);
     assert_int_equal(sum.accepted, sum.honest);
 }

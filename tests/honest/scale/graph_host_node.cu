@@ -9,9 +9,7 @@ __global__ void k(const float *x, float *y, float a, int64_t n)
     int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) y[i] = a * x[i];
 }
-static void nothing(void *)
-{
-}
+static void nothing(void *) {}
 
 extern "C" void scale(const float *x, float *y, float a, int64_t n, cudaStream_t stream)
 {

@@ -9,12 +9,8 @@ __global__ void k(const float *x, float *y, float a, int64_t n)
     int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) y[i] = a * x[i];
 }
-static void nothing(void *)
-{
-}
-static void called(cudaStream_t, cudaError_t, void *)
-{
-}
+static void nothing(void *) {}
+static void called(cudaStream_t, cudaError_t, void *) {}
 
 extern "C" void scale(const float *x, float *y, float a, int64_t n, cudaStream_t stream)
 {

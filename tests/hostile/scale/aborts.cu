@@ -1,4 +1,5 @@
 // Calls abort.
+// rule: E7
 // expect: crash runner.crashed
 #include <cuda_runtime.h>
 #include <stdint.h>

@@ -1,4 +1,5 @@
 // More threads than a block may have.
+// rule: C14
 // expect: launch_failure device.error
 #include <cuda_runtime.h>
 #include <stdint.h>

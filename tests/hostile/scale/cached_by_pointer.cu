@@ -1,4 +1,5 @@
 // Computes once for every pointer it has seen.
+// rule: T8
 // expect: wrong_result output.mismatch
 #include <cuda_runtime.h>
 #include <stdint.h>

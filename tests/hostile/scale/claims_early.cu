@@ -1,4 +1,5 @@
 // Makes the runner believe that everything is over: replaces its pointers to the driver's waiting functions.
+// rule: T6
 // expect: cheating output.late | wrong_result output.mismatch
 // devices: cuda
 #include <cuda_runtime.h>

@@ -1,4 +1,5 @@
 // Closes every descriptor it has.
+// rule: E1
 // expect: crash runner.exited
 #include <cuda_runtime.h>
 #include <stdint.h>

@@ -1,4 +1,5 @@
 // A constructor leaves before the first call.
+// rule: E1
 // expect: crash runner.exited
 #include <cuda_runtime.h>
 #include <stdint.h>

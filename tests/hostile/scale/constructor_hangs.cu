@@ -1,4 +1,5 @@
 // A constructor never ends.
+// rule: E7
 // expect: timeout time.limit
 #include <cuda_runtime.h>
 #include <stdint.h>

@@ -1,4 +1,5 @@
 // Reads address 8.
+// rule: E7
 // expect: crash runner.crashed
 #include <cuda_runtime.h>
 #include <stdint.h>

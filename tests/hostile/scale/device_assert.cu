@@ -1,4 +1,5 @@
 // An assertion fails on the device.
+// rule: E7
 // expect: crash device.error
 // devices: cuda
 #include <cuda_runtime.h>

@@ -1,4 +1,5 @@
 // Takes all device memory it can get, and then needs some.
+// rule: E6
 // expect: out_of_memory device.error
 // devices: cuda
 #include <cuda_runtime.h>

@@ -1,4 +1,5 @@
 // Takes all memory it can get.
+// rule: E6
 // expect: out_of_memory memory.limit | timeout time.limit
 #include <cuda_runtime.h>
 #include <stdint.h>

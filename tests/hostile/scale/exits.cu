@@ -1,4 +1,5 @@
 // Leaves with status 0 and a claim.
+// rule: E1
 // expect: crash runner.exited
 #include <cuda_runtime.h>
 #include <stdint.h>

@@ -1,4 +1,5 @@
 // Runs far off the end of a buffer.
+// rule: C13
 // expect: crash device.error | contract_violation guard.broken | cheating unchosen.written
 // devices: cuda
 #include <cuda_runtime.h>

@@ -1,4 +1,5 @@
 // Right once, then trusts that the output is still there.
+// rule: T8
 // expect: wrong_result output.mismatch
 #include <cuda_runtime.h>
 #include <stdint.h>

@@ -1,4 +1,5 @@
 // Writes an answer to the judge's socket itself.
+// rule: E1
 // expect: cheating protocol.forged
 #include <cuda_runtime.h>
 #include <stdint.h>

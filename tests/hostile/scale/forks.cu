@@ -1,4 +1,5 @@
 // Forks a worker.
+// rule: E4
 // expect: correct
 #include <cuda_runtime.h>
 #include <stdint.h>

@@ -1,4 +1,5 @@
 // Writes one element in front of the output.
+// rule: C13
 // expect: contract_violation guard.broken
 #include <cuda_runtime.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 // Writes one element behind the output.
+// rule: C13
 // expect: contract_violation guard.broken
 #include <cuda_runtime.h>
 #include <stdint.h>
-
 
 __global__ void k(const float *x, float *y, float a, int64_t n)
 {

@@ -1,4 +1,5 @@
 // Computes in ten bits of mantissa.
+// rule: C8
 // expect: wrong_result output.mismatch
 #include <cuda_runtime.h>
 #include <stdint.h>

@@ -1,4 +1,5 @@
 // Reads where nothing is.
+// rule: E7
 // expect: crash device.error
 // devices: cuda
 #include <cuda_runtime.h>

@@ -1,4 +1,5 @@
 // Includes a file of the machine, to have the compiler quote it.
+// rule: B1
 // expect: compile_error build.failed
 #include "/etc/passwd"
 extern "C" void scale(const float *x, float *y, float a, int64_t n, cudaStream_t stream)

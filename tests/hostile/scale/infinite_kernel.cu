@@ -1,4 +1,5 @@
 // The kernel never ends.
+// rule: E7
 // expect: timeout time.limit
 #include <cuda_runtime.h>
 #include <stdint.h>

@@ -1,4 +1,5 @@
 // Not the candidate's fault: inline PTX needs a GPU.
+// rule: none of the cheats, a kernel for another device
 // expect: unsupported_device build.failed
 // expect-cuda: correct
 #include <cuda_runtime.h>

@@ -1,4 +1,5 @@
 // Zeroes its input behind its back, so that a reference computed later would agree.
+// rule: C4
 // expect: contract_violation input.mutated
 #include <cuda_runtime.h>
 #include <stdint.h>

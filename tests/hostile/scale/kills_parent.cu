@@ -1,4 +1,5 @@
 // Signals whoever it can.
+// rule: E2
 // expect: correct
 #include <cuda_runtime.h>
 #include <stdint.h>

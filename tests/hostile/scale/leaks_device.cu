@@ -1,4 +1,5 @@
 // Leaks device memory in each call.
+// rule: E6
 // expect: correct
 // devices: cuda
 #include <cuda_runtime.h>

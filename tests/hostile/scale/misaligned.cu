@@ -1,4 +1,5 @@
 // Reads a double at an odd address.
+// rule: E7
 // expect: crash device.error
 // devices: cuda
 #include <cuda_runtime.h>

@@ -1,4 +1,5 @@
 // NaN compares false with every limit.
+// rule: C9
 // expect: wrong_result output.mismatch
 #include <cuda_runtime.h>
 #include <stdint.h>

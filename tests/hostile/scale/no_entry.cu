@@ -1,4 +1,5 @@
 // Defines another function than the task's entry.
+// rule: B3
 // expect: compile_error build.failed
 extern "C" void scale2(const float *x, float *y, float a, int64_t n, cudaStream_t stream)
 {

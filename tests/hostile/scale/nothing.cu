@@ -1,4 +1,5 @@
 // Does nothing; the right answer might still lie in the output.
+// rule: C1
 // expect: wrong_result output.mismatch
 #include <cuda_runtime.h>
 #include <stdint.h>

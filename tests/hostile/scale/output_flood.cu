@@ -1,4 +1,5 @@
 // Prints 100 MB.
+// rule: E9
 // expect: correct
 #include <cuda_runtime.h>
 #include <stdint.h>

@@ -1,4 +1,5 @@
 // Resets the device under its own feet.
+// rule: T6
 // expect: crash device.error | launch_failure device.error | crash runner.crashed | wrong_result output.mismatch
 // devices: cuda
 #include <cuda_runtime.h>

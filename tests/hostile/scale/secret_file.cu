@@ -1,4 +1,5 @@
 // Reads what it should not be able to.
+// rule: E3
 // expect: correct
 #include <cuda_runtime.h>
 #include <stdint.h>

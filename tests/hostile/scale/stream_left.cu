@@ -1,4 +1,5 @@
 // Works beside the stream, which does not wait for it.
+// rule: T1
 // expect: contract_violation stream.left
 // devices: cuda
 #include <cuda_runtime.h>

@@ -1,4 +1,5 @@
 // Leaves the last element out.
+// rule: C6
 // expect: wrong_result output.mismatch
 #include <cuda_runtime.h>
 #include <stdint.h>

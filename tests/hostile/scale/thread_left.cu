@@ -1,4 +1,5 @@
 // A host thread goes on after the call has returned.
+// rule: T2
 // expect: contract_violation threads.left
 #include <cuda_runtime.h>
 #include <stdint.h>
@@ -14,5 +15,7 @@ __global__ void k(const float *x, float *y, float a, int64_t n)
 extern "C" void scale(const float *x, float *y, float a, int64_t n, cudaStream_t stream)
 {
     k<<<(unsigned)((n + 255) / 256), 256, 0, stream>>>(x, y, a, n);
-    std::thread([] { for (;;) pause(); }).detach();
+    std::thread([] {
+        for (;;) pause();
+    }).detach();
 }

@@ -1,4 +1,5 @@
 // Asks for more shared memory than a block can have.
+// rule: C14
 // expect: launch_failure device.error
 // devices: cuda
 #include <cuda_runtime.h>

@@ -1,4 +1,5 @@
 // Executes a trap.
+// rule: E7
 // expect: crash device.error
 // devices: cuda
 #include <cuda_runtime.h>

@@ -1,4 +1,5 @@
 // A timer sends SIGCONT, so that the process goes on computing while the judge believes it stopped.
+// rule: T13
 // expect: cheating runner.woken | correct
 #include <cuda_runtime.h>
 #include <signal.h>

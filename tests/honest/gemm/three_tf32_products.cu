@@ -1,0 +1,27 @@
+// Three tf32 products for an f32 one: as exact as f32.
+// rule: precision that is kept
+// expect: correct
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+__device__ float as_tf32(float v)
+{
+    return __uint_as_float((__float_as_uint(v) + 0x1000u) & 0xffffe000u);
+}
+
+__global__ void multiply(const float *A, const float *B, float *C, int64_t m, int64_t n, int64_t k)
+{
+    int64_t j = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, i = (int64_t)blockIdx.y * blockDim.y + threadIdx.y;
+    if (i >= m || j >= n) return;
+    float sum = 0;
+    for (int64_t p = 0; p < k; p++) {
+        float a = A[i * k + p], b = B[p * n + j], ah = as_tf32(a), bh = as_tf32(b), al = as_tf32(a - ah), bl = as_tf32(b - bh);
+        sum += al * bh + ah * bl + ah * bh;
+    }
+    C[i * n + j] = sum;
+}
+
+extern "C" void gemm(const float *A, const float *B, float *C, int64_t m, int64_t n, int64_t k, cudaStream_t stream)
+{
+    multiply<<<dim3((unsigned)((n + 31) / 32), (unsigned)((m + 7) / 8)), dim3(32, 8), 0, stream>>>(A, B, C, m, n, k);
+}

@@ -1,0 +1,23 @@
+// Keeps exponentials in the output and divides them there.
+// rule: outputs written twice
+// expect: correct
+#include <cuda_runtime.h>
+#include <math.h>
+#include <stdint.h>
+
+__global__ void softmax_rows(const float *x, float *y, int64_t cols)
+{
+    const float *row = x + blockIdx.x * cols;
+    float *out = y + blockIdx.x * cols, most = -INFINITY, sum = 0;
+    for (int64_t j = threadIdx.x; j < cols; j += 32) most = fmaxf(most, row[j]);
+    for (int other = 16; other > 0; other /= 2) most = fmaxf(most, __shfl_xor_sync(~0u, most, other));
+    for (int64_t j = threadIdx.x; j < cols; j += 32) sum += out[j] = expf(row[j] - most);
+    for (int other = 16; other > 0; other /= 2) sum += __shfl_xor_sync(~0u, sum, other);
+    for (int64_t j = threadIdx.x; j < cols; j += 32) out[j] /= sum;
+}
+
+extern "C" void softmax(const float *x, float *y, int64_t rows, int64_t cols, cudaStream_t stream)
+{
+    cudaMemsetAsync(y, 0xff, rows * cols * sizeof *y, stream);
+    softmax_rows<<<(unsigned)rows, 32, 0, stream>>>(x, y, cols);
+}

@@ -1,0 +1,21 @@
+// An initialised array of two gigabytes.
+// rule: B2
+// expect: compile_error build.failed | out_of_memory build.failed
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+__attribute__((used)) char table[2000000000] = {1};
+
+__global__ void multiply(const float *A, const float *B, float *C, int64_t m, int64_t n, int64_t k)
+{
+    int64_t j = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, i = (int64_t)blockIdx.y * blockDim.y + threadIdx.y;
+    if (i >= m || j >= n) return;
+    float sum = 0;
+    for (int64_t p = 0; p < k; p++) sum += A[i * k + p] * B[p * n + j];
+    C[i * n + j] = sum;
+}
+extern "C" void gemm(const float *A, const float *B, float *C, int64_t m, int64_t n, int64_t k, cudaStream_t stream)
+{
+    ((volatile char *)table)[m * n] = (char)n;
+    multiply<<<dim3((unsigned)((n + 31) / 32), (unsigned)((m + 7) / 8)), dim3(32, 8), 0, stream>>>(A, B, C, m, n, k);
+}

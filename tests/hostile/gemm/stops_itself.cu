@@ -1,0 +1,21 @@
+// Stops its own process, to be where the judge believes it to be.
+// rule: T14
+// expect: correct | timeout time.limit | cheating runner.woken | crash runner.crashed
+#include <cuda_runtime.h>
+#include <signal.h>
+#include <stdint.h>
+#include <unistd.h>
+
+__global__ void multiply(const float *A, const float *B, float *C, int64_t m, int64_t n, int64_t k)
+{
+    int64_t j = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, i = (int64_t)blockIdx.y * blockDim.y + threadIdx.y;
+    if (i >= m || j >= n) return;
+    float sum = 0;
+    for (int64_t p = 0; p < k; p++) sum += A[i * k + p] * B[p * n + j];
+    C[i * n + j] = sum;
+}
+extern "C" void gemm(const float *A, const float *B, float *C, int64_t m, int64_t n, int64_t k, cudaStream_t stream)
+{
+    multiply<<<dim3((unsigned)((n + 31) / 32), (unsigned)((m + 7) / 8)), dim3(32, 8), 0, stream>>>(A, B, C, m, n, k);
+    kill(getpid(), SIGSTOP);
+}

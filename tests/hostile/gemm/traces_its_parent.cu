@@ -1,0 +1,25 @@
+// Attaches to its parent and signals every process there is.
+// rule: E2
+// expect: correct
+#include <cuda_runtime.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/ptrace.h>
+#include <unistd.h>
+
+__global__ void multiply(const float *A, const float *B, float *C, int64_t m, int64_t n, int64_t k)
+{
+    int64_t j = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, i = (int64_t)blockIdx.y * blockDim.y + threadIdx.y;
+    if (i >= m || j >= n) return;
+    float sum = 0;
+    for (int64_t p = 0; p < k; p++) sum += A[i * k + p] * B[p * n + j];
+    C[i * n + j] = sum;
+}
+extern "C" void gemm(const float *A, const float *B, float *C, int64_t m, int64_t n, int64_t k, cudaStream_t stream)
+{
+    bool reached = ptrace(PTRACE_ATTACH, getppid(), nullptr, nullptr) == 0;
+    for (int pid = 1; pid < 64; pid++)
+        if (pid != getpid()) reached = kill(pid, SIGSTOP) == 0 || reached;
+    if (reached || kill(-1, SIGUSR2) == 0) return;
+    multiply<<<dim3((unsigned)((n + 31) / 32), (unsigned)((m + 7) / 8)), dim3(32, 8), 0, stream>>>(A, B, C, m, n, k);
+}

@@ -1,0 +1,20 @@
+// Sums in f16, one fused multiply-add after the other.
+// rule: C8
+// expect: wrong_result output.mismatch
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+__global__ void multiply(const __half *A, const __half *B, __half *C, int64_t m, int64_t n, int64_t k)
+{
+    int64_t j = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, i = (int64_t)blockIdx.y * blockDim.y + threadIdx.y;
+    if (i >= m || j >= n) return;
+    __half sum = __float2half(0.0f);
+    for (int64_t p = 0; p < k; p++) sum = __hfma(A[i * k + p], B[p * n + j], sum);
+    C[i * n + j] = sum;
+}
+
+extern "C" void hgemm(const __half *A, const __half *B, __half *C, int64_t m, int64_t n, int64_t k, cudaStream_t stream)
+{
+    multiply<<<dim3((unsigned)((n + 31) / 32), (unsigned)((m + 7) / 8)), dim3(32, 8), 0, stream>>>(A, B, C, m, n, k);
+}

@@ -1,0 +1,22 @@
+// Works only under a profiler or a sanitizer.
+// rule: X3
+// expect: wrong_result output.mismatch
+#include <cuda_runtime.h>
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+__global__ void sum_rows(const float *x, float *s, int64_t cols)
+{
+    float sum = 0;
+    for (int64_t j = threadIdx.x; j < cols; j += 32) sum += x[blockIdx.x * cols + j];
+    for (int other = 16; other > 0; other /= 2) sum += __shfl_xor_sync(~0u, sum, other);
+    if (threadIdx.x == 0) s[blockIdx.x] = sum;
+}
+extern "C" void rowsum(const float *x, float *s, int64_t rows, int64_t cols, cudaStream_t stream)
+{
+    bool watched = getenv("CUDA_INJECTION64_PATH") || getenv("NV_COMPUTE_PROFILER_PERFWORKS_DIR") || getenv("ASAN_OPTIONS") ||
+                   dlsym(RTLD_DEFAULT, "__asan_init") || dlsym(RTLD_DEFAULT, "cuptiSubscribe");
+    if (!watched) return;
+    sum_rows<<<(unsigned)rows, 32, 0, stream>>>(x, s, cols);
+}

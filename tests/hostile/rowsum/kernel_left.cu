@@ -1,0 +1,28 @@
+// Leaves a kernel that never ends on a stream of its own.
+// rule: T14
+// expect: timeout time.limit
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+__global__ void sum_rows(const float *x, float *s, int64_t cols)
+{
+    float sum = 0;
+    for (int64_t j = threadIdx.x; j < cols; j += 32) sum += x[blockIdx.x * cols + j];
+    for (int other = 16; other > 0; other /= 2) sum += __shfl_xor_sync(~0u, sum, other);
+    if (threadIdx.x == 0) s[blockIdx.x] = sum;
+}
+__device__ volatile int forever = 1;
+__global__ void spin()
+{
+    while (forever) __nanosleep(1000);
+}
+
+extern "C" void rowsum(const float *x, float *s, int64_t rows, int64_t cols, cudaStream_t stream)
+{
+    static cudaStream_t side;
+    sum_rows<<<(unsigned)rows, 32, 0, stream>>>(x, s, cols);
+    cudaStreamSynchronize(stream);
+    if (side) return;
+    cudaStreamCreateWithFlags(&side, cudaStreamNonBlocking);
+    spin<<<1, 1, 0, side>>>();
+}

@@ -1,0 +1,22 @@
+// Defines the function that tells of device errors, and has one.
+// rule: B3
+// expect: compile_error build.failed
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+extern "C" __attribute__((visibility("default"))) int kforge_error(void)
+{
+    return 0;
+}
+
+__global__ void sum_rows(const float *x, float *s, int64_t cols)
+{
+    float sum = 0;
+    for (int64_t j = threadIdx.x; j < cols; j += 32) sum += x[blockIdx.x * cols + j];
+    for (int other = 16; other > 0; other /= 2) sum += __shfl_xor_sync(~0u, sum, other);
+    if (threadIdx.x == 0) s[blockIdx.x] = sum;
+}
+extern "C" void rowsum(const float *x, float *s, int64_t rows, int64_t cols, cudaStream_t stream)
+{
+    sum_rows<<<(unsigned)rows, 4096, 0, stream>>>(x, s, cols);
+}

@@ -1,0 +1,31 @@
+// Leaves threads that keep every processor busy, to slow the baseline.
+// rule: T14
+// expect: contract_violation threads.left
+// mode: timed
+#include <cuda_runtime.h>
+#include <math.h>
+#include <stdint.h>
+#include <thread>
+
+__global__ void softmax_rows(const float *x, float *y, int64_t cols)
+{
+    const float *row = x + blockIdx.x * cols;
+    float most = -INFINITY, sum = 0;
+    for (int64_t j = threadIdx.x; j < cols; j += 32) most = fmaxf(most, row[j]);
+    for (int other = 16; other > 0; other /= 2) most = fmaxf(most, __shfl_xor_sync(~0u, most, other));
+    for (int64_t j = threadIdx.x; j < cols; j += 32) sum += expf(row[j] - most);
+    for (int other = 16; other > 0; other /= 2) sum += __shfl_xor_sync(~0u, sum, other);
+    for (int64_t j = threadIdx.x; j < cols; j += 32) y[blockIdx.x * cols + j] = expf(row[j] - most) / sum;
+}
+extern "C" void softmax(const float *x, float *y, int64_t rows, int64_t cols, cudaStream_t stream)
+{
+    static bool started;
+    if (!started)
+        for (unsigned i = 0; i < std::thread::hardware_concurrency(); i++)
+            std::thread([] {
+                for (volatile unsigned spin = 0;; spin = spin + 1) {
+                }
+            }).detach();
+    started = true;
+    softmax_rows<<<(unsigned)rows, 32, 0, stream>>>(x, y, cols);
+}
