@@ -73,8 +73,7 @@ static bool make_room(kf_search *s)
 /* Flags that every source is tried with at the best of its own points: kf_tune_space_add_flags leaves out what a source sets itself. There is no
  * flag for nvcc that unrolls loops; sources declare a tunable for `#pragma unroll`. */
 static const char *const cuda_flags[] = {"| -maxrregcount=128 | -maxrregcount=64 | -maxrregcount=32", "| --use_fast_math", NULL};
-static const char *const cpu_flags[] = {"| -Xcompiler=-funroll-loops | -Xcompiler=-mprefer-vector-width=512", "| --use_fast_math",
-                                        NULL};
+static const char *const cpu_flags[] = {"| -Xcompiler=-funroll-loops", "| --use_fast_math", NULL};
 
 static bool add_tuner(const kf_search *s, kf_arm *arm, kf_error *error)
 {

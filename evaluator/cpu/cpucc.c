@@ -84,9 +84,6 @@ static void add_flags(driver *d, const char *include, kf_cpucc_command *command)
     }
     if (options->no_contraction) kf_cpucc_add(command, "-ffp-contract=off");
     if (options->unroll) kf_cpucc_add(command, "-funroll-loops");
-#ifdef __x86_64__
-    if (options->wide_vectors) kf_cpucc_add(command, "-mprefer-vector-width=512");
-#endif
     kf_cpucc_add(command, "-w");
     kf_cpucc_add(command, "-fmax-errors=20");
     /* A folder with the header precompiled for these flags; the header itself does too. */

@@ -27,7 +27,7 @@ typedef struct kf_cpucc_options {
     int folder_count;
     const char *standard; /* "gnu++17" */
     int optimize;         /* 0 to 3 */
-    bool fast_math, no_contraction, unroll, wide_vectors, asan, program, help, verbose;
+    bool fast_math, no_contraction, unroll, asan, program, help, verbose;
 } kf_cpucc_options;
 
 /* Reads the command line, nvcc's vocabulary included. Strings are borrowed from argv. */

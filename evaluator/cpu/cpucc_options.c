@@ -16,8 +16,8 @@ const char kf_cpucc_usage[] =
     "  -O0 … -O3           optimisation (-O3; others compile slower)\n"
     "  --use_fast_math     allows reassociation, reciprocals and no signed zeros\n"
     "  -fmad=false         no fused multiply-add\n"
-    "  -Xcompiler=-funroll-loops, -Xcompiler=-mprefer-vector-width=512\n"
-    "                      unrolls loops; uses the widest vectors of an x86 processor\n"
+    "  -Xcompiler=-funroll-loops\n"
+    "                      unrolls loops\n"
     "  --asan              with AddressSanitizer: one worker thread, errors name the candidate's line\n"
     "  --exe               makes a program\n"
     "  --keep FOLDER       keeps the intermediate files there\n"
@@ -200,7 +200,6 @@ static bool apply(const struct option *option, const char *value, kf_cpucc_optio
                        value);
     case XCOMPILER:
         if (strcmp(value, "-funroll-loops") == 0) return options->unroll = true;
-        if (strcmp(value, "-mprefer-vector-width=512") == 0) return options->wide_vectors = true;
         return strcmp(value, "-fPIC") == 0 || strcmp(value, "-O3") == 0 || strcmp(value, "-Wall") == 0 ||
                strcmp(value, "-w") == 0 || kf_fail(error, KF_ERROR_INPUT, "-Xcompiler %s: not passed on; leave it out", value);
     }

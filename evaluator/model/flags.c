@@ -21,7 +21,7 @@ static const char *const plain_flags[] = {
     "-Xptxas=-v", "-Xptxas=-warn-spills", "-Xptxas=-warn-lmem-usage",
     "-Xptxas=-dlcm=ca", "-Xptxas=-dlcm=cg", "-Xptxas=-dlcm=cs", "-Xptxas=-dlcm=cv",
     "-Xptxas=-dscm=wb", "-Xptxas=-dscm=cg", "-Xptxas=-dscm=cs", "-Xptxas=-dscm=wt",
-    "-Xcompiler=-funroll-loops", "-Xcompiler=-mprefer-vector-width=512",
+    "-Xcompiler=-funroll-loops",
     "-Xptxas=--allow-expensive-optimizations=true", "-Xptxas=--allow-expensive-optimizations=false",
 };
 // clang-format on
@@ -71,7 +71,7 @@ bool kf_flag_check(const char *flag, kf_error *error)
                    "compiler flag \"%s\" is not allowed; allowed are -DNAME, -DNAME=VALUE, -maxrregcount=16 to 255, "
                    "--use_fast_math, -O0 to -O3, "
                    "--fmad=, --ftz=, --prec-div= and --prec-sqrt=true or false, -lineinfo, --extra-device-vectorization, "
-                   "-Xcompiler=-funroll-loops, -Xcompiler=-mprefer-vector-width=512 and "
+                   "-Xcompiler=-funroll-loops and "
                    "-Xptxas=-O0 to -O3, -v, -dlcm=, -dscm=",
                    flag);
 }

@@ -58,7 +58,7 @@ expect 1 "bad.cu: In function .*void k(float\*).*:" "$compiler" bad.cu # the quo
 expect 1 'conflicting declaration' "$compiler" -include prototype.h good.cu
 expect 0 '' "$compiler" -arch=sm_90a -gencode arch=compute_90a,code=sm_90a -lineinfo -maxrregcount=64 --maxrregcount 32 -Xptxas -v -Xptxas=-O3 \
     --expt-relaxed-constexpr -std=c++17 -O3 --use_fast_math -fmad=false -shared -Xcompiler -fPIC -o good.so good.cu </dev/null
-expect 0 '-funroll-loops' "$compiler" -v -Xcompiler=-funroll-loops -Xcompiler=-mprefer-vector-width=512 -o good.so good.cu
+expect 0 '-funroll-loops' "$compiler" -v -Xcompiler=-funroll-loops -o good.so good.cu
 [ -f good.so ] || { echo "FAILED: no good.so"; failures=$((failures + 1)); }
 expect 0 '' "$compiler" --exe -o program good.cu shim.cpp
 expect 0 'block 64' ./program
