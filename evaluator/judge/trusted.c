@@ -62,6 +62,7 @@ bool kf_trusted_get(kf_device *device, const char *cache, const kf_task *task, c
                                 .source = file->text,
                                 .size = file->size,
                                 .name = slash ? slash + 1 : file->name,
+                                .libraries = kf_task_file_libraries(task, file),
                                 .seconds = seconds,
                                 .directory = binary->directory};
     kf_build build;

@@ -90,6 +90,7 @@ struct kf_task {
     struct {
         const char *name;
         int file;
+        const char *libraries[KF_MAX_LIBRARIES + 1];
     } baselines[KF_MAX_BASELINES];
     int seed_count;
     int seeds[KF_MAX_SEEDS];

@@ -269,6 +269,13 @@ const kf_task_file *kf_task_seed(const kf_task *task, int seed)
     return seed >= 0 && seed < task->seed_count ? &task->files[task->seeds[seed]] : NULL;
 }
 
+const char *const *kf_task_file_libraries(const kf_task *task, const kf_task_file *file)
+{
+    for (int i = 0; i < task->baseline_count; i++)
+        if (&task->files[task->baselines[i].file] == file && task->baselines[i].libraries[0]) return task->baselines[i].libraries;
+    return task->libraries;
+}
+
 const char *const *kf_task_libraries(const kf_task *task)
 {
     return task->libraries;

@@ -466,15 +466,35 @@ static bool note_file(kf_task *task, kf_json_reader *reader, const char *key, co
     return true;
 }
 
-/* {"kind": "cuda", "file": "…"} */
-static bool read_source(kf_task *task, const kf_json_reader *parent, const cJSON *object, const char *key, int *file)
+/* "libraries" of the task or of one of its baselines; ends with NULL. */
+static bool read_libraries(kf_json_reader *reader, const char *libraries[KF_MAX_LIBRARIES + 1])
+{
+    static const char *const known[KF_MAX_LIBRARIES] = {"cublas", "cublaslt", "cudnn", "cufft", "curand", "cutlass", "nvrtc"};
+    int count, used = 0;
+    const cJSON *array = read_array(reader, "libraries", KF_MAX_LIBRARIES, &count), *element;
+    cJSON_ArrayForEach(element, array)
+    {
+        if (!cJSON_IsString(element)) return kf_json_complain(reader, "libraries", "expected strings");
+        int which = choose(reader, "libraries", element->valuestring, known, KF_MAX_LIBRARIES, "library");
+        if (which < 0) return false;
+        for (int i = 0; i < used; i++)
+            if (libraries[i] == known[which]) return kf_json_complain(reader, "libraries", "\"%s\" comes twice", known[which]);
+        libraries[used++] = known[which];
+    }
+    return !reader->failed;
+}
+
+/* {"kind": "cuda", "file": "…"}, and "libraries" where there is a place for them. */
+static bool read_source(kf_task *task, const kf_json_reader *parent, const cJSON *object, const char *key, int *file,
+                        const char **libraries)
 {
     kf_json_reader reader = kf_task_child(parent, object, key, -1);
     static const char *const kinds[] = {"cuda"};
     if (!reader.failed && choose(&reader, "kind", kf_json_string_or(&reader, "kind", "cuda"), kinds, 1, "kind of source") < 0)
         return false;
     const char *name = kf_json_string(&reader, "file");
-    return !reader.failed && note_file(task, &reader, "file", name, file) && kf_json_finish(&reader);
+    return !reader.failed && note_file(task, &reader, "file", name, file) && (!libraries || read_libraries(&reader, libraries)) &&
+           kf_json_finish(&reader);
 }
 
 static bool read_baselines(kf_task *task, kf_json_reader *top)
@@ -489,7 +509,9 @@ static bool read_baselines(kf_task *task, kf_json_reader *top)
         if (task->baseline_count == KF_MAX_BASELINES)
             return kf_json_complain(&reader, NULL, "more than %d baselines", KF_MAX_BASELINES);
         task->baselines[task->baseline_count].name = child->string;
-        if (!read_source(task, &reader, child, child->string, &task->baselines[task->baseline_count].file)) return false;
+        if (!read_source(task, &reader, child, child->string, &task->baselines[task->baseline_count].file,
+                         task->baselines[task->baseline_count].libraries))
+            return false;
         task->baseline_count++;
     }
     return true;
@@ -503,7 +525,7 @@ static bool read_files(kf_task *task, kf_json_reader *top)
         const cJSON *object = kf_json_any(top, required[i]);
         if (!object)
             return kf_json_complain(top, required[i], "missing; expected {\"kind\": \"cuda\", \"file\": \"%s.cu\"}", required[i]);
-        if (!read_source(task, top, object, required[i], indices[i])) return false;
+        if (!read_source(task, top, object, required[i], indices[i], NULL)) return false;
     }
     if (!read_baselines(task, top)) return false;
     int count;
@@ -521,23 +543,6 @@ static bool read_files(kf_task *task, kf_json_reader *top)
 }
 
 /* ---- the rest ----------------------------------------------------------------------------------------------------------------------- */
-
-static bool read_libraries(kf_task *task, kf_json_reader *top)
-{
-    static const char *const known[KF_MAX_LIBRARIES] = {"cublas", "cublaslt", "cudnn", "cufft", "curand", "cutlass", "nvrtc"};
-    int count, used = 0;
-    const cJSON *array = read_array(top, "libraries", KF_MAX_LIBRARIES, &count), *element;
-    cJSON_ArrayForEach(element, array)
-    {
-        if (!cJSON_IsString(element)) return kf_json_complain(top, "libraries", "expected strings");
-        int which = choose(top, "libraries", element->valuestring, known, KF_MAX_LIBRARIES, "library");
-        if (which < 0) return false;
-        for (int i = 0; i < used; i++)
-            if (task->libraries[i] == known[which]) return kf_json_complain(top, "libraries", "\"%s\" comes twice", known[which]);
-        task->libraries[used++] = known[which];
-    }
-    return !top->failed;
-}
 
 static bool read_work(kf_task *task, kf_json_reader *top)
 {
@@ -591,6 +596,6 @@ bool kf_task_parse(kf_task *task, kf_error *error)
     return !top.failed && read_head(task, &top) && read_params(task, &top) && read_device_params(task, &top, task->device_params) &&
            read_arguments(task, &top) && read_precision(task, &top) &&
            read_tolerance(&top, &task->has_tolerance, &task->tolerance) && read_work(task, &top) && read_workloads(task, &top) &&
-           read_files(task, &top) && read_libraries(task, &top) && read_metadata(task, &top) && kf_json_finish(&top) &&
+           read_files(task, &top) && read_libraries(&top, task->libraries) && read_metadata(task, &top) && kf_json_finish(&top) &&
            resolve_everything(task, error);
 }

@@ -26,11 +26,12 @@ typedef struct kf_build_request {
     bool oracle;        /* the entry is ENTRY_oracle with float64 outputs */
     const char *source; /* NUL-terminated */
     size_t size;
-    const char *name;         /* file name in messages: "candidate.cu" */
-    const char *const *flags; /* extra compiler flags; terminated by NULL; may be NULL */
-    bool asan;                /* AddressSanitizer */
-    double seconds;           /* wall time limit */
-    uint64_t memory_bytes;    /* 0: 4 GiB */
+    const char *name;             /* file name in messages: "candidate.cu" */
+    const char *const *flags;     /* extra compiler flags; terminated by NULL; may be NULL */
+    const char *const *libraries; /* to link; terminated by NULL; NULL: those that the task allows candidates */
+    bool asan;                    /* AddressSanitizer */
+    double seconds;               /* wall time limit */
+    uint64_t memory_bytes;        /* 0: 4 GiB */
     bool strict_sandbox;
     const char *directory; /* an existing, empty directory of the caller's for this build alone */
 } kf_build_request;

@@ -121,6 +121,8 @@ const kf_task_file *kf_task_baseline(const kf_task *task);
 const kf_task_file *kf_task_baseline_named(const kf_task *task, const char *name);
 int kf_task_seed_count(const kf_task *task);
 const kf_task_file *kf_task_seed(const kf_task *task, int seed);
+/* What a file of the task may link: the libraries of the named baseline that it is, else those of the task; terminated by NULL. */
+const char *const *kf_task_file_libraries(const kf_task *task, const kf_task_file *file);
 /* Libraries the candidate may use ("cublas", …); terminated by NULL. */
 const char *const *kf_task_libraries(const kf_task *task);
 

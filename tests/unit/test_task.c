@@ -74,6 +74,10 @@ static void everything_is_read(void **state)
     assert_string_equal(kf_task_libraries(task)[0], "cublas");
     assert_string_equal(kf_task_libraries(task)[1], "cutlass");
     assert_null(kf_task_libraries(task)[2]);
+    const char *const *own = kf_task_file_libraries(task, kf_task_baseline_named(task, "cublas"));
+    assert_string_equal(own[0], "cudnn"); /* its own, not the candidates' */
+    assert_null(own[1]);
+    assert_ptr_equal(kf_task_file_libraries(task, kf_task_baseline(task)), kf_task_libraries(task));
     assert_true(kf_task_held_out(task));
     assert_string_equal(cJSON_GetObjectItem(kf_task_json(task), "license")->valuestring, "MIT");
 }
