@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "kforge/counters.h"
 #include "kforge/file.h"
 #include "kforge/judge.h"
 #include "kforge/llm.h"
@@ -59,6 +60,13 @@ static bool judge_starts(kf_doctor *doctor, const char *device, cJSON *judges)
     } else
         kf_doctor_add(doctor, "judge", KF_FACT_MISSING, "", "none on %s: %s", device, error.text);
     return judge != NULL;
+}
+
+static void counters(kf_doctor *doctor)
+{
+    char text[512], remedy[512];
+    bool there = kf_counters_available(text, remedy);
+    kf_doctor_add(doctor, "counters", there ? KF_FACT_GOOD : KF_FACT_MISSING, remedy, "%s", text);
 }
 
 static void sandbox(kf_doctor *doctor)
@@ -265,6 +273,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     kf_doctor_machine(&doctor);
     int gpus = kf_doctor_gpu(&doctor);
     bool cpu = judge_starts(&doctor, "cpu", judges), gpu = gpus > 0 && judge_starts(&doctor, "cuda", judges);
+    if (gpu) counters(&doctor);
     sandbox(&doctor);
     places(&doctor, wanted);
     keys(&doctor);

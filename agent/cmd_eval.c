@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kforge/counters.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
 #include "search.h"
@@ -12,9 +13,9 @@
 #include "workers.h"
 
 typedef struct settings {
-    const char *store, *device, *baseline, *sandbox;
+    const char *store, *device, *baseline, *sandbox, *counters;
     double seconds, timeout;
-    bool check_only, asan, verify, counters, keep, json;
+    bool check_only, asan, verify, keep, json;
     kf_option_list flags, workers;
 } settings;
 
@@ -48,7 +49,10 @@ static kf_job *make_job(const settings *wanted, const char *task_path, const cha
     o->check_only = wanted->check_only;
     o->asan = wanted->asan;
     o->verify = wanted->verify;
-    o->counters = wanted->counters;
+    if (strcmp(wanted->counters, "none") != 0 && !(o->counters = strdup(wanted->counters))) {
+        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return NULL;
+    }
     o->strict_sandbox = strcmp(wanted->sandbox, "strict") == 0;
     if (!wanted->baseline) return kf_steal(&job);
     if (!kf_task_baseline_named(job->task, wanted->baseline)) {
@@ -80,7 +84,8 @@ static bool keep(kf_store *store, const settings *wanted, const kf_job *job, con
     kf_auto(cJSON) bundle = kf_task_bundle(job->task);
     kf_autofree char *text = bundle ? cJSON_PrintUnformatted(bundle) : NULL;
     kf_autofree char *device = kf_search_conditions(kf_workers_hardware(workers), wanted->baseline);
-    if (!text || !device) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    kf_autofree char *counters = result->verdict->counters ? cJSON_PrintUnformatted(result->verdict->counters) : NULL;
+    if (!text || !device || (result->verdict->counters && !counters)) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     const char *hash = kf_task_hash(job->task);
     return kf_store_put_task(store, hash, kf_task_name(job->task), text, strlen(text), error) &&
            kf_store_record(store,
@@ -95,6 +100,7 @@ static bool keep(kf_store *store, const settings *wanted, const kf_job *job, con
                                                    .verdict = result->verdict,
                                                    .verdict_json = result->json,
                                                    .verdict_size = result->json_size,
+                                                   .counters = counters,
                                                    .device = device},
                            recorded, error);
 }
@@ -128,6 +134,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
         return kf_fail(error, KF_ERROR_INPUT, "--verify times the candidate, %s does not",
                        wanted->asan ? "--asan" : "--check-only") -
                1;
+    if (!kf_counters_check(wanted->counters, error)) return kf_fail_prefix(error, "--counters") - 1;
     kf_auto(kf_job) job = make_job(wanted, invocation->arguments[0], invocation->arguments[1], error);
     if (!job) return -1;
     /* A check is no measurement, and a sanitised build another program: neither may stand for the candidate. A store that can't be opened is
@@ -181,9 +188,12 @@ static const kf_option options[] = {
      .help = "CPU device: build with AddressSanitizer, which finds accesses out of bounds; times nothing."},
     {.name = "verify", .type = KF_OPTION_FLAG, .offset = offsetof(settings, verify), .help = "Measure twice, in fresh processes."},
     {.name = "counters",
-     .type = KF_OPTION_FLAG,
+     .type = KF_OPTION_TEXT,
+     .argument = "WHICH",
+     .fallback = "none",
      .offset = offsetof(settings, counters),
-     .help = "Take hardware counters as well, in a run of their own."},
+     .help = "Hardware counters of a correct candidate's kernels, taken after the verdict in a run of their own: all, none, or "
+             "CUPTI's names with commas between them."},
     {.name = "flag",
      .letter = 'f',
      .type = KF_OPTION_LIST,
@@ -231,6 +241,7 @@ const kf_command kf_command_eval = {
         "Exit status: 0 correct, 1 not correct, 2 bad input or a broken task, 3 the machine's or the judge's fault.",
     .examples = "kforge eval tasks/axpy mine.cu\tsays whether mine.cu is correct and how much faster\n"
                 "kforge eval tasks/axpy mine.cu --asan\tlooks for accesses out of bounds\n"
+                "kforge eval tasks/axpy mine.cu --counters all\tsays what bounds its kernels and what their warps wait for\n"
                 "kforge eval tasks/axpy mine.cu --flag=-DBLOCK=128 --json\tjudges one point of its tunables, for a script\n",
     .least_arguments = 2,
     .most_arguments = 2,

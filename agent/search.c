@@ -145,6 +145,8 @@ static bool submit_job(kf_search *s, const kf_proposal *p, kf_error *error)
     if (job.options.verify || p->retries) job.known_count = 0; /* this one is to be measured */
     job.options.seconds = settings->timing_seconds > 0 ? settings->timing_seconds : 0.6;
     if (job.options.verify) {
+        static char all[] = "all"; /* what bounds the best one is worth a second */
+        if (strncmp(kf_workers_device(s->workers), "cuda", 4) == 0) job.options.counters = all;
         job.options.half_width = 0.01;
         job.options.seconds = settings->verify_seconds > 0 ? settings->verify_seconds : 3;
     }

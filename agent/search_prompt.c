@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "kforge/json.h"
+#include "kforge/roofline.h"
 #include "search_internal.h"
 
 #define FINDINGS 12              /* most that a prompt lists */
@@ -234,7 +235,7 @@ static void word_parent(const kf_search *s, const parent *p, kf_prompt_context *
     if (!p->verdict) return;
     word_workload_figures(s, p->verdict, figures);
     word_numbers(p->verdict->build, "build: ", figures);
-    word_numbers(p->verdict->counters, "counters: ", figures);
+    kf_counters_words(p->verdict->counters, figures);
     word_failure(s, p->verdict, failure);
     const cJSON *log = cJSON_GetObjectItemCaseSensitive(p->verdict->build, "log");
     context->build_log = cJSON_IsString(log) && *log->valuestring ? log->valuestring : text_of(failure);

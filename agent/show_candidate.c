@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "kforge/json.h"
+#include "kforge/roofline.h"
 #include "show.h"
 #include "table.h"
 
@@ -158,6 +159,21 @@ static void print_object(const kf_view *view, const char *title, const cJSON *ob
     kf_text_wrap(view->out, text.data, text.size, view->width ? view->width : 100, 10, true);
 }
 
+/* Each line of the words, broken where the screen ends. */
+static void print_counters(const kf_view *view, const kf_verdict *verdict)
+{
+    kf_autobuffer text = {0};
+    kf_counters_words(verdict->counters, &text);
+    if (!text.size) return;
+    kf_heading(view, "What the GPU's counters say (of a run of their own; no part of the verdict)");
+    for (const char *line = text.data; *line; line += *line == '\n') {
+        size_t size = strcspn(line, "\n"), indent = strspn(line, " ");
+        fprintf(view->out, "  %*s", (int)indent, "");
+        kf_text_wrap(view->out, line + indent, size - indent, view->width ? view->width : 100, (int)indent + 4, true);
+        line += size;
+    }
+}
+
 static void print_log(const kf_view *view, const kf_verdict *verdict)
 {
     const cJSON *log = cJSON_GetObjectItemCaseSensitive(verdict->build, "log");
@@ -307,7 +323,6 @@ static bool print_json(const kf_view *view, kf_store *store, const kf_store_cand
 void kf_show_verdict(const kf_view *view, const kf_verdict *verdict)
 {
     print_object(view, "build", verdict->build);
-    print_object(view, "counters", verdict->counters);
     const cJSON *sandbox = cJSON_GetObjectItemCaseSensitive(verdict->provenance, "sandbox"), *layer;
     kf_autobuffer layers = {0};
     cJSON_ArrayForEach(layer, sandbox)
@@ -318,6 +333,7 @@ void kf_show_verdict(const kf_view *view, const kf_verdict *verdict)
     }
     print_timings(view, verdict);
     print_errors(view, verdict);
+    print_counters(view, verdict);
     print_findings(view, verdict);
     if (verdict->status == KF_COMPILE_ERROR || verdict->status == KF_UNSUPPORTED_DEVICE) print_log(view, verdict);
 }

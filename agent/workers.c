@@ -337,6 +337,7 @@ bool kf_workers_submit(kf_workers *workers, const kf_job *job, int64_t ticket, k
     snprintf(pending->task_hash, sizeof pending->task_hash, "%s", kf_task_hash(job->task));
     const kf_job_options *o = &job->options;
     pending->limit = o->build_seconds + (o->timeout_seconds + o->seconds) * (o->verify ? 2 : 1);
+    if (o->counters) pending->limit += 60;
     enqueue(workers, pending, false);
     return true;
 }

@@ -122,7 +122,7 @@ bool kf_plan_build(const kf_sandbox_spec *spec, int layers, kf_plan *plan, kf_er
         .directory = spec->directory ? spec->directory : "/",
         .scratch = scratch_directory(),
         .own_proc = own_proc,
-        .nice = spec->seccomp == KF_SECCOMP_BUILD, /* a runner is timed: nothing may take its turn */
+        .nice = spec->seccomp != KF_SECCOMP_RUNNER, /* a runner is timed: nothing may take its turn */
     };
     if (spec->argv && (!plan->program || plan->program[0] != '/'))
         return kf_fail(error, KF_ERROR_INPUT, "sandbox: program '%s': give an absolute path", plan->program ? plan->program : "");

@@ -32,6 +32,7 @@ enum {
     RUNNER = 2,
     BOTH = BUILD | RUNNER,
     NO_PID_NS = 4,   /* only where there is no pid namespace, so that signals would reach the host's processes */
+    NOT_TOOL = 16,   /* not for a tool that runs candidates of its own */
     NO_MOUNT_NS = 8, /* only where there is no mount namespace: landlock controls contents, not modes, owners and times */
 };
 
@@ -185,10 +186,10 @@ static const filter_rule rules[] = {
     {"lookup_dcookie", BOTH, EPERM, ALWAYS, 0, 0, "obsolete"},
     {"nfsservctl", BOTH, ENOSYS, ALWAYS, 0, 0, "obsolete"},
     /* Talking to others. Unix and netlink sockets stay for the CUDA driver, which opens them in cuInit; lockdown ends that. */
-    {"socket", BUILD, EPERM, ALWAYS, 0, 0, "a compiler needs no network"},
-    {"connect", BUILD, EPERM, ALWAYS, 0, 0, "a compiler needs no network"},
-    {"bind", BUILD, EPERM, ALWAYS, 0, 0, "a compiler needs no network"},
-    {"listen", BUILD, EPERM, ALWAYS, 0, 0, "a compiler needs no network"},
+    {"socket", BUILD | NOT_TOOL, EPERM, ALWAYS, 0, 0, "a compiler needs no network"},
+    {"connect", BUILD | NOT_TOOL, EPERM, ALWAYS, 0, 0, "a compiler needs no network"},
+    {"bind", BUILD | NOT_TOOL, EPERM, ALWAYS, 0, 0, "a compiler needs no network"},
+    {"listen", BUILD | NOT_TOOL, EPERM, ALWAYS, 0, 0, "a compiler needs no network"},
     {"shmget", BUILD, EPERM, ALWAYS, 0, 0, "memory that outlives the process"},
 };
 
@@ -248,12 +249,12 @@ static int compile(kf_seccomp_profile profile, int absent, struct sock_filter **
 {
     scmp_filter_ctx context = seccomp_init(SCMP_ACT_ALLOW);
     if (!context) return -ENOMEM;
-    int bit = profile == KF_SECCOMP_BUILD ? BUILD : RUNNER;
+    int bit = profile == KF_SECCOMP_RUNNER ? RUNNER : BUILD, there = absent | (profile == KF_SECCOMP_TOOL ? 0 : NOT_TOOL);
     int status = seccomp_attr_set(context, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
     if (!status) status = seccomp_attr_set(context, SCMP_FLTATR_CTL_OPTIMIZE, 2); /* a binary tree: fewer instructions a call */
     for (size_t i = 0; i < sizeof rules / sizeof *rules && !status; i++)
-        if ((rules[i].filters & bit) && !(rules[i].filters & ~BOTH & ~absent)) status = add_rule(context, &rules[i]);
-    if (!status && bit == RUNNER) status = add_runner_sockets(context);
+        if ((rules[i].filters & bit) && !(rules[i].filters & ~BOTH & ~there)) status = add_rule(context, &rules[i]);
+    if (!status && profile != KF_SECCOMP_BUILD) status = add_runner_sockets(context);
     if (!status) status = export_filter(context, filter, count);
     seccomp_release(context);
     return status;
@@ -265,9 +266,9 @@ const struct sock_filter *kf_seccomp_filter(kf_seccomp_profile profile, int laye
     static struct {
         struct sock_filter *filter;
         size_t count;
-    } cache[2][4]; /* never freed: as good as constants */
+    } cache[3][4]; /* never freed: as good as constants */
     pthread_mutex_lock(&lock);
-    int status = 0, row = profile == KF_SECCOMP_BUILD ? 0 : 1;
+    int status = 0, row = (int)profile;
     int absent = (layers & KF_LAYER_PID_NS ? 0 : NO_PID_NS) | (layers & KF_LAYER_MOUNT_NS ? 0 : NO_MOUNT_NS),
         column = absent / NO_PID_NS;
     if (!cache[row][column].filter) status = compile(profile, absent, &cache[row][column].filter, &cache[row][column].count);

@@ -15,6 +15,7 @@
 #include "jail.h"
 #include "kforge/file.h"
 #include "kforge/hash.h"
+#include "kforge/occupancy.h"
 #include "ptxas.h"
 
 #define MAX_ARGV 96
@@ -23,7 +24,7 @@
 /* ---- finding nvcc ------------------------------------------------------------------------------------------------------------------------ */
 
 /* Links resolved: the folder above bin/ is the toolkit, which the jail shows. */
-static bool find_toolkit(char toolkit[4096], kf_error *error)
+bool kf_cuda_toolkit(char toolkit[4096], kf_error *error)
 {
     const char *homes[] = {getenv("CUDA_HOME"), getenv("CUDA_PATH"), "/usr/local/cuda"};
     char path[4400], real[4096] = "";
@@ -163,7 +164,7 @@ char *kf_cuda_toolchain(const kf_cuda_device *gpu)
 {
     char toolkit[4096], path[4200], *text = NULL;
     struct stat status = {0};
-    if (!find_toolkit(toolkit, NULL)) return strdup("cuda, no nvcc");
+    if (!kf_cuda_toolkit(toolkit, NULL)) return strdup("cuda, no nvcc");
     snprintf(path, sizeof path, "%s/bin/nvcc", toolkit);
     stat(path, &status);
     return asprintf(&text, "cuda sm_%s %s %lld %lld", gpu->architecture, path, (long long)status.st_size,
@@ -178,7 +179,7 @@ bool kf_build_cuda(const kf_cuda_device *gpu, const kf_build_request *request, k
     *build = (kf_build){.status = KF_JUDGE_ERROR};
     if (request->asan)
         return kf_fail(error, KF_ERROR_INPUT, "AddressSanitizer is for device cpu; on a GPU compute-sanitizer does its work");
-    if (!find_toolkit(toolkit, error) || !kf_build_write_sources(request, error)) return false;
+    if (!kf_cuda_toolkit(toolkit, error) || !kf_build_write_sources(request, error)) return false;
     snprintf(nvcc, sizeof nvcc, "%s/bin/nvcc", toolkit);
     if (!make_shim(gpu, request, toolkit, nvcc, error)) return false;
 
@@ -197,7 +198,8 @@ bool kf_build_cuda(const kf_cuda_device *gpu, const kf_build_request *request, k
     argv[argc++] = request->name;
     argv[argc++] = "kforge_shim.o";
     bool linked = false;
-    for (const char *const *name = kf_task_libraries(request->task); name && *name && argc < MAX_ARGV - 4; name++) {
+    const char *const *wanted = request->libraries ? request->libraries : kf_task_libraries(request->task);
+    for (const char *const *name = wanted; name && *name && argc < MAX_ARGV - 4; name++) {
         const char *flag = library_flag(*name);
         if (!flag) continue;
         argv[argc++] = flag;
@@ -214,7 +216,7 @@ bool kf_build_cuda(const kf_cuda_device *gpu, const kf_build_request *request, k
     build->layers = kf_sandbox_layers(jail);
     if (kf_build_conclude(request, jail, status_of, build)) {
         build->report = kf_ptxas_report(build->log);
-        if (build->report) return true;
+        if (build->report && kf_occupancy_report(build->report, gpu->major, gpu->minor)) return true;
     }
     kf_build_free(build);
     return kf_fail(error, KF_ERROR_MEMORY, "out of memory while building %s", request->name);

@@ -49,6 +49,7 @@ typedef struct kf_survey {
 
 typedef struct kf_sets kf_sets;
 typedef struct kf_device kf_device;
+struct kf_counting;
 
 /* What a runner on this device needs beside its binary. Strings and paths are the device's. */
 #define KF_PLACE_PATHS 32
@@ -79,6 +80,8 @@ typedef struct kf_device_operations {
     bool (*measure_ceilings)(kf_device *device, kf_error *error);
     /* Takes or gives back the right to time on this device, which one process at a time has; NULL where nobody else can disturb. */
     bool (*reserve)(kf_device *device, bool take, const volatile int *stop, kf_error *error);
+    /* Hardware counters of one call of a candidate, in a runner of its own (counters.h); NULL where there are none. */
+    cJSON *(*count)(kf_device *device, struct kf_counting *counting, kf_error *error);
     /* SM clock and throttle reasons now, for a sample. */
     void (*sample)(kf_device *device, kf_sample *sample);
 

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "counters.h"
 #include "error_codes.h"
 #include "jail.h"
 #include "kernels_build.h"
@@ -245,6 +246,7 @@ static const kf_device_operations cuda_operations = {
     .error_status = kf_cuda_error_status,
     .floor_seconds = cuda_floor,
     .reserve = cuda_reserve,
+    .count = kf_cuda_count,
     .sample = cuda_sample,
     .sets_new = kf_cuda_sets_new,
     .sets_free = kf_cuda_sets_free,

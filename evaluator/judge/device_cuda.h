@@ -67,6 +67,10 @@ bool kf_cuda_ceilings(kf_cuda_device *gpu, kf_error *error);
 /* nvcc in the build jail; and a line that changes when nvcc or its flags do, malloc'd. */
 bool kf_build_cuda(const kf_cuda_device *gpu, const kf_build_request *request, kf_build *build, kf_error *error);
 char *kf_cuda_toolchain(const kf_cuda_device *gpu);
+/* The folder above nvcc's bin/, links resolved. */
+bool kf_cuda_toolkit(char toolkit[4096], kf_error *error);
+/* counters_cuda.c: libcupti of the toolkit or of $KFORGE_CUPTI, links resolved. */
+bool kf_cupti_find(char path[4096]);
 
 /* ---- sets_cuda.c ----------------------------------------------------------------------------------------------------------------------- */
 

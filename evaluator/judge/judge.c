@@ -9,6 +9,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "counters.h"
 #include "judge_internal.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
@@ -323,6 +324,14 @@ static bool judge_job(kf_judge *judge, const kf_job *job, const volatile int *st
 {
     kf_secret secret;
     if (!kf_secret_new(&secret, job->options.replay_key, error) || !build_all(judge, job, b, error)) return false;
+    const char *const *libraries = kf_task_file_libraries(job->task, b->trusted.baseline_file);
+    if (b->trusted.baseline.reason && libraries[0]) { /* a task's author can't know what is installed here */
+        kf_verdict_add_finding(*verdict, NULL, KF_JUDGE_ERROR, KF_BLAME_MACHINE, "baseline.library", NAN, NAN,
+                               "baseline \"%s\" needs %s, which is not to be had on this device: %s",
+                               job->options.baseline ? job->options.baseline : "", libraries[0], b->trusted.baseline.reason);
+        kf_verdict_conclude(*verdict);
+        return true;
+    }
     const char *broken = b->trusted.baseline.reason ? b->trusted.baseline.reason : b->trusted.oracle.reason;
     if (broken) {
         kf_verdict_add_finding(*verdict, NULL, KF_JUDGE_ERROR, KF_BLAME_TASK, "task.build", NAN, NAN, "the task's own %s", broken);
@@ -374,7 +383,8 @@ kf_verdict *kf_judge_run(kf_judge *judge, const kf_job *job, const volatile int 
     }
     kf_error trouble = {0};
     builds b = {0};
-    bool judged = judge_job(judge, job, stop, &b, &verdict, &trouble);
+    bool judged = judge_job(judge, job, stop, &b, &verdict, &trouble) &&
+                  kf_judge_count(judge, job, b.candidate.binary, verdict, stop, &trouble);
     builds_free(&b);
     if (!judged) {
         if (trouble.code == KF_ERROR_BUSY) {

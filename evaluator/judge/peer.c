@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "../runner/counters_wire.h"
 #include "../runner/wire.h"
 #include "kforge/file.h"
 
@@ -336,6 +337,21 @@ kf_peer_event kf_peer_batch(kf_peer *peer, kf_batch *batch)
     if (answer.result != KF_WIRE_DEVICE_ERROR || !answer.code) return end(peer, KF_PEER_FORGED);
     batch->code = answer.code;
     return KF_PEER_DEVICE_ERROR;
+}
+
+kf_peer_event kf_peer_count(kf_peer *peer, uint32_t set, double seconds, kf_count_header *header, kf_count_launch *launches)
+{
+    kf_wire_answer answer;
+    kf_wire_command command = {.type = KF_WIRE_COUNT, .set = set};
+    double deadline = kf_now() + seconds;
+    kf_peer_event event = wake(peer);
+    if (event == KF_PEER_OK) event = ask(peer, &command, NULL, 0, -1, seconds, &answer);
+    if (event == KF_PEER_OK && answer.result != KF_WIRE_OK) return end(peer, KF_PEER_REFUSED);
+    if (event == KF_PEER_OK) event = receive(peer, header, sizeof *header, deadline);
+    if (event == KF_PEER_OK && (header->magic != KF_WIRE_MAGIC || header->launches > KF_COUNT_LAUNCHES))
+        event = end(peer, KF_PEER_FORGED);
+    if (event == KF_PEER_OK) event = receive(peer, launches, header->launches * sizeof *launches, deadline);
+    return event == KF_PEER_OK ? freeze(peer) : event;
 }
 
 int kf_peer_extra_threads(kf_peer *peer)

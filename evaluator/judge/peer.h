@@ -83,6 +83,13 @@ typedef struct kf_batch {
 } kf_batch;
 kf_peer_event kf_peer_batch(kf_peer *peer, kf_batch *batch);
 
+/* Counters of one call on `set`, by a runner that was started for it. REFUSED: it can't count. What it says is checked by nobody here; a header that
+ * breaks the protocol is FORGED. `launches` has room for KF_COUNT_LAUNCHES. */
+struct kf_count_header;
+struct kf_count_launch;
+kf_peer_event kf_peer_count(kf_peer *peer, uint32_t set, double seconds, struct kf_count_header *header,
+                            struct kf_count_launch *launches);
+
 /* Threads now beyond those it had before the candidate was loaded. Negative when it can't be read. */
 int kf_peer_extra_threads(kf_peer *peer);
 int kf_peer_layers(const kf_peer *peer);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kforge/counters.h"
 #include "kforge/json.h"
 #include "utf8.h"
 
@@ -16,7 +17,7 @@
 
 /* ---- the options, as a table: key, place, type, range --------------------------------------------------------------------------------------- */
 
-typedef enum option_type { OPTION_NUMBER, OPTION_BOOLEAN, OPTION_NAME, OPTION_HEX } option_type;
+typedef enum option_type { OPTION_NUMBER, OPTION_BOOLEAN, OPTION_NAME, OPTION_HEX, OPTION_COUNTERS } option_type;
 
 static const struct option_row {
     const char *key;
@@ -31,7 +32,7 @@ static const struct option_row {
     {"check_only", offsetof(kf_job_options, check_only), OPTION_BOOLEAN, 0, 0},
     {"strict_sandbox", offsetof(kf_job_options, strict_sandbox), OPTION_BOOLEAN, 0, 0},
     {"asan", offsetof(kf_job_options, asan), OPTION_BOOLEAN, 0, 0},
-    {"counters", offsetof(kf_job_options, counters), OPTION_BOOLEAN, 0, 0},
+    {"counters", offsetof(kf_job_options, counters), OPTION_COUNTERS, 0, 0},
     {"verify", offsetof(kf_job_options, verify), OPTION_BOOLEAN, 0, 0},
     {"baseline", offsetof(kf_job_options, baseline), OPTION_NAME, 0, 0},
     {"replay_key", offsetof(kf_job_options, replay_key), OPTION_HEX, 0, 0},
@@ -97,6 +98,7 @@ void kf_job_free(kf_job *job)
     for (size_t i = 0; i < job->known_count; i++) free(job->known_code[i]);
     free(job->known_code);
     free(job->device);
+    free(job->options.counters);
     free(job->options.baseline);
     free(job->options.replay_key);
     free(job);
@@ -171,11 +173,15 @@ static void read_word(kf_json_reader *reader, const struct option_row *row, char
 {
     const char *text = kf_json_string_or(reader, row->key, NULL);
     if (!text || reader->failed) return;
-    size_t length = strlen(text), most = row->type == OPTION_HEX ? KEY_DIGITS : NAME_BYTES;
+    size_t length = strlen(text);
+    size_t most = row->type == OPTION_HEX ? KEY_DIGITS : row->type == OPTION_COUNTERS ? KF_COUNTERS_LIST_BYTES : NAME_BYTES;
+    kf_error fault = {0};
     if (length == 0 || length > most)
         kf_json_complain(reader, row->key, "expected 1 to %zu characters, found %zu", most, length);
     else if (row->type == OPTION_HEX && strspn(text, "0123456789abcdefABCDEF") != length)
         kf_json_complain(reader, row->key, "expected hexadecimal digits");
+    else if (row->type == OPTION_COUNTERS && !kf_counters_check(text, &fault))
+        kf_json_complain(reader, row->key, "%s", fault.text);
     else
         set_text(reader, field, text);
 }

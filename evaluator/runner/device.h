@@ -2,6 +2,7 @@
 #ifndef KFORGE_RUNNER_DEVICE_H
 #define KFORGE_RUNNER_DEVICE_H
 
+#include "counters_wire.h"
 #include "wire.h"
 
 /* Starts the device, with all threads that it will ever need, and returns the non-blocking stream that calls get; NULL, having said why. */
@@ -17,5 +18,7 @@ int kf_runner_wait_stream(void);
 int kf_runner_wait_device(void);
 /* Words for an error, to standard error. */
 void kf_runner_complain(int code);
+/* Counters of one call, which is repeated for it; 0 where the device has none (counters.h). */
+int kf_runner_count(void (*call)(void *context), void *context, kf_count_header *header, kf_count_launch *launches);
 
 #endif

@@ -82,12 +82,9 @@ static int receive_command(kf_wire_command *command, int *fd)
     return 1;
 }
 
-static int answer(uint64_t nonce, enum kf_wire_result result, int code, double claimed, double gap)
+static int send_all(const void *data, size_t left)
 {
-    kf_wire_answer record = {
-        .magic = KF_WIRE_MAGIC, .result = result, .nonce = nonce, .code = code, .claimed_seconds = claimed, .gap_seconds = gap};
-    const char *bytes = (const char *)&record;
-    size_t left = sizeof record;
+    const char *bytes = data;
     while (left) {
         ssize_t sent = write(KF_WIRE_FD, bytes, left);
         if (sent < 0 && errno == EINTR) continue;
@@ -96,6 +93,13 @@ static int answer(uint64_t nonce, enum kf_wire_result result, int code, double c
         left -= (size_t)sent;
     }
     return 1;
+}
+
+static int answer(uint64_t nonce, enum kf_wire_result result, int code, double claimed, double gap)
+{
+    kf_wire_answer record = {
+        .magic = KF_WIRE_MAGIC, .result = result, .nonce = nonce, .code = code, .claimed_seconds = claimed, .gap_seconds = gap};
+    return send_all(&record, sizeof record);
 }
 
 static enum kf_wire_result load(void)
@@ -150,6 +154,22 @@ static int run_batch(const kf_wire_command *command)
     return answer(command->nonce, code ? KF_WIRE_DEVICE_ERROR : KF_WIRE_OK, code, ended - started, ended - streamed);
 }
 
+static void call_one(void *context)
+{
+    runner.entry(runner.pointers[*(const uint32_t *)context], runner.scalars, runner.stream);
+}
+
+static int run_count(const kf_wire_command *command)
+{
+    static kf_count_header header;
+    static kf_count_launch launches[KF_COUNT_LAUNCHES];
+    uint32_t set = command->set;
+    if (set >= KF_WIRE_MAX_SETS || !runner.entry || !kf_runner_count(call_one, &set, &header, launches))
+        return answer(command->nonce, KF_WIRE_BAD_COMMAND, 0, 0, 0);
+    return answer(command->nonce, KF_WIRE_OK, 0, 0, 0) && send_all(&header, sizeof header) &&
+           send_all(launches, header.launches * sizeof *launches);
+}
+
 static int serve(void)
 {
     for (;;) {
@@ -174,6 +194,7 @@ static int serve(void)
             runner.pinged = now();
             break;
         case KF_WIRE_BATCH: alive = run_batch(&command); break;
+        case KF_WIRE_COUNT: alive = run_count(&command); break;
         case KF_WIRE_QUIT: return 1;
         default: alive = answer(command.nonce, KF_WIRE_BAD_COMMAND, 0, 0, 0);
         }

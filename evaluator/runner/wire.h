@@ -25,6 +25,7 @@ enum kf_wire_command_type {
     KF_WIRE_PING,     /* are you awake; answered at once */
     KF_WIRE_BATCH,    /* payload: count × 4 bytes, set numbers; calls the entry for each in order, then synchronises everything */
     KF_WIRE_QUIT,
+    KF_WIRE_COUNT, /* counters of one call on `set`; the answer is followed by what counters_wire.h describes */
 };
 
 enum kf_wire_flags {

@@ -34,8 +34,8 @@ typedef struct kf_job_options {
     bool check_only;        /* correctness only, few batches, no speedup */
     bool strict_sandbox;
     bool asan;        /* CPU device: AddressSanitizer build; never timed */
-    bool counters;    /* take hardware counters after the verdict */
     bool verify;      /* measure twice, in fresh processes, and say whether the intervals agree */
+    char *counters;   /* hardware counters to take after the verdict (kforge/counters.h): "all", names, "none" or NULL */
     char *baseline;   /* named alternative baseline, or NULL */
     char *replay_key; /* hex secret (1 to 64 digits) to repeat a verdict, or NULL for a fresh one */
 } kf_job_options;

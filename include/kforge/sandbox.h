@@ -66,6 +66,7 @@ typedef enum kf_seccomp_profile {
     KF_SECCOMP_BUILD, /* compilers: fork, exec and files are fine; no network, no ptrace, no namespaces, no mounts, no keys */
     KF_SECCOMP_RUNNER, /* one process that loads a candidate: also no fork, no exec of anything after the first, no signals to others,
                           no userfaultfd, perf, bpf, io_uring. What CUDA needs before its context exists is still allowed. */
+    KF_SECCOMP_TOOL, /* a tool that starts the program it examines (compute-sanitizer): as BUILD, and local sockets, which CUDA needs */
 } kf_seccomp_profile;
 
 typedef struct kf_sandbox_limits {

@@ -43,6 +43,8 @@ expect 2 eval "$task" mine.cu --flag=-I/etc
 complains "-I/etc"
 expect 2 eval "$task" mine.cu --baseline nosuch
 complains "nosuch"
+expect 2 eval "$task" mine.cu --counters 'a b'
+complains "--counters: \"a b\" is no list of names"
 expect 2 eval "$task" mine.cu --verify --asan
 complains "--asan"
 printf 'void f(){}\0' >nul.cu
@@ -56,8 +58,12 @@ expect 2 eval "$task" empty.cu
 complains "empty"
 
 # The judge itself, in the worker that eval starts.
-expect 0 eval "$task" "$task/baseline.cu" --check-only --device cpu
+expect 0 eval "$task" "$task/baseline.cu" --check-only --device cpu --counters all
 says "correct"
+says "no counters: the CPU device has no hardware counters"
+expect 3 eval "$root/tasks/gemm" "$root/tasks/gemm/baseline.cu" --device cpu --baseline cublas
+says 'baseline "cublas" needs cublas'
+says "the fault is the machine's"
 printf 'extern "C" void axpy() {}\n' >wrong.cu
 expect 1 eval "$task" wrong.cu --device cpu
 says "compile_error"

@@ -146,11 +146,15 @@ int main(int argc, char **argv)
         failures = check_same(judge, argv[2], atoi(argv[3]), atof(argv[4]));
     } else if (strcmp(mode, "profile") == 0 && argc >= 4) {
         for (int i = 3; i < argc; i++) failures += profile(judge, argv[i], atof(argv[2]));
+    } else if (strcmp(mode, "agree") == 0 && argc >= 4) {
+        for (int i = 3; i < argc; i++) failures += check_agree(judge, argv[i], atof(argv[2]));
+    } else if (strcmp(mode, "counters") == 0 && argc >= 4) {
+        for (int i = 3; i < argc; i++) failures += check_counters(judge, argv[i], atof(argv[2]));
     } else if (strcmp(mode, "seeds") == 0 && argc >= 4) {
         for (int i = 3; i < argc; i++) failures += check_seeds(judge, argv[i], atof(argv[2]));
     } else {
         printf("gpu_check numbers | describe | corpus FOLDER [FILTER] | same TASK TIMES SECONDS | profile SECONDS TASK… | seeds "
-               "SECONDS TASK…\n");
+               "SECONDS TASK… | agree SECONDS TASK… | counters SECONDS TASK…\n");
         failures = 2;
     }
     kf_judge_free(judge);

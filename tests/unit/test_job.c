@@ -81,6 +81,7 @@ static void round_trip(void **state)
     job->options.seconds = 2.5;
     job->options.check_only = job->options.asan = true;
     job->options.baseline = strdup("cublas");
+    job->options.counters = strdup("sm__inst_executed.sum,lts__t_bytes.sum");
     job->options.replay_key = strdup("00ffAB");
     free(job->device);
     job->device = strdup("cuda:1");
@@ -104,7 +105,8 @@ static void round_trip(void **state)
     assert_string_equal(read->device, "cuda:1");
     assert_string_equal(kf_task_hash(read->task), kf_task_hash(job->task));
     assert_true(read->options.seconds == 2.5 && read->options.half_width == 0.01);
-    assert_true(read->options.check_only && read->options.asan && !read->options.verify && !read->options.counters);
+    assert_true(read->options.check_only && read->options.asan && !read->options.verify);
+    assert_string_equal(read->options.counters, "sm__inst_executed.sum,lts__t_bytes.sum");
     assert_string_equal(read->options.baseline, "cublas");
     assert_string_equal(read->options.replay_key, "00ffAB");
     kf_autofree char *again = job_text(read);
@@ -156,6 +158,8 @@ static void bad_jobs_are_named(void **state)
         {"options", "{\"second\":3}", "job: options.second: unknown key; did you mean \"seconds\"?"},
         {"options", "{\"seconds\":-1}", "job: options.seconds: -1 is out of range"},
         {"options", "{\"seconds\":\"nan\"}", "job: options.seconds: expected a number"},
+        {"options", "{\"counters\":true}", "job: options.counters: expected a string"},
+        {"options", "{\"counters\":\"a b\"}", "job: options.counters: \"a b\" is no list of names"},
         {"options", "{\"verify\":1}", "job: options.verify: expected true or false"},
         {"options", "{\"replay_key\":\"0x12\"}", "job: options.replay_key: expected hexadecimal digits"},
         {"options", "{\"baseline\":\"\"}", "job: options.baseline: expected 1 to 128 characters"},

@@ -1,0 +1,27 @@
+/* Hardware counters of a candidate that was judged: another runner, another buffers, after the verdict. See kforge/counters.h. */
+#ifndef KFORGE_JUDGE_COUNTERS_H
+#define KFORGE_JUDGE_COUNTERS_H
+
+#include "device.h"
+#include "judge_internal.h"
+#include "kforge/counters.h"
+
+/* What a device needs to count one call. */
+typedef struct kf_counting {
+    const kf_problem *problem;
+    const char *binary, *wanted; /* "all" or names */
+    kf_counters_origin origin;   /* the device fills in its compute capability */
+    double seconds;              /* at most, from the start of the runner */
+    bool strict_sandbox;
+    const volatile int *stop;
+} kf_counting;
+
+/* Counts where the job asks for it and the candidate is correct, into verdict->counters: counters, or a note of what is in the way. False only on the
+ * caller's stop flag (KF_ERROR_BUSY) or without memory. */
+bool kf_judge_count(kf_judge *judge, const kf_job *job, const char *binary, kf_verdict *verdict, const volatile int *stop,
+                    kf_error *error);
+
+/* counters_cuda.c. NULL as above. */
+cJSON *kf_cuda_count(kf_device *device, kf_counting *counting, kf_error *error);
+
+#endif

@@ -1,0 +1,195 @@
+/* Counting on a GPU: a runner that has CUPTI loaded before it was locked in, two sets of buffers, one call that counts for nothing, and then the calls
+ * that are counted (evaluator/runner/counters.c). */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../runner/counters.h"
+#include "../runner/wire.h"
+#include "counters.h"
+#include "device_cuda.h"
+#include "kforge/file.h"
+
+#define SETS 2
+#define MISSING "CUPTI is missing (looked in $KFORGE_CUPTI and the CUDA toolkit)"
+#define INSTALL "install the CUPTI of CUDA 13 (package cuda-cupti), or set KFORGE_CUPTI to its libcupti.so"
+
+/* ---- CUPTI ---------------------------------------------------------------------------------------------------------------------------------- */
+
+bool kf_cupti_find(char path[4096])
+{
+    char toolkit[4096] = "", tried[4400];
+    static const char *const places[] = {"extras/CUPTI/lib64/libcupti.so.13",
+                                         "extras/CUPTI/lib64/libcupti.so",
+                                         "lib64/libcupti.so.13",
+                                         "lib64/libcupti.so",
+                                         "lib/libcupti.so.13",
+                                         "targets/x86_64-linux/lib/libcupti.so.13"};
+    const char *given = getenv("KFORGE_CUPTI");
+    if (given && given[0] == '/') return access(given, R_OK) == 0 && realpath(given, path);
+    if (!kf_cuda_toolkit(toolkit, NULL)) return false;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        snprintf(tried, sizeof tried, "%.4000s/%s", toolkit, places[i]);
+        if (access(tried, R_OK) == 0 && realpath(tried, path)) return true;
+    }
+    return false;
+}
+
+/* The driver's word for who may count: /proc/driver/nvidia/params, "RmProfilingAdminOnly: 1". */
+static bool only_administrators(void)
+{
+    size_t size;
+    kf_autofree char *text = kf_file_read("/proc/driver/nvidia/params", 1 << 20, &size, NULL);
+    const char *line = text ? strstr(text, "RmProfilingAdminOnly: ") : NULL;
+    return line && line[strlen("RmProfilingAdminOnly: ")] == '1';
+}
+
+bool kf_counters_available(char text[512], char remedy[512])
+{
+    char path[4096];
+    remedy[0] = '\0';
+    if (!kf_cupti_find(path)) {
+        snprintf(text, 512, "no hardware counters: " MISSING);
+        snprintf(remedy, 512, INSTALL);
+        return false;
+    }
+    if (only_administrators() && geteuid() != 0) {
+        snprintf(text, 512, "hardware counters are for administrators here (RmProfilingAdminOnly)");
+        snprintf(remedy, 512, "run as root, or load the driver with NVreg_RestrictProfilingToAdminUsers=0");
+        return false;
+    }
+    snprintf(text, 512, "hardware counters by %.400s", path);
+    return true;
+}
+
+/* ---- one runner ------------------------------------------------------------------------------------------------------------------------------ */
+
+typedef struct counter_run {
+    kf_cuda_device *gpu;
+    kf_device *device;
+    kf_counting *counting;
+    const char *library;
+    char *names;
+    kf_sets *sets;
+    kf_peer *peer;
+    kf_count_header header;
+    kf_count_launch *launches;
+    char note[1024];
+} counter_run;
+
+/* Words for what became of the runner, as a note. False when it is the caller's doing. */
+static bool explain(counter_run *run, kf_peer_event event, const char *doing, kf_error *error)
+{
+    kf_peer_explanation why;
+    if (event == KF_PEER_STOPPED) return kf_fail(error, KF_ERROR_BUSY, "interrupted");
+    kf_peer_explain(run->peer, event, doing, &why);
+    kf_autofree char *said = kf_peer_output(run->peer, 200);
+    snprintf(run->note, sizeof run->note, "%s%s%s", why.text, said ? ": " : "", said ? said : "");
+    return true;
+}
+
+static bool start(counter_run *run, kf_error *error)
+{
+    kf_runner_place place;
+    char library[4200], names[KF_COUNTERS_LIST_BYTES + 8192], search[8500], folder[4096];
+    const char *environment[16];
+    size_t count = 0;
+    if (!run->device->operations->place(run->device, false, &place, error)) return false;
+    snprintf(folder, sizeof folder, "%s", run->library);
+    *strrchr(folder, '/') = '\0';
+    snprintf(library, sizeof library, KF_COUNT_LIBRARY "=%s", run->library);
+    snprintf(names, sizeof names, KF_COUNT_NAMES "=%s", run->names);
+    snprintf(search, sizeof search, "LD_LIBRARY_PATH=%s:%s", run->gpu->driver_folder, folder);
+    for (const char *const *word = place.environment; *word && count < 12; word++)
+        if (strncmp(*word, "LD_LIBRARY_PATH=", 16) != 0) environment[count++] = *word;
+    environment[count++] = search;
+    environment[count++] = library;
+    environment[count++] = names;
+    environment[count] = NULL;
+    place.paths[place.path_count++] = (kf_sandbox_path){run->counting->binary, KF_PATH_READ | KF_PATH_EXEC, false};
+    if (place.path_count < KF_PLACE_PATHS)
+        place.paths[place.path_count++] = (kf_sandbox_path){folder, KF_PATH_READ | KF_PATH_EXEC, true};
+    kf_peer_spec spec = {.program = place.program,
+                         .directory = place.directory,
+                         .binary = run->counting->binary,
+                         .paths = place.paths,
+                         .path_count = place.path_count,
+                         .environment = environment,
+                         .limits = place.limits,
+                         .strict = run->counting->strict_sandbox,
+                         .stop = run->counting->stop};
+    return (run->peer = kf_peer_start(&spec, error)) != NULL;
+}
+
+static bool fill(counter_run *run, kf_error *error)
+{
+    const kf_device_operations *device = run->device->operations;
+    kf_set_variation variations[SETS];
+    uint64_t secrets[2];
+    for (int i = 0; i < SETS; i++) variations[i].argument = -1;
+    if (!kf_random(secrets, sizeof secrets)) return kf_fail(error, KF_ERROR_MACHINE, "getrandom refuses");
+    run->sets = device->sets_new(run->device, run->counting->problem, SETS, false, error);
+    return run->sets && device->fill(run->sets, secrets[0], variations, error) && device->poison(run->sets, secrets[1], error);
+}
+
+/* Sets run->note when the runner did not come to its end; false for the machine's and the caller's part. */
+static bool count(counter_run *run, kf_error *error)
+{
+    uint64_t scalars[KF_MAX_ARGUMENTS];
+    uint32_t first = 0;
+    double seconds = run->counting->seconds;
+    if (!fill(run, error) || !start(run, error)) return false;
+    kf_problem_scalars(run->counting->problem, scalars);
+    kf_batch warm = {.order = &first, .count = 1, .timeout = seconds};
+    kf_peer_event event = kf_peer_load(run->peer, seconds);
+    if (event == KF_PEER_OK) event = kf_peer_scalars(run->peer, scalars, (uint32_t)run->counting->problem->argument_count);
+    if (event == KF_PEER_OK) event = run->device->operations->hand_over(run->sets, run->peer, KF_ROLE_CANDIDATE);
+    if (event == KF_PEER_OK) event = kf_peer_batch(run->peer, &warm);
+    if (event != KF_PEER_OK) return explain(run, event, "being made ready for counting", error);
+    event = kf_peer_count(run->peer, 1, seconds, &run->header, run->launches);
+    return event == KF_PEER_OK || explain(run, event, "counting", error);
+}
+
+static cJSON *conclude(const counter_run *run)
+{
+    const kf_counters_origin *origin = &run->counting->origin;
+    if (run->note[0]) return kf_counters_note(origin, run->note, "");
+    if (run->header.stage == KF_COUNT_DONE) return kf_counters_json(origin, run->names, &run->header, run->launches);
+    char note[256], remedy[256];
+    kf_counters_explain(&run->header, note, remedy);
+    return kf_counters_note(origin, note, remedy);
+}
+
+cJSON *kf_cuda_count(kf_device *device, kf_counting *counting, kf_error *error)
+{
+    kf_cuda_device *gpu = (kf_cuda_device *)device;
+    char library[4096];
+    counting->origin.major = gpu->major;
+    counting->origin.minor = gpu->minor;
+    if (!kf_cupti_find(library)) return kf_counters_note(&counting->origin, MISSING, INSTALL);
+    counter_run run = {.gpu = gpu, .device = device, .counting = counting, .library = library};
+    run.names = kf_counters_names(counting->wanted);
+    run.launches = calloc(KF_COUNT_LAUNCHES, sizeof *run.launches);
+    kf_error trouble = {0};
+    cJSON *taken = NULL;
+    bool done = run.names && run.launches &&
+                (!device->operations->reserve || device->operations->reserve(device, true, counting->stop, &trouble));
+    if (done) {
+        done = count(&run, &trouble);
+        if (device->operations->reserve) device->operations->reserve(device, false, NULL, NULL);
+    }
+    if (!done && trouble.code == KF_ERROR_BUSY)
+        kf_fail_copy(error, &trouble);
+    else if (!done && trouble.code)
+        taken = kf_counters_note(&counting->origin, trouble.text, "");
+    else if (done)
+        taken = conclude(&run);
+    if (!taken && trouble.code != KF_ERROR_BUSY) kf_fail(error, KF_ERROR_MEMORY, "out of memory for counters");
+    kf_peer_free(run.peer);
+    if (run.sets) device->operations->sets_free(run.sets);
+    free(run.names);
+    free(run.launches);
+    return taken;
+}

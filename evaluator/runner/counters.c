@@ -1,0 +1,350 @@
+/* Counters of one call, kernel by kernel.
+ *
+ * A GPU has far fewer counters than there are metrics, so that the call is repeated, once a pass, and each pass reads others: CUPTI's user replay.
+ * Kernel replay, where CUPTI itself repeats each kernel, would find the caches full of the kernel's own data; here every pass begins with an empty
+ * L2, like the calls that the judge times. An inout holds the results of the pass before.
+ *
+ * CUPTI says nothing of kernels' names in this mode: they are written down by a callback at each launch of the first pass, in order, which is the
+ * order of the ranges. */
+#include "counters.h"
+
+#include <dlfcn.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cupti.h"
+#include "wire.h"
+
+#define FUNCTION_STATIC_SHARED 1 /* CUfunction_attribute */
+#define FUNCTION_LOCAL 3
+#define FUNCTION_REGISTERS 4
+
+static struct {
+    kf_cupti cupti;
+    const kf_cuda *cuda;
+    cu_stream stream;
+    cu_result (*function_attribute)(int *value, int attribute, cu_function function);
+    cu_result (*kernel_attribute)(int *value, int attribute, cu_function kernel, cu_device device); /* CUDA 12 */
+    enum kf_count_stage stage;
+    cupti_result code;
+    char note[KF_COUNT_NOTE], chip[32];
+    char *names; /* the list, cut into words */
+    const char *metrics[KF_COUNT_METRICS], *asked[KF_COUNT_METRICS];
+    size_t metric_count, asked_count;
+    uint8_t available[KF_COUNT_METRICS];
+    void *host, *profiler, *subscriber;
+    uint8_t *config, *data, *availability;
+    size_t config_size, data_size, passes;
+    cu_pointer flush;
+    size_t flush_bytes;
+    double setup_seconds;
+    kf_count_launch *launches; /* while the first pass runs */
+    uint32_t launch_count;     /* all of them, also those without a record */
+} count = {.stage = KF_COUNT_NO_LIBRARY};
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+static int fail(enum kf_count_stage stage, cupti_result code, const char *doing, const char *words)
+{
+    const char *text = words;
+    if (!text && count.cupti.result_text) count.cupti.result_text(code, &text);
+    count.stage = stage;
+    count.code = code;
+    snprintf(count.note, sizeof count.note, "%s%s%s", doing, text && *text ? ": " : "", text ? text : "");
+    return 0;
+}
+
+static int check(cupti_result code, const char *doing)
+{
+    return code == 0 || fail(KF_COUNT_REFUSED, code, doing, NULL);
+}
+
+/* ---- before the candidate is loaded ------------------------------------------------------------------------------------------------- */
+
+static int load(const char *path)
+{
+    static const struct {
+        const char *symbol;
+        size_t offset;
+    } entries[] = {
+#define X(name, symbol, arguments) {symbol, offsetof(kf_cupti, name)},
+        KF_CUPTI_FUNCTIONS(X)
+#undef X
+    };
+    count.cupti.library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!count.cupti.library) return fail(KF_COUNT_NO_LIBRARY, 0, "loading it", dlerror());
+    for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
+        void *function = dlsym(count.cupti.library, entries[i].symbol);
+        if (!function) return fail(KF_COUNT_NO_LIBRARY, 0, "it lacks a function of CUDA 13", entries[i].symbol);
+        memcpy((char *)&count.cupti + entries[i].offset, &function, sizeof function);
+    }
+    void *function = dlsym(count.cuda->library, "cuFuncGetAttribute");
+    memcpy(&count.function_attribute, &function, sizeof function);
+    function = dlsym(count.cuda->library, "cuKernelGetAttribute");
+    memcpy(&count.kernel_attribute, &function, sizeof function);
+    return 1;
+}
+
+static int cut_names(const char *list)
+{
+    char *rest = count.names = strdup(list);
+    if (!rest) return fail(KF_COUNT_UNFINISHED, 0, "out of memory", "");
+    for (char *word; (word = strsep(&rest, ",")) && count.asked_count < KF_COUNT_METRICS;)
+        if (*word) count.asked[count.asked_count++] = word;
+    return 1;
+}
+
+/* A launch, written down. */
+static void launched(void *user, int domain, uint32_t number, const cupti_callback *callback)
+{
+    (void)user;
+    if (domain != CUPTI_CALLBACKS_DRIVER || callback->site != 0 || !count.launches) return;
+    uint32_t index = count.launch_count++;
+    if (index >= KF_COUNT_LAUNCHES) return;
+    kf_count_launch *launch = &count.launches[index];
+    const cupti_launch *plain = callback->parameters;
+    const cupti_launch_ex *extended = callback->parameters;
+    cu_function function;
+    switch (number) {
+    case CUPTI_LAUNCH_GRAPH:
+    case CUPTI_LAUNCH_GRAPH_PTSZ: snprintf(launch->name, sizeof launch->name, "(graph)"); return;
+    case CUPTI_LAUNCH_EX:
+    case CUPTI_LAUNCH_EX_PTSZ:
+        memcpy(launch->grid, extended->config->grid, sizeof launch->grid);
+        memcpy(launch->block, extended->config->block, sizeof launch->block);
+        launch->dynamic_shared = extended->config->shared;
+        function = extended->function;
+        break;
+    default:
+        memcpy(launch->grid, plain->grid, sizeof launch->grid);
+        memcpy(launch->block, plain->block, sizeof launch->block);
+        launch->dynamic_shared = plain->shared;
+        function = plain->function;
+    }
+    if (callback->symbol) snprintf(launch->name, sizeof launch->name, "%s", callback->symbol);
+    const struct {
+        int attribute;
+        uint32_t *value;
+    } wanted[] = {{FUNCTION_REGISTERS, &launch->registers},
+                  {FUNCTION_STATIC_SHARED, &launch->static_shared},
+                  {FUNCTION_LOCAL, &launch->local_bytes}};
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted && count.function_attribute; i++) {
+        int value = -1; /* what the runtime launches is a kernel of a library, not a function of a module */
+        if (count.function_attribute(&value, wanted[i].attribute, function) != CU_SUCCESS && count.kernel_attribute)
+            count.kernel_attribute(&value, wanted[i].attribute, function, 0);
+        if (value >= 0) *wanted[i].value = (uint32_t)value;
+    }
+}
+
+static int subscribe(void)
+{
+    static const uint32_t numbers[] = {
+        CUPTI_LAUNCH_KERNEL, CUPTI_LAUNCH_KERNEL_PTSZ, CUPTI_LAUNCH_COOPERATIVE, CUPTI_LAUNCH_COOPERATIVE_PTSZ,
+        CUPTI_LAUNCH_GRAPH,  CUPTI_LAUNCH_GRAPH_PTSZ,  CUPTI_LAUNCH_EX,          CUPTI_LAUNCH_EX_PTSZ};
+    if (!check(count.cupti.subscribe(&count.subscriber, launched, NULL), "subscribing to launches")) return 0;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        count.cupti.enable_callback(1, count.subscriber, CUPTI_CALLBACKS_DRIVER, numbers[i]); /* those that it knows */
+    return 1;
+}
+
+static int open_host(void)
+{
+    cupti_host_end end = {.size = CUPTI_SIZE(cupti_host_end, host), .host = count.host};
+    cupti_host host = {.size = CUPTI_SIZE(cupti_host, host), .chip = count.chip, .availability = count.availability};
+    if (count.host) count.cupti.host_end(&end);
+    count.host = NULL;
+    if (!check(count.cupti.host_initialize(&host), "the chip's metrics")) return 0;
+    count.host = host.host;
+    return 1;
+}
+
+static cupti_result add_metrics(const char **names, size_t number)
+{
+    cupti_add_metrics add = {.size = CUPTI_SIZE(cupti_add_metrics, count), .host = count.host, .names = names, .count = number};
+    return count.cupti.add_metrics(&add);
+}
+
+/* Which of the metrics asked for this chip has. They are added in one call, which lets CUPTI put many into one pass: one by one each would take passes
+ * of its own. A name that it does not know spoils the whole object, so that only then they are tried one by one. */
+static int choose_metrics(void)
+{
+    if (!open_host()) return 0;
+    if (add_metrics(count.asked, count.asked_count) == 0) {
+        memset(count.available, 1, count.asked_count);
+        memcpy(count.metrics, count.asked, sizeof count.metrics);
+        count.metric_count = count.asked_count;
+        return 1;
+    }
+    for (size_t i = 0; i < count.asked_count; i++) {
+        if (!open_host()) return 0;
+        if (add_metrics(&count.asked[i], 1) != 0) continue;
+        count.available[i] = 1;
+        count.metrics[count.metric_count++] = count.asked[i];
+    }
+    if (!count.metric_count) return fail(KF_COUNT_NO_METRIC, 0, count.chip, "");
+    return open_host() && check(add_metrics(count.metrics, count.metric_count), "choosing metrics");
+}
+
+static int start_profiler(cu_context context)
+{
+    const kf_cupti *c = &count.cupti;
+    cupti_initialize initialize = {.size = CUPTI_SIZE(cupti_initialize, private_data)};
+    cupti_chip chip = {.size = CUPTI_SIZE(cupti_chip, name)};
+    cupti_availability availability = {.size = CUPTI_SIZE(cupti_availability, image), .context = context};
+    if (!check(c->initialize(&initialize), "starting the profiler") || !check(c->chip_name(&chip), "the chip's name") ||
+        !check(c->availability(&availability), "asking which counters there are"))
+        return 0;
+    snprintf(count.chip, sizeof count.chip, "%s", chip.name ? chip.name : "?");
+    availability.image = count.availability = malloc(availability.image_size + 1);
+    if (!availability.image) return fail(KF_COUNT_UNFINISHED, 0, "out of memory", "");
+    return check(c->availability(&availability), "asking which counters there are");
+}
+
+static int configure(cu_context context)
+{
+    const kf_cupti *c = &count.cupti;
+    cupti_config_size size = {.size = CUPTI_SIZE(cupti_config_size, config_size), .host = count.host};
+    if (!check(c->config_size(&size), "the size of the configuration")) return 0;
+    count.config_size = size.config_size;
+    if (!(count.config = malloc(size.config_size))) return fail(KF_COUNT_UNFINISHED, 0, "out of memory", "");
+    cupti_config_image image = {.size = CUPTI_SIZE(cupti_config_image, config),
+                                .host = count.host,
+                                .config_size = count.config_size,
+                                .config = count.config};
+    cupti_passes passes = {.size = CUPTI_SIZE(cupti_passes, passes), .config_size = count.config_size, .config = count.config};
+    cupti_enable enable = {.size = CUPTI_SIZE(cupti_enable, profiler), .context = context};
+    if (!check(c->config_image(&image), "the configuration") || !check(c->passes(&passes), "the number of passes") ||
+        !check(c->enable(&enable), "enabling the profiler"))
+        return 0;
+    count.passes = passes.passes;
+    count.profiler = enable.profiler;
+    cupti_data_size data = {.size = CUPTI_SIZE(cupti_data_size, data_size),
+                            .profiler = count.profiler,
+                            .names = count.metrics,
+                            .count = count.metric_count,
+                            .most_ranges = KF_COUNT_LAUNCHES,
+                            .most_nodes = KF_COUNT_LAUNCHES};
+    if (!check(c->data_size(&data), "the size of the counters")) return 0;
+    count.data_size = data.data_size;
+    if (!(count.data = malloc(data.data_size))) return fail(KF_COUNT_UNFINISHED, 0, "out of memory", "");
+    cupti_data_initialize fresh = {.size = CUPTI_SIZE(cupti_data_initialize, data),
+                                   .profiler = count.profiler,
+                                   .data_size = count.data_size,
+                                   .data = count.data};
+    cupti_set_config set = {.size = CUPTI_SIZE(cupti_set_config, target_nesting),
+                            .profiler = count.profiler,
+                            .config_size = count.config_size,
+                            .config = count.config,
+                            .data_size = count.data_size,
+                            .data = count.data,
+                            .range = CUPTI_AUTO_RANGE,
+                            .replay = CUPTI_USER_REPLAY,
+                            .ranges_a_pass = KF_COUNT_LAUNCHES,
+                            .nesting_levels = 1,
+                            .least_nesting = 1,
+                            .target_nesting = 0};
+    return check(c->data_initialize(&fresh), "memory for the counters") && check(c->set_config(&set), "setting up the passes");
+}
+
+static int make_flush(void)
+{
+    int l2 = 0;
+    count.cuda->device_attribute(&l2, CU_ATTRIBUTE_L2_BYTES, 0);
+    count.flush_bytes = l2 > 0 ? 2 * (size_t)l2 : 0;
+    if (count.flush_bytes && count.cuda->allocate(&count.flush, count.flush_bytes) != CU_SUCCESS) count.flush_bytes = 0;
+    return 1;
+}
+
+void kf_count_prepare(const kf_cuda *cuda, cu_context context, cu_stream stream)
+{
+    const char *library = getenv(KF_COUNT_LIBRARY), *names = getenv(KF_COUNT_NAMES);
+    if (!library || !names) return;
+    double started = now();
+    count.cuda = cuda;
+    count.stream = stream;
+    if (load(library) && cut_names(names) && subscribe() && start_profiler(context) && choose_metrics() && configure(context) &&
+        make_flush())
+        count.stage = KF_COUNT_DONE;
+    count.setup_seconds = now() - started;
+}
+
+/* ---- counting ------------------------------------------------------------------------------------------------------------------------- */
+
+static int one_pass(void (*call)(void *context), void *context, int *last)
+{
+    const kf_cupti *c = &count.cupti;
+    cupti_start start = {.size = CUPTI_SIZE(cupti_start, profiler), .profiler = count.profiler};
+    cupti_stop stop = {.size = CUPTI_SIZE(cupti_stop, all_submitted), .profiler = count.profiler};
+    if (count.flush_bytes) count.cuda->set_bytes(count.flush, 0x5a, count.flush_bytes, count.stream);
+    count.cuda->context_synchronize();
+    if (!check(c->start(&start), "starting a pass")) return 0;
+    call(context);
+    count.cuda->context_synchronize();
+    if (!check(c->stop(&stop), "ending a pass")) return 0;
+    *last = stop.all_submitted != 0;
+    return 1;
+}
+
+static int read_values(kf_count_header *header, kf_count_launch *launches)
+{
+    const kf_cupti *c = &count.cupti;
+    cupti_decode decode = {.size = CUPTI_SIZE(cupti_decode, dropped), .profiler = count.profiler};
+    cupti_data_info info = {.size = CUPTI_SIZE(cupti_data_info, ranges), .data = count.data, .data_size = count.data_size};
+    if (!check(c->decode(&decode), "decoding") || !check(c->data_info(&info), "the number of kernels")) return 0;
+    uint32_t ranges = info.ranges < KF_COUNT_LAUNCHES ? (uint32_t)info.ranges : KF_COUNT_LAUNCHES;
+    /* Where a graph launches many kernels, or several threads do, order tells nothing of names. */
+    if (info.ranges != count.launch_count && count.launch_count <= KF_COUNT_LAUNCHES)
+        for (uint32_t i = 0; i < KF_COUNT_LAUNCHES; i++) memset(&launches[i], 0, sizeof launches[i]);
+    for (uint32_t i = 0; i < ranges; i++) {
+        double values[KF_COUNT_METRICS];
+        cupti_evaluate evaluate = {.size = CUPTI_SIZE(cupti_evaluate, values),
+                                   .host = count.host,
+                                   .data = count.data,
+                                   .data_size = count.data_size,
+                                   .range = i,
+                                   .names = count.metrics,
+                                   .count = count.metric_count,
+                                   .values = values};
+        if (!check(c->evaluate(&evaluate), "the values")) return 0;
+        for (size_t asked = 0, got = 0; asked < KF_COUNT_METRICS; asked++)
+            launches[i].values[asked] = count.available[asked] ? values[got++] : NAN;
+    }
+    header->launches = ranges;
+    header->dropped = count.launch_count > ranges ? count.launch_count - ranges : (uint32_t)decode.dropped;
+    return 1;
+}
+
+void kf_count_calls(void (*call)(void *context), void *context, kf_count_header *header, kf_count_launch *launches)
+{
+    double started = now();
+    int last = 0;
+    uint32_t passes = 0;
+    memset(launches, 0, KF_COUNT_LAUNCHES * sizeof *launches);
+    count.launch_count = 0;
+    *header = (kf_count_header){.magic = KF_WIRE_MAGIC, .setup_seconds = count.setup_seconds};
+    while (count.stage == KF_COUNT_DONE && !last) {
+        count.launches = passes ? NULL : launches;
+        if (passes == KF_COUNT_PASSES)
+            fail(KF_COUNT_UNFINISHED, 0, "the passes never end", "");
+        else if (one_pass(call, context, &last))
+            passes++;
+    }
+    count.launches = NULL;
+    if (count.stage == KF_COUNT_DONE) read_values(header, launches);
+    if (count.stage != KF_COUNT_DONE) header->launches = 0;
+    header->stage = count.stage;
+    header->code = count.code;
+    header->passes = passes;
+    header->count_seconds = now() - started;
+    memcpy(header->chip, count.chip, sizeof header->chip);
+    memcpy(header->note, count.note, sizeof header->note);
+    memcpy(header->available, count.available, sizeof header->available);
+}

@@ -1,0 +1,57 @@
+/* Hardware counters of a candidate's kernels: which may be asked for, and from what a runner sends to JSON. Pure.
+ *
+ * The candidate lives in the process that counts. So its counters are information for people, prompts and archives, and never part of a verdict; a
+ * candidate that lies here harms nobody but its own next version. Records have a fixed size, and every field is checked before it is kept.
+ *
+ * A verdict's "counters":
+ *   {"candidate": SHA-256 of the source, "code": hash of the machine code, "workload", "chip": "GH100", "passes", "setup_seconds", "count_seconds",
+ *    "kernels": [{"name", "symbol", "launches", "part": of the time of a call, "grid": [x,y,z], "block": [x,y,z], "registers", "shared_bytes",
+ *                 "local_bytes", "occupancy", "occupancy_limit": what theory allows this launch, "metrics": {NAME: value…},
+ *                 "roofline": see kforge/roofline.h}…],        the one that takes longest first
+ *    "missing": names that this chip lacks, "dropped": launches that were not told apart}
+ * or, where there are none, {"candidate", "note": what is in the way, "remedy": what to do}.
+ */
+#ifndef KFORGE_COUNTERS_H
+#define KFORGE_COUNTERS_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "kforge/buffer.h"
+#include "kforge/error.h"
+
+#define KF_COUNTERS_LIST_BYTES 4096 /* longest list of names */
+
+struct kf_count_header; /* evaluator/runner/counters_wire.h */
+struct kf_count_launch;
+
+/* The metrics of "all", by CUPTI's names; their number. On a GH100 they take 11 passes. */
+size_t kf_counters_all(const char *const **names);
+/* What a person may ask for: "all", "none", or names with commas between them, each of letters, digits, '_' and '.'. */
+bool kf_counters_check(const char *list, kf_error *error);
+/* The names of a list that was checked, separated by commas, with the one that tells of time in front: what a runner is given. */
+char *kf_counters_names(const char *list);
+
+typedef struct kf_counters_origin {
+    const char *candidate, *code, *workload; /* hashes and a name; "" not known */
+    int major, minor;                        /* compute capability, for the occupancy that theory allows */
+    const cJSON *build; /* what ptxas says of the kernels, which is trusted more than the runner; may be NULL */
+} kf_counters_origin;
+
+/* From what a runner sent to the JSON above. `names` is what it was given. Launches of one kernel with the same block become one row: sums are added,
+ * highest and lowest values kept, everything else is the mean weighted by time. NULL: out of memory. */
+cJSON *kf_counters_json(const kf_counters_origin *origin, const char *names, const struct kf_count_header *header,
+                        const struct kf_count_launch *launches);
+/* The JSON of a reason why there are none. NULL: out of memory. */
+cJSON *kf_counters_note(const kf_counters_origin *origin, const char *note, const char *remedy);
+/* Words and a remedy for the stage at which a runner's counting ended, into buffers of 256 bytes. */
+void kf_counters_explain(const struct kf_count_header *header, char note[256], char remedy[256]);
+
+/* Can counters be taken here, as far as files tell? Words either way, and what to do; for `doctor`. (Of kf_judge, not pure.) */
+bool kf_counters_available(char text[512], char remedy[512]);
+
+/* "gemm_kernel" of "_Z11gemm_kernelPKfS0_Pflll", "ns::name" of nested names; what it can't read stays as it is. */
+void kf_kernel_name(const char *symbol, char *name, size_t size);
+
+#endif

@@ -1,0 +1,3 @@
+# Counters, roofline, occupancy: what of them needs no GPU.
+kf_test(occupancy kf_model)
+kf_test(counters kf_model)
