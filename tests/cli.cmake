@@ -2,7 +2,7 @@
 kf_test(options kf_agent)
 kf_test(table kf_agent)
 kf_test(cli_memory kf_agent)
-target_link_options(test_cli_memory PRIVATE -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup,--wrap=vasprintf)
+target_link_options(test_cli_memory PRIVATE -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup,--wrap=strndup,--wrap=vasprintf)
 
 add_executable(make_store cli/make_store.c)
 target_link_libraries(make_store PRIVATE kf_store kf_model)

@@ -22,53 +22,7 @@
 #include "llm_dialect.h"
 #include "prices.h"
 #include "sse.h"
-
-static long until_failure; /* allocations that still work; negative: all do */
-static bool failed_once;
-
-static bool fails_now(void)
-{
-    if (until_failure < 0) return false;
-    if (until_failure-- > 0) return false;
-    failed_once = true;
-    return true; /* and from here on all work: one failure has to be enough to stop */
-}
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *old, size_t size);
-char *__real_strdup(const char *text);
-char *__real_strndup(const char *text, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-char *__wrap_strdup(const char *text);
-char *__wrap_strndup(const char *text, size_t size);
-
-void *__wrap_malloc(size_t size)
-{
-    return fails_now() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-    return fails_now() ? NULL : __real_calloc(count, size);
-}
-
-void *__wrap_realloc(void *old, size_t size)
-{
-    return fails_now() ? NULL : __real_realloc(old, size);
-}
-
-char *__wrap_strdup(const char *text)
-{
-    return fails_now() ? NULL : __real_strdup(text);
-}
-
-char *__wrap_strndup(const char *text, size_t size)
-{
-    return fails_now() ? NULL : __real_strndup(text, size);
-}
+#include "failing_allocator.h"
 
 /* Runs `work` with each of its allocations failed in turn and compares what it returns with the whole result. */
 static long fail_each(char *(*work)(kf_error *))

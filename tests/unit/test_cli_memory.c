@@ -11,53 +11,14 @@
 
 #include <cmocka.h>
 
+#include "failing_allocator.h"
 #include "kforge/file.h"
 #include "options.h"
 #include "starter.h"
 #include "table.h"
 
-static long until_failure; /* allocations that still work; negative: all do */
-static bool failed_once;
-
-static bool fails_now(void)
-{
-    if (until_failure < 0) return false;
-    if (until_failure-- > 0) return false;
-    failed_once = true;
-    return true;
-}
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *old, size_t size);
-char *__real_strdup(const char *text);
 int __real_vasprintf(char **text, const char *format, va_list arguments) __attribute__((format(printf, 2, 0)));
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-char *__wrap_strdup(const char *text);
 int __wrap_vasprintf(char **text, const char *format, va_list arguments) __attribute__((format(printf, 2, 0)));
-
-void *__wrap_malloc(size_t size)
-{
-    return fails_now() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-    return fails_now() ? NULL : __real_calloc(count, size);
-}
-
-void *__wrap_realloc(void *old, size_t size)
-{
-    return fails_now() ? NULL : __real_realloc(old, size);
-}
-
-char *__wrap_strdup(const char *text)
-{
-    return fails_now() ? NULL : __real_strdup(text);
-}
-
 int __wrap_vasprintf(char **text, const char *format, va_list arguments)
 {
     return fails_now() ? -1 : __real_vasprintf(text, format, arguments);

@@ -4,44 +4,7 @@
 
 #include <sqlite3.h>
 
-static long countdown = -1; /* allocations until one fails; negative: never */
-
-static bool fails_now(void)
-{
-    return countdown >= 0 && countdown-- == 0;
-}
-
-/* The linker sends the store's own calls here (--wrap in tests/store.cmake). */
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *pointer, size_t size);
-char *__real_strdup(const char *text);
-char *__real_strndup(const char *text, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *pointer, size_t size);
-char *__wrap_strdup(const char *text);
-char *__wrap_strndup(const char *text, size_t size);
-void *__wrap_malloc(size_t size)
-{
-    return fails_now() ? NULL : __real_malloc(size);
-}
-void *__wrap_calloc(size_t count, size_t size)
-{
-    return fails_now() ? NULL : __real_calloc(count, size);
-}
-void *__wrap_realloc(void *pointer, size_t size)
-{
-    return fails_now() ? NULL : __real_realloc(pointer, size);
-}
-char *__wrap_strdup(const char *text)
-{
-    return fails_now() ? NULL : __real_strdup(text);
-}
-char *__wrap_strndup(const char *text, size_t size)
-{
-    return fails_now() ? NULL : __real_strndup(text, size);
-}
+#include "failing_allocator.h"
 
 static sqlite3_mem_methods plain;
 static void *sqlite_malloc(int size)
@@ -120,10 +83,10 @@ static void every_allocation_may_fail(void **state)
     bool reached_end = false;
     for (long n = 0; !reached_end; n += 1 + n / 40) { /* all of the first forty, then ever fewer of the thousands inside SQLite */
         memset(&error, 0, sizeof error);
-        countdown = n;
+        until_failure = n;
         bool ok = session(path, &error);
-        reached_end = countdown >= 0;
-        countdown = -1;
+        reached_end = until_failure >= 0;
+        until_failure = -1;
         rounds++;
         if (!ok) {
             failures++;

@@ -15,55 +15,9 @@
 #include "kforge/json.h"
 #include "kforge/lint.h"
 #include "kforge/task.h"
+#include "failing_allocator.h"
 
 #define GOOD KFORGE_SOURCE_DIR "/tests/unit/data/tasks/good"
-
-static long until_failure; /* allocations that still work; negative: all do */
-static bool failed_once;
-
-static bool fails_now(void)
-{
-    if (until_failure < 0) return false;
-    if (until_failure-- > 0) return false;
-    failed_once = true;
-    return true; /* and from here on all work: one failure has to be enough to stop */
-}
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *old, size_t size);
-char *__real_strdup(const char *text);
-char *__real_strndup(const char *text, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-char *__wrap_strdup(const char *text);
-char *__wrap_strndup(const char *text, size_t size);
-
-void *__wrap_malloc(size_t size)
-{
-    return fails_now() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-    return fails_now() ? NULL : __real_calloc(count, size);
-}
-
-void *__wrap_realloc(void *old, size_t size)
-{
-    return fails_now() ? NULL : __real_realloc(old, size);
-}
-
-char *__wrap_strdup(const char *text)
-{
-    return fails_now() ? NULL : __real_strdup(text);
-}
-
-char *__wrap_strndup(const char *text, size_t size)
-{
-    return fails_now() ? NULL : __real_strndup(text, size);
-}
 
 /* Runs `work` with each of its allocations failed in turn; returns how many there were. `work` returns false when it failed, with a reason. */
 static long fail_each(bool (*work)(kf_error *))
