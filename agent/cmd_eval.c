@@ -7,17 +7,100 @@
 #include "kforge/counters.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
+#include "kforge/signature.h"
 #include "search.h"
 #include "show.h"
 #include "table.h"
 #include "workers.h"
 
 typedef struct settings {
-    const char *store, *device, *baseline, *sandbox, *counters;
+    const char *store, *device, *baseline, *sandbox, *counters, *replay, *sign;
     double seconds, timeout;
     bool check_only, asan, verify, keep, json;
     kf_option_list flags, workers;
 } settings;
+
+/* ---- repeating a verdict ---------------------------------------------------------------------------------------------------------------- */
+
+static kf_verdict *read_verdict(const char *path, kf_error *error)
+{
+    size_t size;
+    kf_autofree char *text = kf_file_read(path, KF_JOB_BYTES, &size, error);
+    kf_auto(cJSON) json = text ? kf_json_parse(text, size, KF_JOB_BYTES, path, error) : NULL;
+    kf_verdict *verdict = json ? kf_verdict_from_json(json, error) : NULL;
+    if (json && !verdict) kf_fail_prefix(error, "%s", path);
+    return verdict;
+}
+
+/* Makes the job ask for what the verdict answers: same task and source or it is refused, same keys, flags and options. */
+static bool repeat(kf_job **job, const kf_verdict *verdict, const char *path, kf_error *error)
+{
+    char hex[KF_HASH_HEX];
+    kf_hash hash = kf_hash_bytes((*job)->source, (*job)->source_size);
+    kf_hash_hex(&hash, hex);
+    const cJSON *keys = cJSON_GetObjectItemCaseSensitive(verdict->provenance, "keys");
+    const cJSON *options = cJSON_GetObjectItemCaseSensitive(verdict->provenance, "options"), *entry;
+    const char *key = cJSON_GetStringValue(cJSON_GetArrayItem(keys, 0));
+    const char *baseline = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(options, "baseline"));
+    if (strcmp(verdict->task_hash, kf_task_hash((*job)->task)) != 0)
+        return kf_fail(error, KF_ERROR_INPUT, "%s: is about another task, or another version of it (%.12s, not %.12s)", path,
+                       verdict->task_hash, kf_task_hash((*job)->task));
+    if (strcmp(verdict->source_hash, hex) != 0)
+        return kf_fail(error, KF_ERROR_INPUT, "%s: is about another source (%.12s, not %.12s)", path, verdict->source_hash, hex);
+    if (!key || !options) return kf_fail(error, KF_ERROR_INPUT, "%s: holds no key or no options to repeat it with", path);
+
+    const char *flags[KF_JOB_FLAGS];
+    size_t flag_count = 0;
+    cJSON_ArrayForEach(entry, cJSON_GetObjectItemCaseSensitive(verdict->build, "flags"))
+    {
+        if (cJSON_IsString(entry) && flag_count < KF_JOB_FLAGS) flags[flag_count++] = entry->valuestring;
+    }
+    kf_auto(cJSON) bundle = kf_task_bundle((*job)->task);
+    kf_task *task = bundle ? kf_task_from_bundle(bundle, error) : NULL;
+    kf_auto(kf_job) again =
+        task ? kf_job_new((*job)->id, task, (*job)->source, (*job)->source_size, flags, flag_count, error) : NULL;
+    if (!again) return false;
+    again->options = (*job)->options;
+    (*job)->options.baseline = (*job)->options.replay_key = (*job)->options.counters = NULL;
+    char *device = again->device;
+    again->device = (*job)->device;
+    (*job)->device = device;
+    kf_job_options *o = &again->options;
+    o->seconds = kf_json_get_number(options, "seconds", 0);
+    o->half_width = kf_json_get_number(options, "half_width", o->half_width);
+    o->check_only = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(options, "check_only"));
+    o->asan = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(options, "asan"));
+    o->verify = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(options, "verify"));
+    free(o->baseline);
+    o->baseline = baseline ? strdup(baseline) : NULL;
+    o->replay_key = strdup(key);
+    if (!o->replay_key || (baseline && !o->baseline)) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (baseline && !kf_task_baseline_named(again->task, baseline))
+        return kf_fail(error, KF_ERROR_INPUT, "%s: the task has no baseline named \"%s\"", path, baseline);
+    kf_job_free(*job);
+    *job = kf_steal(&again);
+    return true;
+}
+
+static const char *rule_of(const kf_verdict *verdict)
+{
+    for (size_t i = 0; i < verdict->workload_count; i++)
+        if (verdict->workloads[i].finding_count) return verdict->workloads[i].findings[0].rule;
+    return verdict->finding_count ? verdict->findings[0].rule : "";
+}
+
+/* What came out again, in one line. */
+static void tell_replay(FILE *log, const kf_verdict *before, const kf_verdict *now)
+{
+    bool same = before->status == now->status && strcmp(rule_of(before), rule_of(now)) == 0;
+    fprintf(log, "replay: %s: %s%s%s then, %s%s%s now", same ? "the same" : "DIFFERENT", kf_status_name(before->status),
+            rule_of(before)[0] ? " " : "", rule_of(before), kf_status_name(now->status), rule_of(now)[0] ? " " : "", rule_of(now));
+    if (strcmp(before->binary_hash, now->binary_hash) != 0) fputs("; the binary is another", log);
+    if (strcmp(before->device, now->device) != 0) fprintf(log, "; on %s, not %s", now->device, before->device);
+    fputc('\n', log);
+}
+
+/* ---- judging ----------------------------------------------------------------------------------------------------------------------------- */
 
 static kf_job *make_job(const settings *wanted, const char *task_path, const char *source_path, kf_error *error)
 {
@@ -78,6 +161,18 @@ static bool judge(const kf_invocation *invocation, kf_workers *workers, const kf
     return kf_fail(error, refused ? KF_ERROR_INPUT : KF_ERROR_MACHINE, "%s", result->error.text);
 }
 
+/* What is printed and stored is the signed text. */
+static bool sign(kf_workers_result *result, const char *key, kf_error *error)
+{
+    kf_auto(cJSON) json = kf_json_parse(result->json, result->json_size, KF_JOB_BYTES, "verdict", error);
+    char *text = json ? kf_json_signed(json, key, error) : NULL;
+    if (!text) return false;
+    free(result->json);
+    result->json = text;
+    result->json_size = strlen(text);
+    return true;
+}
+
 static bool keep(kf_store *store, const settings *wanted, const kf_job *job, const kf_workers *workers,
                  const kf_workers_result *result, kf_store_recorded *recorded, kf_error *error)
 {
@@ -136,10 +231,11 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
                1;
     if (!kf_counters_check(wanted->counters, error)) return kf_fail_prefix(error, "--counters") - 1;
     kf_auto(kf_job) job = make_job(wanted, invocation->arguments[0], invocation->arguments[1], error);
-    if (!job) return -1;
+    kf_auto(kf_verdict) before = job && wanted->replay ? read_verdict(wanted->replay, error) : NULL;
+    if (!job || (wanted->replay && (!before || !repeat(&job, before, wanted->replay, error)))) return -1;
     /* A check is no measurement, and a sanitised build another program: neither may stand for the candidate. A store that can't be opened is
      * better told before the time is spent. */
-    bool kept = wanted->keep && !wanted->check_only && !wanted->asan;
+    bool kept = wanted->keep && !job->options.check_only && !job->options.asan && !before;
     kf_auto(kf_store) store = kept ? kf_store_open(wanted->store, KF_STORE_CREATE, error) : NULL;
     if (kept && !store) return -1;
     kf_auto(kf_workers) workers =
@@ -147,6 +243,8 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     if (!workers) return -1;
     __attribute__((cleanup(kf_workers_result_free))) kf_workers_result result = {0};
     if (!judge(invocation, workers, job, &result, error)) return -1;
+    if (wanted->sign && !sign(&result, wanted->sign, error)) return -1;
+    if (before) tell_replay(invocation->log, before, result.verdict);
     kf_view view = kf_view_of(invocation, wanted->json);
     if (wanted->json)
         fprintf(view.out, "%s\n", result.json);
@@ -213,6 +311,20 @@ static const kf_option options[] = {
      .offset = offsetof(settings, sandbox),
      .config = true,
      .help = "strict: judge nothing unless every layer of the sandbox is there; best: with those the machine has."},
+    {.name = "replay",
+     .type = KF_OPTION_PATH,
+     .argument = "VERDICT",
+     .offset = offsetof(settings, replay),
+     .help = "Repeat a verdict that --json wrote: the same inputs, orders, choices, flags and options. Not stored: its inputs were "
+             "known "
+             "beforehand."},
+    {.name = "sign",
+     .type = KF_OPTION_PATH,
+     .argument = "KEYFILE",
+     .offset = offsetof(settings, sign),
+     .config = true,
+     .help =
+         "Sign the verdict with this key (`kforge verdict keygen`); what is printed with --json and stored is the signed text."},
     {.name = "workers",
      .letter = 'w',
      .type = KF_OPTION_LIST,
@@ -242,6 +354,8 @@ const kf_command kf_command_eval = {
     .examples = "kforge eval tasks/axpy mine.cu\tsays whether mine.cu is correct and how much faster\n"
                 "kforge eval tasks/axpy mine.cu --asan\tlooks for accesses out of bounds\n"
                 "kforge eval tasks/axpy mine.cu --counters all\tsays what bounds its kernels and what their warps wait for\n"
+                "kforge eval tasks/axpy mine.cu --json --sign key > verdict.json\tfor others to check\n"
+                "kforge eval tasks/axpy mine.cu --replay verdict.json\tdoes the same with the same inputs\n"
                 "kforge eval tasks/axpy mine.cu --flag=-DBLOCK=128 --json\tjudges one point of its tunables, for a script\n",
     .least_arguments = 2,
     .most_arguments = 2,

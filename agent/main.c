@@ -31,6 +31,8 @@
     ROW(store_backup) \
     ROW(store_vacuum) \
     ROW(store_migrate) \
+    ROW(verdict_keygen) \
+    ROW(verdict_verify) \
     ROW(selftest) \
     ROW(doctor) \
     ROW(help)

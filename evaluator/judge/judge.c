@@ -173,7 +173,21 @@ static bool describe_build(kf_verdict *verdict, const kf_job *job, const kf_buil
            kf_verdict_set_text(&verdict->code_hash, build->code_hash);
 }
 
-static bool describe_origin(kf_verdict *verdict, const kf_judge *judge, const kf_secret *secret, int layers)
+/* All that another job needs beside task, source and flags to ask for the same; `kforge eval --replay` reads it. */
+static bool describe_options(cJSON *object, const kf_job_options *o)
+{
+    cJSON *options = cJSON_AddObjectToObject(object, "options");
+    if (!options) return false;
+    kf_json_add_number(options, "seconds", o->seconds);
+    kf_json_add_number(options, "half_width", o->half_width);
+    if (o->baseline && !cJSON_AddStringToObject(options, "baseline", o->baseline)) return false;
+    return cJSON_AddBoolToObject(options, "check_only", o->check_only) && cJSON_AddBoolToObject(options, "asan", o->asan) &&
+           cJSON_AddBoolToObject(options, "verify", o->verify) &&
+           (!o->replay_key ||
+            cJSON_AddTrueToObject(object, "replayed")); /* its inputs were known beforehand: no evidence of speed */
+}
+
+static bool describe_origin(kf_verdict *verdict, const kf_judge *judge, const kf_job *job, const kf_secret *secret, int layers)
 {
     kf_auto(cJSON) object = cJSON_CreateObject();
     char hex[65];
@@ -188,7 +202,7 @@ static bool describe_origin(kf_verdict *verdict, const kf_judge *judge, const kf
         cJSON_AddStringToObject(object, "kernel", host.release);
     }
     cJSON *device = kf_judge_describe(judge);
-    if (!device || !cJSON_AddItemToObject(object, "device", device)) return false;
+    if (!device || !cJSON_AddItemToObject(object, "device", device) || !describe_options(object, &job->options)) return false;
     cJSON *sandbox = cJSON_AddArrayToObject(object, "sandbox"), *keys = cJSON_AddArrayToObject(object, "keys");
     if (!sandbox || !keys) return false;
     for (int bit = 1; bit < KF_LAYER_ALL; bit <<= 1)
@@ -306,7 +320,7 @@ static bool judge_built(judge_round *r, kf_verdict *verdict, kf_error *error)
 {
     bool measured = describe_build(verdict, r->job, &r->builds->candidate) && measure_all(r, verdict, error);
     if (!measured) return false;
-    if (!describe_origin(verdict, r->judge, r->secret, r->layers)) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!describe_origin(verdict, r->judge, r->job, r->secret, r->layers)) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     kf_verdict_conclude(verdict);
     return true;
 }
@@ -341,7 +355,7 @@ static bool judge_job(kf_judge *judge, const kf_job *job, const volatile int *st
     if (!b->candidate.ok) {
         kf_blame blame = b->candidate.status == KF_UNSUPPORTED_DEVICE || b->candidate.status == KF_JUDGE_ERROR ? KF_BLAME_MACHINE
                                                                                                                : KF_BLAME_CANDIDATE;
-        if (!describe_build(*verdict, job, &b->candidate) || !describe_origin(*verdict, judge, &secret, b->candidate.layers) ||
+        if (!describe_build(*verdict, job, &b->candidate) || !describe_origin(*verdict, judge, job, &secret, b->candidate.layers) ||
             !kf_verdict_add_finding(*verdict, NULL, b->candidate.status, blame, "build.failed", NAN, NAN, "%s",
                                     b->candidate.reason))
             return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
@@ -349,7 +363,7 @@ static bool judge_job(kf_judge *judge, const kf_job *job, const volatile int *st
         return true;
     }
     if (is_known(job, b->candidate.code_hash)) {
-        if (!describe_build(*verdict, job, &b->candidate) || !describe_origin(*verdict, judge, &secret, b->candidate.layers) ||
+        if (!describe_build(*verdict, job, &b->candidate) || !describe_origin(*verdict, judge, job, &secret, b->candidate.layers) ||
             !kf_verdict_add_finding(*verdict, NULL, KF_JUDGE_ERROR, KF_BLAME_MACHINE, "code.known", NAN, NAN,
                                     "not measured: there is a verdict on the same machine code"))
             return kf_fail(error, KF_ERROR_MEMORY, "out of memory");

@@ -597,6 +597,7 @@ kf_verdict *kf_verdict_from_json(const cJSON *json, kf_error *error)
     get_carried(&reader, "build", &v->build);
     get_carried(&reader, "counters", &v->counters);
     get_carried(&reader, "provenance", &v->provenance);
+    kf_json_object_or_null(&reader, "signature"); /* of the text that was read, not of the verdict: kforge/signature.h */
     v->build_seconds = get_number(&reader, "build_seconds");
     v->judge_seconds = get_number(&reader, "judge_seconds");
     return kf_json_finish(&reader) ? kf_steal(&v) : NULL;

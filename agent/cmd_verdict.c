@@ -1,0 +1,91 @@
+/* `kforge verdict keygen|verify`: keys for `kforge eval --sign`, and whether what was signed is still what it was. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "kforge/cleanup.h"
+#include "kforge/file.h"
+#include "kforge/job.h"
+#include "kforge/json.h"
+#include "kforge/signature.h"
+#include "kforge/verdict.h"
+
+typedef struct settings {
+    const char *key;
+} settings;
+
+static int run_keygen(const kf_invocation *invocation, const void *values, kf_error *error)
+{
+    (void)values;
+    char public_key[KF_PUBLIC_KEY_HEX];
+    if (!kf_signing_key_make(invocation->arguments[0], public_key, error)) return -1;
+    fprintf(invocation->output, "%s\n", public_key);
+    return KF_EXIT_DONE;
+}
+
+static int run_verify(const kf_invocation *invocation, const void *values, kf_error *error)
+{
+    const settings *wanted = values;
+    const char *path = invocation->arguments[0];
+    char public_key[KF_PUBLIC_KEY_HEX] = "";
+    size_t size;
+    kf_autofree char *text = kf_file_read(path, KF_JOB_BYTES, &size, error);
+    kf_auto(cJSON) json = text ? kf_json_parse(text, size, KF_JOB_BYTES, path, error) : NULL;
+    kf_auto(kf_verdict) verdict = json ? kf_verdict_from_json(json, error) : NULL;
+    if (!verdict) return -1;
+    kf_error why = {0};
+    if (!kf_json_verify(json, public_key, &why)) {
+        if (why.code != KF_ERROR_INPUT) {
+            kf_fail_copy(error, &why);
+            return -1;
+        }
+        fprintf(invocation->output, "%s: %s\n", path, why.text);
+        return KF_EXIT_NOTHING;
+    }
+    if (wanted->key && strcmp(wanted->key, public_key) != 0) {
+        fprintf(invocation->output, "%s: signed by another key, %s\n", path, public_key);
+        return KF_EXIT_NOTHING;
+    }
+    bool replayed = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(verdict->provenance, "replayed"));
+    fprintf(invocation->output, "%s: %s, signed by %s%s\n", path, kf_status_name(verdict->status), public_key,
+            replayed ? "; a replay, whose inputs were known beforehand" : "");
+    return KF_EXIT_DONE;
+}
+
+const kf_command kf_command_verdict_keygen = {
+    .name = "verdict keygen",
+    .synopsis = "FILE",
+    .summary = "Make a key that verdicts can be signed with",
+    .description =
+        "Writes a new Ed25519 key to FILE, which must not exist and becomes readable for its owner alone, and prints the half "
+        "of it that others need to check signatures.",
+    .examples = "kforge verdict keygen ~/.config/kforge/signing\tprints the public key\n",
+    .least_arguments = 1,
+    .most_arguments = 1,
+    .run = run_keygen,
+};
+
+static const kf_option verify_options[] = {
+    {.name = "key",
+     .type = KF_OPTION_TEXT,
+     .argument = "HEX",
+     .offset = offsetof(settings, key),
+     .help = "The public key that must have signed it; without it any key will do, and it is printed."},
+    {0},
+};
+
+const kf_command kf_command_verdict_verify = {
+    .name = "verdict verify",
+    .synopsis = "FILE",
+    .summary = "Check the signature of a verdict",
+    .description =
+        "FILE is what `kforge eval --json --sign KEYFILE` wrote. A good signature says that the holder of the key vouches for the "
+        "verdict and that nothing in it has changed since; it says nothing of the machine that was measured on.\n\n"
+        "Exit status: 0 the signature is good, 1 it is not or there is none, 2 the file is no verdict.",
+    .examples = "kforge verdict verify verdict.json --key 3f1c…\n",
+    .least_arguments = 1,
+    .most_arguments = 1,
+    .options = verify_options,
+    .settings_size = sizeof(settings),
+    .run = run_verify,
+};
