@@ -16,7 +16,7 @@
 #define MODEL_CANDIDATES 64
 
 typedef struct settings {
-    const char *store, *device, *baseline, *sandbox, *flags, *resume, *output, *prompts;
+    const char *strategy, *store, *device, *baseline, *sandbox, *flags, *resume, *output, *prompts;
     double time, cost, budget_usd, seconds, timeout;
     int64_t candidates, tokens, budget_tokens, budget_requests, seed, calls;
     bool json;
@@ -94,6 +94,7 @@ static bool plan_new(plan *p, const kf_invocation *invocation, const settings *w
     kf_search_settings *search = &p->search;
     search->seed = (uint64_t)wanted->seed;
     search->prompts = wanted->prompts;
+    if (!kf_strategy_load(wanted->strategy, &search->strategy, error)) return kf_fail_prefix(error, "--strategy");
     search->by_share = strcmp(wanted->ensemble, "share") == 0;
     search->calls = (int)wanted->calls;
     search->timing_seconds = wanted->seconds;
@@ -358,6 +359,15 @@ static const kf_option options[] = {
      .config = true,
      .help =
          "Which of several models is asked: the one that promises most for its money, or each by its share, weight=W in its SPEC."},
+    {.name = "strategy",
+     .type = KF_OPTION_TEXT,
+     .argument = "NAME|FILE",
+     .offset = offsetof(settings, strategy),
+     .fallback = "auto",
+     .config = true,
+     .help =
+         "What models are asked for and from which parents: auto, sample, evolve, contrast, critic, fsr, tune, or a JSON file with "
+         "settings of your own (docs/strategies.md)."},
     {.name = "time",
      .letter = 't',
      .type = KF_OPTION_DURATION,

@@ -18,6 +18,7 @@
 #define COMMANDS(ROW) \
     ROW(optimize) \
     ROW(eval) \
+    ROW(prompt) \
     ROW(worker) \
     ROW(list) \
     ROW(show) \

@@ -56,7 +56,7 @@ static size_t longest_fence(const char *text, char mark)
 }
 
 /* Data goes between fences it can't close; control characters, which could hide text from a reader, become '?'. */
-static void quote(kf_buffer *out, const char *text, const char *info)
+void kf_template_quote(kf_buffer *out, const char *text, const char *info)
 {
     size_t fence = longest_fence(text, '`') + 1;
     if (fence < 3) fence = 3;
@@ -113,7 +113,7 @@ static bool insert(renderer *r, const char *name, bool quoted, const char *info)
                        r->line, name, name);
     if (!r->writing) return true;
     if (quoted)
-        quote(&r->out, value->text ? value->text : "", info);
+        kf_template_quote(&r->out, value->text ? value->text : "", info);
     else
         kf_buffer_string(&r->out, value->text ? value->text : "");
     return true;

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "kforge/buffer.h"
 #include "kforge/error.h"
 
 #define KF_TEMPLATE_DEPTH 16
@@ -19,6 +20,9 @@ typedef struct kf_template_value {
 /* `name` is the template's, for errors. malloc'd. */
 char *kf_template_render(const char *name, const char *text, size_t size, const kf_template_value *values, size_t count,
                          kf_error *error);
+
+/* `text` in a fence that it can't close, as {{quote}} writes it. */
+void kf_template_quote(kf_buffer *out, const char *text, const char *info);
 
 /* A template compiled into the program (agent/embed.cmake). */
 typedef struct kf_template_builtin {

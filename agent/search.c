@@ -29,6 +29,11 @@ static const char *const step_names[KF_STEP_COUNT] = {
     [KF_STEP_IMPROVE] = "improve",
     [KF_STEP_REPAIR_BUILD] = "repair_build",
     [KF_STEP_REPAIR_WRONG] = "repair_wrong",
+    [KF_STEP_CONTRAST] = "contrast",
+    [KF_STEP_CROSSOVER] = "crossover",
+    [KF_STEP_RETHINK] = "rethink",
+    [KF_STEP_CRITIC_OPTIMISE] = "critic_optimise",
+    [KF_STEP_CRITIC_REPAIR] = "critic_repair",
     [KF_STEP_VERIFY] = "verify",
 };
 
@@ -100,7 +105,7 @@ static const char *spent(const kf_search *s, bool ahead)
     if (budget->tokens > 0 && s->progress.tokens >= budget->tokens) return "the tokens are spent";
     /* No model has room for another request, and what others had reserved has come back. */
     if (s->budget_spent && !s->calls && !s->replies && !kf_models_alive(s)) return s->models_why.text;
-    return NULL;
+    return kf_survivors_stop(s);
 }
 
 /* ---- jobs ----------------------------------------------------------------------------------------------------------------------------------- */
@@ -242,7 +247,7 @@ static bool propose(kf_search *s, kf_proposal **proposal, kf_error *error)
         if (*proposal || !s->model_count) return true;
     }
     if (!kf_models_propose(s, proposal, error)) return false;
-    if (*proposal || s->replies || !s->calls) return true;
+    if (*proposal || s->replies || !s->calls || !s->strategy.tune) return true;
     return kf_arms_propose(s, proposal, error); /* all that could be asked was, and a worker is idle */
 }
 
@@ -254,7 +259,9 @@ static bool fill(kf_search *s, bool *stuck, kf_error *error)
         kf_proposal *proposal = NULL;
         /* A call is due before the tuner may fill the time until its reply. */
         if (defaults_settled(s) && !kf_models_step(s, true, 0, error)) return false;
+        int quota = s->quota;
         if (!propose(s, &proposal, error)) return false;
+        if (!proposal && quota && !s->quota) continue; /* the tuner had nothing for its turn: a call is due now */
         if (!proposal) {
             *stuck = !s->calls && !s->replies;
             return true;
@@ -397,11 +404,12 @@ static bool begin_run(kf_search *s, const char *run, kf_error *error)
                               s->progress.run, error);
 }
 
-static void release(kf_search *s)
+void kf_search_release(kf_search *s)
 {
     for (kf_proposal *p; (p = s->in_flight);) s->in_flight = p->next, kf_proposal_free(p);
     for (kf_proposal *p; (p = s->retries);) s->retries = p->next, kf_proposal_free(p);
     kf_models_close(s);
+    kf_population_free(s->population);
     for (size_t i = 0; i < s->arm_count; i++) kf_arm_free(s->arms[i]);
     kf_job_free(s->job);
     free(s->tries);
@@ -436,9 +444,11 @@ bool kf_search_run(kf_store *store, const kf_task *task, const char *run, const 
                      .interrupts = interrupted,
                      .observer = observer,
                      .progress = {.best_speedup = {NAN, NAN, NAN}, .budget = settings->budget}};
+    s->strategy = *settings->strategy.name ? settings->strategy : *kf_strategy_named("auto");
+    s->population = kf_population_new();
     bool begun = false;
     *result = (kf_search_result){.end = KF_SEARCH_STOPPED};
-    bool ran = run_all(s, run, result, &begun, error);
+    bool ran = s->population ? run_all(s, run, result, &begun, error) : kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     if (kf_store_in_group(store)) kf_store_rollback(store); /* an attempt that could not be stored whole */
     if (begun) {
         kf_autofree char *state = kf_state_json(s);
@@ -452,6 +462,6 @@ bool kf_search_run(kf_store *store, const kf_task *task, const char *run, const 
     }
     note_hardware(s);
     result->progress = s->progress;
-    release(s);
+    kf_search_release(s);
     return ran;
 }

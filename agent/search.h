@@ -16,6 +16,7 @@
 #include "kforge/job.h"
 #include "kforge/store.h"
 #include "kforge/task.h"
+#include "strategy.h"
 #include "workers.h"
 
 #define KF_SEARCH_MODELS 16
@@ -33,15 +34,16 @@ typedef struct kf_search_settings {
     uint64_t seed;
     const char *const *models; /* specs of llm.h; none: the tuner alone */
     size_t model_count;
-    bool by_share;       /* calls in proportion to the models' weights; else a bandit decides (search_ensemble.c) */
-    const char *prompts; /* folder of templates that replace the built-in ones, or NULL */
-    int calls;           /* model calls in flight; 0: as many as workers */
+    bool by_share;        /* calls in proportion to the models' weights; else a bandit decides (search_ensemble.c) */
+    kf_strategy strategy; /* its name "": auto */
+    const char *prompts;  /* folder of templates that replace the built-in ones, or NULL */
+    int calls;            /* model calls in flight; 0: as many as workers */
     kf_search_budget budget;
     double timing_seconds, verify_seconds; /* of one candidate's timing while searching, and when measured again; 0: 0.6 and 3 */
     double half_width;                     /* stopping rule while searching; 0: 0.03 */
     double timeout_seconds;                /* of one candidate; 0: 30 */
     bool strict_sandbox;
-    bool declared_flags; /* the tuner tries the compiler flags that a source declares, none of its own */
+    bool declared_flags;  /* the tuner tries the compiler flags that a source declares, none of its own */
     const char *baseline; /* named alternative, or NULL */
     const char *device;   /* that workers have to have: "cpu", "cuda", "cuda:1"; NULL or "": any. No part of a run's options */
 } kf_search_settings;
@@ -86,6 +88,15 @@ typedef struct kf_search_result {
  * an error when it could not start or go on (store, workers, models); what was found until then is in the store and in *result. */
 bool kf_search_run(kf_store *store, const kf_task *task, const char *run, const kf_search_settings *settings, kf_workers *workers,
                    const volatile int *interrupts, const kf_search_observer *observer, kf_search_result *result, kf_error *error);
+
+/* What a search would send next: of `run` (NULL: of a new run on the task), judged on `hardware` in words. `step` NULL: what the strategy chooses; else
+ * "draft", "contrast", … with parents from the run. `store` may be NULL without a run. The caller frees the texts. */
+typedef struct kf_search_preview_text {
+    const char *step;
+    char *system, *prompt;
+} kf_search_preview_text;
+bool kf_search_preview(kf_store *store, const kf_task *task, const char *run, const kf_search_settings *settings,
+                       const char *hardware, const char *step, kf_search_preview_text *text, kf_error *error);
 
 /* The source of a stored candidate with the values of its tunables as its defaults, as models see it and as it is handed out; malloc'd. */
 char *kf_search_source(kf_store *store, const char *run, int64_t candidate, kf_error *error);

@@ -265,6 +265,7 @@ static kf_arm *choose(kf_search *s, const bool *passed, size_t *index)
         if (arm->exhausted || passed[i]) continue;
         bool any = !isnan(best);
         if (any && (isnan(arm->best) || arm->best * HOPELESS < best)) continue;
+        if (any && s->model_count && arm->best < s->strategy.tune_above * best) continue; /* models find better use for the time */
         double bound = (any ? log(arm->best) : 0) + EXPLORATION * sqrt(log1p((double)total) / (1.0 + (double)arm->points));
         if (chosen && bound <= highest_bound) continue;
         chosen = arm;

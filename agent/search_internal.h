@@ -1,5 +1,7 @@
 /* The parts of the search: search.c (the loop), search_arms.c (sources and their tuners), search_record.c (what goes into the store),
- * search_verify.c (measuring the best again), search_model.c (calls), search_ensemble.c (whose turn it is), search_prompt.c (what prompts say), search_state.c (resuming). */
+ * search_verify.c (measuring the best again), search_model.c (calls), search_ensemble.c (whose turn it is), search_choose.c (what a call asks for), search_survivors.c (what a judged
+ * candidate means for that), search_prompt.c and search_context.c (what prompts say), search_notes.c (moves that paid or failed),
+ * search_state.c (resuming). */
 #ifndef KFORGE_SEARCH_INTERNAL_H
 #define KFORGE_SEARCH_INTERNAL_H
 
@@ -10,15 +12,17 @@
 #include "kforge/llm.h"
 #include "kforge/prompt.h"
 #include "kforge/tuner.h"
+#include "population.h"
 #include "search.h"
+#include "strategy.h"
 
 #define KF_ARMS 256         /* sources with tunables that are kept */
 #define KF_EXHAUSTIVE 64    /* points up to which a source is tuned by trying them all */
-#define KF_MODEL_QUOTA 2    /* tuner points between two candidates of a model */
 #define KF_MODEL_FAILURES 5 /* calls in a row without a reply: the model is given up */
 #define KF_MODEL_USELESS 8  /* replies in a row without a candidate: ditto */
-#define KF_REPAIRS 3        /* repairs of one candidate, of its repair, and so on */
 #define KF_RETRIES 1        /* of a candidate whose verdict blames machine or judge */
+#define KF_NEGATIVES 32     /* latest candidates slower than their parent that are remembered */
+#define KF_MOVE_BYTES 400   /* of what a model says it changed */
 #define KF_REFUSALS 3       /* jobs in a row that workers refuse: the run ends */
 
 typedef enum kf_step {
@@ -29,6 +33,11 @@ typedef enum kf_step {
     KF_STEP_IMPROVE,
     KF_STEP_REPAIR_BUILD,
     KF_STEP_REPAIR_WRONG,
+    KF_STEP_CONTRAST,
+    KF_STEP_CROSSOVER,
+    KF_STEP_RETHINK,         /* another algorithm */
+    KF_STEP_CRITIC_OPTIMISE, /* a diagnosis, no candidate */
+    KF_STEP_CRITIC_REPAIR,
     KF_STEP_VERIFY,
     KF_STEP_COUNT
 } kf_step;
@@ -68,6 +77,10 @@ typedef struct kf_proposal {
     int64_t call;
     double cost_usd; /* of that call; NaN not known */
     int depth, retries;
+    int island;
+    int64_t others[KF_EXEMPLARS]; /* the candidates that it was shown beside the parent */
+    int other_count;
+    char move[KF_MOVE_BYTES]; /* what its model says it changed, "" nothing */
 } kf_proposal;
 
 typedef struct kf_model {
@@ -88,7 +101,11 @@ typedef struct kf_call {
     int model;
     kf_step step;
     int64_t parent;
-    int depth;
+    int depth, island;
+    int64_t others[KF_EXEMPLARS]; /* exemplars, the slowest first; the other parent of a crossover */
+    int other_count;
+    int64_t critic; /* the stored call whose reply is the diagnosis to follow; 0 none */
+    bool due;       /* asked for because it was due: it stays due when the call does not happen */
     char *prompt;
     int64_t call; /* stored; 0 while in flight */
     double temperature, cost_usd;
@@ -97,12 +114,30 @@ typedef struct kf_call {
     bool truncated; /* at the token limit */
 } kf_call;
 
-typedef struct kf_repair {
-    struct kf_repair *next;
-    int64_t candidate;
-    int model, depth;
-    bool build;
-} kf_repair;
+/* A request that has to be made: a repair, or a candidate that follows a diagnosis. */
+typedef struct kf_due {
+    struct kf_due *next;
+    kf_step step;
+    int64_t candidate, critic;
+    int model, depth, island; /* depth of the candidate: repairs that it came through, 0 no repair */
+} kf_due;
+
+/* What a judged attempt means for those that follow. */
+typedef struct kf_outcome {
+    kf_step step;
+    int64_t candidate, parent; /* 0 none */
+    int island;
+    bool of_model;
+    kf_status status;
+    kf_blame blame;
+    double speedup;     /* NaN none */
+    double floor_share; /* of the physical limit, 0 unknown */
+    const char *cell;   /* "" none */
+} kf_outcome;
+
+typedef struct kf_move_count {
+    int64_t uses, paid;
+} kf_move_count;
 
 typedef struct kf_tries {
     int64_t candidate;
@@ -132,8 +167,23 @@ typedef struct kf_search {
     kf_model models[KF_SEARCH_MODELS];
     size_t model_count;
     kf_call *calls, *replies; /* in flight; waiting to be used */
-    kf_repair *repairs;
+    kf_due *dues;
     int quota;
+    kf_strategy strategy;
+
+    /* Of the attempts so far; rebuilt from them when a run goes on. */
+    kf_population *population;
+    kf_move_count moves[KF_STEP_COUNT];
+    int64_t model_candidates; /* judged */
+    int64_t since_gain;       /* of them since the best gained the last time */
+    double gain_best, floor_share;
+    int64_t negatives[KF_NEGATIVES];
+    int64_t negative_count;
+
+    /* The round of requests from one parent; part of the run's state. */
+    kf_step round_step;
+    int64_t round_parent, round_failed;
+    int64_t round_asked, round_correct;
     char *system_text;
 
     kf_tries *tries; /* measured again */
@@ -151,6 +201,7 @@ typedef struct kf_search {
 /* search.c */
 void kf_search_tell(kf_search *s, kf_search_event event, const char *format, ...) __attribute__((format(printf, 3, 4)));
 double kf_search_elapsed(const kf_search *s);
+void kf_search_release(kf_search *s); /* all that it owns, not itself */
 void kf_proposal_free(kf_proposal *proposal);
 
 /* search_arms.c */
@@ -215,9 +266,42 @@ double kf_ensemble_temperature(const kf_search *s, int model);
 void kf_ensemble_useless(kf_search *s, int model, double cost_usd);
 void kf_ensemble_judged(kf_search *s, const kf_proposal *proposal, bool known, kf_status status, kf_blame blame, double speedup);
 
+/* search_choose.c */
+/* What the call asks for: step, parent, exemplars, island. */
+void kf_choose(kf_search *s, kf_call *call);
+/* The call did not happen: what was due stays due. */
+bool kf_choose_again(kf_search *s, const kf_call *call, kf_error *error);
+/* A failing candidate of a model: its repair is due, or nothing. */
+bool kf_choose_repair(kf_search *s, const kf_proposal *proposal, kf_status status, int64_t candidate, kf_error *error);
+/* A critic's reply: what follows it is due. False with *why when the reply is none. */
+bool kf_choose_diagnosis(kf_search *s, const kf_call *call, kf_error *why, kf_error *error);
+bool kf_step_is_critic(kf_step step);
+bool kf_strategy_asks(const kf_strategy *strategy); /* models for anything */
+
+/* search_survivors.c */
+bool kf_survivors_take(kf_search *s, const kf_outcome *outcome, kf_error *error);
+/* Why the search is over, by the strategy; NULL: it is not. */
+const char *kf_survivors_stop(const kf_search *s);
+/* The cell of the grid of elites and the features behind it, as JSON; malloc'd, NULL when out of memory. */
+char *kf_features(const kf_verdict *verdict, const char *source, size_t size, char cell[KF_CELL_TEXT], double *floor_share);
+double kf_features_floor(const char *json); /* of stored features; 0 unknown */
+
+/* search_notes.c */
+/* The line of a reply that says what was changed. */
+void kf_notes_move(const char *reply, size_t size, char move[KF_MOVE_BYTES]);
+/* What came of a model's move, within the open group. */
+bool kf_notes_write(kf_search *s, const kf_proposal *proposal, kf_status status, double speedup, int64_t candidate,
+                    kf_error *error);
+/* At most `count` notes for a prompt, a line each. */
+bool kf_notes_read(kf_search *s, int count, kf_buffer *out, kf_error *error);
+
+/* hardware_card.c */
+/* Limits and instructions of the GPU generation that `hardware` ("…compute capability 9.0…") names; nothing where it names none. */
+void kf_hardware_card(const char *hardware, kf_buffer *out);
+
 /* search_prompt.c */
-/* The prompt of a step; `parent` 0: none. malloc'd. */
-char *kf_search_prompt(kf_search *s, kf_step step, int64_t parent, const char *note, kf_error *error);
+/* The prompt of a call; `note`: what was wrong with the last reply, NULL nothing. malloc'd. */
+char *kf_search_prompt(kf_search *s, const kf_call *call, const char *note, kf_error *error);
 char *kf_search_system(kf_search *s, kf_error *error);
 
 /* search_state.c */

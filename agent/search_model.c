@@ -1,8 +1,5 @@
-/* Models: which one is asked for what, and what its reply becomes.
- *
- * A draft is asked for first. A candidate that fails is repaired, and its repair, KF_REPAIRS times in all. Else an improvement of a parent
- * drawn from the best of the population, the best with probability 1/2, the next with 1/4, and so on; now and then another draft, so that the
- * search does not depend on one idea. Which of several models is asked: search_ensemble.c.
+/* Models: which one is asked, and what its reply becomes. What it is asked for is search_choose.c's business, which of several models is asked
+ * search_ensemble.c's.
  *
  * A reply is stored, with the note that its candidate is still to be judged, before anything is made of it: money spent is never lost.
  */
@@ -15,8 +12,6 @@
 #include "kforge/file.h"
 #include "search_internal.h"
 
-#define BEST_PARENTS 12
-#define DRAFT_SHARE 0.1 /* of calls that could improve something */
 #define FIRST_PAUSE 0.2 /* after a failure; doubles */
 #define LONGEST_PAUSE 30
 #define BUSY_PAUSE 0.5 /* before a model that takes no more requests is asked again */
@@ -119,7 +114,7 @@ void kf_models_close(kf_search *s)
     }
     for (kf_call *c; (c = s->calls);) s->calls = c->next, kf_call_free(c);
     for (kf_call *c; (c = s->replies);) s->replies = c->next, kf_call_free(c);
-    for (kf_repair *r; (r = s->repairs);) s->repairs = r->next, free(r);
+    for (kf_due *d; (d = s->dues);) s->dues = d->next, free(d);
 }
 
 bool kf_models_alive(const kf_search *s)
@@ -137,36 +132,7 @@ static void note_budget(kf_search *s, int index, const kf_error *why)
     if (!kf_models_alive(s)) s->models_why = *why;
 }
 
-/* A repair whose call did not happen, or was ended, is due again. */
-static bool keep_repair(kf_search *s, const kf_call *call, kf_error *error)
-{
-    if (call->step != KF_STEP_REPAIR_BUILD && call->step != KF_STEP_REPAIR_WRONG) return true;
-    kf_repair *repair = calloc(1, sizeof *repair);
-    if (!repair) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    *repair = (kf_repair){.next = s->repairs,
-                          .candidate = call->parent,
-                          .model = call->model,
-                          .depth = call->depth - 1,
-                          .build = call->step == KF_STEP_REPAIR_BUILD};
-    s->repairs = repair;
-    return true;
-}
-
 /* ---- asking ------------------------------------------------------------------------------------------------------------------------------------ */
-
-/* 64 bits that depend on the run's seed and on how many calls there were (SplitMix64: Steele, Lea, Flood 2014). */
-static uint64_t draw(const kf_search *s, uint64_t which)
-{
-    uint64_t x = s->settings->seed + (which * UINT64_C(1000003) + (uint64_t)s->progress.calls + 1) * UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return x ^ x >> 31;
-}
-
-static double draw_fraction(const kf_search *s, uint64_t which)
-{
-    return (double)(draw(s, which) >> 11) * 0x1p-53;
-}
 
 static int64_t flying(const kf_search *s, int model)
 {
@@ -177,7 +143,7 @@ static int64_t flying(const kf_search *s, int model)
 
 static bool call_is_due(const kf_search *s)
 {
-    if (s->quota > 0 && kf_arms_more(s)) return false;
+    if (!kf_strategy_asks(&s->strategy) || (s->quota > 0 && kf_arms_more(s))) return false;
     size_t limit =
         s->settings->calls > 0 ? (size_t)s->settings->calls : kf_workers_room(s->workers) + kf_workers_in_flight(s->workers);
     size_t busy = (size_t)flying(s, -1);
@@ -187,53 +153,14 @@ static bool call_is_due(const kf_search *s)
     return busy < (limit ? limit : 1);
 }
 
-/* A parent from the best; 0: there is none. */
-static bool draw_parent(kf_search *s, int64_t *parent, kf_error *error)
-{
-    int64_t best[BEST_PARENTS];
-    int count = 0;
-    kf_auto(kf_store_cursor) cursor =
-        kf_store_best(s->store, &(kf_store_scope){.run = s->progress.run, .island = -1}, BEST_PARENTS, error);
-    kf_autoresult kf_store_candidate candidate = {0};
-    int row = cursor ? 1 : -1;
-    while (count < BEST_PARENTS && (row = row == 1 ? kf_store_next_candidate(cursor, &candidate, error) : row) == 1)
-        best[count++] = candidate.id;
-    if (row < 0) return false;
-    int rank = (int)floor(-log2(1 - draw_fraction(s, 1)));
-    *parent = count ? best[rank % count] : 0;
-    return true;
-}
-
-static bool choose_step(kf_search *s, kf_call *call, kf_error *error)
-{
-    kf_repair *repair = s->repairs;
-    if (repair) {
-        s->repairs = repair->next;
-        call->step = repair->build ? KF_STEP_REPAIR_BUILD : KF_STEP_REPAIR_WRONG;
-        call->parent = repair->candidate;
-        call->depth = repair->depth + 1;
-        bool alive = repair->model >= 0 && repair->model < (int)s->model_count && !s->models[repair->model].exhausted &&
-                     kf_now() >= s->models[repair->model].not_before;
-        if (alive) call->model = repair->model;
-        free(repair);
-        return true;
-    }
-    call->step = KF_STEP_DRAFT;
-    bool first = s->models[call->model].calls + flying(s, call->model) == 0;
-    if (first || draw_fraction(s, 0) < DRAFT_SHARE) return true;
-    if (!draw_parent(s, &call->parent, error)) return false;
-    if (call->parent) call->step = KF_STEP_IMPROVE;
-    return true;
-}
-
-/* The model takes no request now (BUSY) or never again (LIMIT): the call did not happen, a repair stays due. */
+/* The model takes no request now (BUSY) or never again (LIMIT): the call did not happen, what was due stays due. */
 static bool take_back(kf_search *s, kf_call *call, const kf_error *why, kf_error *error)
 {
     kf_model *model = &s->models[call->model];
     if (why->code != KF_ERROR_BUSY && why->code != KF_ERROR_LIMIT) return kf_fail_copy(error, why);
     if (why->code == KF_ERROR_LIMIT) note_budget(s, call->model, why);
     model->not_before = kf_now() + BUSY_PAUSE;
-    return keep_repair(s, call, error);
+    return kf_choose_again(s, call, error);
 }
 
 static bool begin_call(kf_search *s, int model, kf_error *error)
@@ -242,10 +169,10 @@ static bool begin_call(kf_search *s, int model, kf_error *error)
     if (!call) return kf_fail(error, KF_ERROR_MEMORY, "out of memory for a model call");
     call->model = model;
     call->tag = ++s->next_ticket;
-    bool asked = choose_step(s, call, error);
+    kf_choose(s, call);
     kf_model *m = &s->models[call->model];
     call->temperature = kf_ensemble_temperature(s, call->model);
-    if (asked) call->prompt = kf_search_prompt(s, call->step, call->parent, m->note, error);
+    call->prompt = kf_search_prompt(s, call, m->note, error);
     kf_llm_request request = {.system = s->system_text, .prompt = call->prompt, .temperature = call->temperature, .tag = call->tag};
     if (!call->prompt) {
         kf_call_free(call);
@@ -352,7 +279,7 @@ static bool handle_reply(kf_search *s, kf_call *call, kf_llm_reply *reply, kf_er
 {
     int index = call->model;
     if (reply->outcome == KF_LLM_EXHAUSTED) {
-        bool kept = keep_repair(s, call, error);
+        bool kept = kf_choose_again(s, call, error);
         if (s->budget.limit.nanodollars || s->budget.limit.tokens || s->budget.limit.requests)
             note_budget(s, index, &reply->error);
         else
@@ -447,7 +374,7 @@ bool kf_models_stop(kf_search *s, kf_error *error)
         while (flying(s, (int)i) && kf_llm_poll(s->models[i].llm, 0, &reply) == 1) {
             kf_call *call = unlink_call(s, reply.tag);
             bool was_sent = call && reply.outcome != KF_LLM_EXHAUSTED && reply.requests > 0;
-            bool booked = !was_sent || (keep_repair(s, call, error) && store_call(s, call, &reply, false, error));
+            bool booked = !was_sent || (kf_choose_again(s, call, error) && store_call(s, call, &reply, false, error));
             kf_call_free(call);
             kf_llm_reply_free(&reply);
             if (!booked) return false;
@@ -472,6 +399,18 @@ static char *source_of(kf_search *s, const kf_call *call, kf_attempt_outcome *ou
     return kf_extract_source(call->text, call->size, kf_task_entry(s->task), why);
 }
 
+static bool use_diagnosis(kf_search *s, const kf_call *call, kf_error *error)
+{
+    kf_error why = {0};
+    if (kf_choose_diagnosis(s, call, &why, error)) {
+        s->models[call->model].useless = 0;
+        return true;
+    }
+    if (!why.text[0]) return false;
+    count_useless(s, call->model, why.text);
+    return kf_record_failure(s, call, KF_ATTEMPT_NO_SOURCE, why.text, error);
+}
+
 /* True with *proposal NULL: the reply was of no use, which is recorded. */
 static bool propose_reply(kf_search *s, const kf_call *call, kf_proposal **proposal, kf_error *error)
 {
@@ -479,6 +418,7 @@ static bool propose_reply(kf_search *s, const kf_call *call, kf_proposal **propo
     kf_attempt_outcome outcome;
     *proposal = NULL;
     if (call->model < 0 || call->model >= (int)s->model_count) return true; /* of a model that this session does without */
+    if (kf_step_is_critic(call->step)) return use_diagnosis(s, call, error);
     kf_autofree char *source = source_of(s, call, &outcome, &why);
     if (!source) {
         if (call->truncated)
@@ -502,7 +442,11 @@ static bool propose_reply(kf_search *s, const kf_call *call, kf_proposal **propo
     (*proposal)->call = call->call;
     (*proposal)->cost_usd = call->cost_usd;
     (*proposal)->parent = call->parent;
-    (*proposal)->depth = call->depth;
+    (*proposal)->depth = call->depth > 0 ? call->depth : 0;
+    (*proposal)->island = call->island;
+    memcpy((*proposal)->others, call->others, sizeof call->others);
+    (*proposal)->other_count = call->other_count;
+    kf_notes_move(call->text, call->size, (*proposal)->move);
     return true;
 }
 
@@ -521,16 +465,7 @@ bool kf_models_propose(kf_search *s, kf_proposal **proposal, kf_error *error)
 
 bool kf_models_judged(kf_search *s, const kf_proposal *p, kf_status status, kf_blame blame, int64_t candidate, kf_error *error)
 {
-    s->quota = KF_MODEL_QUOTA;
+    s->quota = s->strategy.tune;
     bool repairable = blame == KF_BLAME_CANDIDATE && status != KF_CORRECT && status != KF_CHEATING && status != KF_IMPOSSIBLE;
-    if (!repairable || p->depth >= KF_REPAIRS) return true;
-    kf_repair *repair = calloc(1, sizeof *repair), **end = &s->repairs;
-    if (!repair) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    *repair = (kf_repair){.candidate = candidate,
-                          .model = p->model,
-                          .depth = p->depth,
-                          .build = status == KF_COMPILE_ERROR || status == KF_UNSUPPORTED_DEVICE};
-    while (*end) end = &(*end)->next;
-    *end = repair;
-    return true;
+    return !repairable || kf_choose_repair(s, p, status, candidate, error);
 }

@@ -21,7 +21,8 @@ static bool no_memory(kf_error *error)
 /* "cuda" or "cpu" of "cuda:0". */
 static void device_family(const kf_search *s, char family[16])
 {
-    snprintf(family, 16, "%s", kf_workers_device(s->workers));
+    const char *device = s->workers ? kf_workers_device(s->workers) : s->settings->device;
+    snprintf(family, 16, "%s", device && *device ? device : "cpu");
     family[strcspn(family, ":")] = '\0';
 }
 
@@ -71,7 +72,7 @@ static void word_device(const kf_search *s, kf_buffer *out)
 {
     char family[16];
     device_family(s, family);
-    kf_buffer_format(out, "%s.", kf_workers_hardware(s->workers));
+    kf_buffer_format(out, "%s.", s->workers ? kf_workers_hardware(s->workers) : s->progress.hardware);
     if (strcmp(family, "cpu") == 0)
         kf_buffer_string(
             out, " CUDA C++ is compiled for this CPU: blocks are spread over its cores, the threads of a block run one after the "
@@ -140,15 +141,45 @@ static void word_findings(const kf_finding *findings, size_t count, const char *
     }
 }
 
+/* Where a mistake that begins there is likely to lie. */
+static const char *place_of(int64_t index, int64_t count)
+{
+    return index == 0           ? " (the very first)"
+           : index >= count - 1 ? " (the very last)"
+           : index > count / 2  ? " (in the second half)"
+                                : "";
+}
+
+/* What such figures most often mean; a hint, said to be one. */
+static void word_hint(const kf_error_figures *f, kf_buffer *out)
+{
+    double share = (double)f->mismatched / (double)(f->compared > 0 ? f->compared : 1);
+    const char *hint =
+        strstr(f->pattern, "not written") ? "elements were never written: a bound or a tail is missing"
+        : strstr(f->pattern, "tail")      ? "a tail that no thread covers, or a bound that is rounded down"
+        : strstr(f->pattern, "column")    ? "an edge of the tile or of the row: check the bounds of the inner index"
+        : strstr(f->pattern, "every")     ? "one lane or one element of a group: check strides and the mapping of threads"
+        : share > 0.99 && f->rms < 100 * f->allowed_rms ? "all elements, by little: too low a precision or another formula"
+        : share > 0.99                                  ? "all elements: an index, an operand or the formula itself"
+        : strstr(f->pattern, "scattered")               ? "scattered elements: a race or a missing barrier is possible"
+                                                        : NULL;
+    if (hint) kf_buffer_format(out, "  perhaps: %s\n", hint);
+}
+
 static void word_outputs(const kf_workload_verdict *w, kf_buffer *out)
 {
     for (size_t k = 0; k < w->output_count; k++) {
         const kf_error_figures *f = &w->outputs[k].figures;
         if (!f->mismatched) continue;
-        kf_buffer_format(out,
-                         "- %s: %s: %lld of %lld elements are off; the first at flat index %lld: expected %.9g, got %.9g%s%s\n",
-                         w->workload, w->outputs[k].argument, (long long)f->mismatched, (long long)f->compared,
-                         (long long)f->first_index, f->first_expected, f->first_got, *f->pattern ? "; pattern: " : "", f->pattern);
+        const char *at = f->compared > 0 && f->first_index >= 0 ? place_of(f->first_index, f->compared) : "";
+        kf_buffer_format(
+            out, "- %s: %s: %lld of %lld elements are off (%.3g %%); the first at flat index %lld%s: expected %.9g, got %.9g%s%s\n",
+            w->workload, w->outputs[k].argument, (long long)f->mismatched, (long long)f->compared,
+            100.0 * (double)f->mismatched / (double)f->compared, (long long)f->first_index, at, f->first_expected, f->first_got,
+            *f->pattern ? "; pattern: " : "", f->pattern);
+        kf_buffer_format(out, "  error: %.3g root mean square (allowed %.3g, the baseline has %.3g), %.3g at most (allowed %.3g)\n",
+                         f->rms, f->allowed_rms, f->baseline_rms, f->max, f->allowed_max);
+        word_hint(f, out);
     }
 }
 
@@ -223,6 +254,11 @@ static kf_prompt_kind kind_of(kf_step step)
     case KF_STEP_IMPROVE: return KF_PROMPT_IMPROVE;
     case KF_STEP_REPAIR_BUILD: return KF_PROMPT_REPAIR_BUILD;
     case KF_STEP_REPAIR_WRONG: return KF_PROMPT_REPAIR_WRONG;
+    case KF_STEP_CONTRAST: return KF_PROMPT_CONTRAST;
+    case KF_STEP_CROSSOVER: return KF_PROMPT_CROSSOVER;
+    case KF_STEP_RETHINK: return KF_PROMPT_RETHINK;
+    case KF_STEP_CRITIC_OPTIMISE: return KF_PROMPT_CRITIC_OPTIMISE;
+    case KF_STEP_CRITIC_REPAIR: return KF_PROMPT_CRITIC_REPAIR;
     default: return KF_PROMPT_FIRST_DRAFT;
     }
 }
@@ -231,11 +267,14 @@ static void word_parent(const kf_search *s, const parent *p, kf_prompt_context *
 {
     context->parent_source = p->source;
     context->parent_speedup = p->candidate.speedup;
-    context->edits = strlen(p->source) > WHOLE_SOURCE_BYTES;
+    kf_edits edits = s->strategy.edits;
+    context->edits = edits == KF_EDITS_ALWAYS || (edits == KF_EDITS_LARGE && strlen(p->source) > WHOLE_SOURCE_BYTES);
     if (!p->verdict) return;
-    word_workload_figures(s, p->verdict, figures);
-    word_numbers(p->verdict->build, "build: ", figures);
-    kf_counters_words(p->verdict->counters, figures);
+    if (s->strategy.figures) {
+        word_workload_figures(s, p->verdict, figures);
+        word_numbers(p->verdict->build, "build: ", figures);
+        kf_counters_words(p->verdict->counters, figures);
+    }
     word_failure(s, p->verdict, failure);
     const cJSON *log = cJSON_GetObjectItemCaseSensitive(p->verdict->build, "log");
     context->build_log = cJSON_IsString(log) && *log->valuestring ? log->valuestring : text_of(failure);
@@ -251,16 +290,75 @@ static bool add_best(kf_search *s, kf_prompt_context *context, int64_t best, par
     return true;
 }
 
-char *kf_search_prompt(kf_search *s, kf_step step, int64_t parent_id, const char *note, kf_error *error)
+/* Sources beside the parent; they live as long as the list. */
+typedef struct beside {
+    parent list[1 + 2 * KF_EXEMPLARS];
+    size_t count;
+} beside;
+
+static void beside_clear(beside *b)
 {
-    kf_autobuffer workloads = {0}, tolerance = {0}, device = {0}, libraries = {0}, figures = {0}, failure = {0};
+    for (size_t i = 0; i < b->count; i++) parent_clear(&b->list[i]);
+}
+
+static bool load_beside(kf_search *s, beside *b, int64_t id, kf_prompt_exemplar *exemplar, kf_error *error)
+{
+    parent *p = &b->list[b->count++];
+    *p = (parent){0};
+    if (!load_parent(s, id, p, error)) return false;
+    *exemplar = (kf_prompt_exemplar){p->source, p->candidate.speedup.value};
+    return true;
+}
+
+/* Exemplars, the other parent of a crossover, and the latest negative examples. */
+static bool add_others(kf_search *s, const kf_call *call, kf_prompt_context *context, beside *b, kf_error *error)
+{
+    for (int i = 0; i < call->other_count; i++) {
+        kf_prompt_exemplar exemplar;
+        if (!load_beside(s, b, call->others[i], &exemplar, error)) return false;
+        if (call->step == KF_STEP_CROSSOVER) {
+            context->other_source = exemplar.source;
+            context->other_speedup = exemplar.speedup;
+        } else {
+            context->exemplars[context->exemplar_count++] = exemplar;
+        }
+    }
+    int64_t first = s->negative_count > KF_NEGATIVES ? s->negative_count - KF_NEGATIVES : 0;
+    for (int64_t i = s->negative_count - 1; i >= first && context->negative_count < s->strategy.negatives; i--)
+        if (!load_beside(s, b, s->negatives[i % KF_NEGATIVES], &context->negatives[context->negative_count++], error)) return false;
+    return true;
+}
+
+/* What a critic said, with or without words around the JSON. */
+static char *diagnosis_of(kf_search *s, const kf_call *call, kf_error *error)
+{
+    size_t size;
+    if (!call->critic) return strdup("");
+    return kf_store_model_call_text(s->store, call->critic, KF_CALL_REPLY, &size, error);
+}
+
+static bool shows_best(const kf_search *s, const kf_call *call)
+{
+    if (!s->strategy.best || !s->progress.best || s->progress.best == call->parent || call->step != KF_STEP_IMPROVE) return false;
+    for (int i = 0; i < call->other_count; i++)
+        if (call->others[i] == s->progress.best) return false;
+    return true;
+}
+
+char *kf_search_prompt(kf_search *s, const kf_call *call, const char *note, kf_error *error)
+{
+    kf_autobuffer workloads = {0}, tolerance = {0}, device = {0}, libraries = {0}, figures = {0}, failure = {0}, notes = {0},
+                  hardware = {0};
     __attribute__((cleanup(parent_clear))) parent p = {0}, best = {0};
-    kf_autofree char *prototype = kf_task_prototype(s->task, false);
-    if (!prototype) return no_memory(error), NULL;
+    __attribute__((cleanup(beside_clear))) beside others = {.count = 0};
+    kf_autofree char *prototype = kf_task_prototype(s->task, false), *diagnosis = diagnosis_of(s, call, error);
+    if (!prototype || !diagnosis) return no_memory(error), NULL;
     word_workloads(s, &workloads);
     word_tolerance(s, &tolerance);
     word_device(s, &device);
     word_libraries(s, &libraries);
+    kf_hardware_card(s->workers ? kf_workers_hardware(s->workers) : s->progress.hardware, &hardware);
+    if (!kf_notes_read(s, s->strategy.notes, &notes, error)) return NULL;
     char hash[16] = "";
     kf_prompt_context context = {
         .task = kf_task_name(s->task),
@@ -271,23 +369,28 @@ char *kf_search_prompt(kf_search *s, kf_step step, int64_t parent_id, const char
         .tolerance = text_of(&tolerance),
         .libraries = text_of(&libraries),
         .device = text_of(&device),
+        .hardware = text_of(&hardware),
         .workloads = text_of(&workloads),
         .baseline_source = s->arms[0]->source,
         .parent_speedup = {NAN, NAN, NAN},
         .best_speedup = s->progress.best_speedup.value,
-        .notes = note,
+        .notes = text_of(&notes),
+        .last = note,
+        .diagnosis = diagnosis,
+        .tokens = s->strategy.tokens,
     };
-    if (parent_id) {
-        if (!load_parent(s, parent_id, &p, error)) return NULL;
+    if (call->parent) {
+        if (!load_parent(s, call->parent, &p, error)) return NULL;
         snprintf(hash, sizeof hash, "%.12s", p.candidate.hash);
         context.parent_hash = hash;
         word_parent(s, &p, &context, &figures, &failure);
-        bool other = s->progress.best && s->progress.best != parent_id && step == KF_STEP_IMPROVE;
-        if (!add_best(s, &context, other ? s->progress.best : 0, &best, error)) return NULL;
+        if (!add_best(s, &context, shows_best(s, call) ? s->progress.best : 0, &best, error)) return NULL;
     }
-    if (workloads.failed || tolerance.failed || device.failed || libraries.failed || figures.failed || failure.failed)
+    if (!add_others(s, call, &context, &others, error)) return NULL;
+    if (workloads.failed || tolerance.failed || device.failed || libraries.failed || figures.failed || failure.failed ||
+        notes.failed)
         return no_memory(error), NULL;
-    return kf_prompt_build(kind_of(step), &context, s->settings->prompts, error);
+    return kf_prompt_build(kind_of(call->step), &context, s->settings->prompts, error);
 }
 
 char *kf_search_system(kf_search *s, kf_error *error)

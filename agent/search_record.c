@@ -15,11 +15,11 @@ static const char *proposer_of(const kf_search *s, kf_step step, int model)
 
 static const char *strategy_of(const kf_search *s)
 {
-    return s->model_count ? "evolve" : "tune";
+    return s->model_count ? s->strategy.name : "tune";
 }
 
-/* What an attempt on `proposal` has in common, however it ended. `parent` is storage for the lineage. */
-static kf_store_attempt_new attempt_of(const kf_search *s, const kf_proposal *p, kf_store_parent *parent)
+/* What an attempt on `proposal` has in common, however it ended. `parents` is storage for the lineage. */
+static kf_store_attempt_new attempt_of(const kf_search *s, const kf_proposal *p, kf_store_parent parents[1 + KF_EXEMPLARS])
 {
     kf_store_attempt_new attempt = {.proposer = proposer_of(s, p->step, p->model),
                                     .strategy = strategy_of(s),
@@ -33,11 +33,11 @@ static kf_store_attempt_new attempt_of(const kf_search *s, const kf_proposal *p,
         attempt.flags = (const char *const *)p->flags;
         attempt.flag_count = (size_t)p->flag_count;
     }
-    if (p->parent) {
-        *parent = (kf_store_parent){p->parent, p->step == KF_STEP_TUNE ? "tuned" : "base"};
-        attempt.parents = parent;
-        attempt.parent_count = 1;
-    }
+    attempt.island = p->island;
+    attempt.parents = parents;
+    if (p->parent) parents[attempt.parent_count++] = (kf_store_parent){p->parent, p->step == KF_STEP_TUNE ? "tuned" : "base"};
+    for (int i = 0; i < p->other_count; i++)
+        parents[attempt.parent_count++] = (kf_store_parent){p->others[i], p->step == KF_STEP_CROSSOVER ? "crossed" : "exemplar"};
     return attempt;
 }
 
@@ -70,7 +70,7 @@ static bool usable(const kf_store_candidate *known)
 
 /* What an attempt means for its arm and its model. Measuring again means nothing to either. */
 static bool settle(kf_search *s, const kf_proposal *p, bool known, kf_status status, kf_blame blame, double speedup,
-                   int64_t candidate, kf_error *error)
+                   int64_t candidate, const char *cell, double floor_share, kf_error *error)
 {
     double score = status == KF_CORRECT && speedup > 0 ? speedup : NAN;
     kf_ensemble_judged(s, p, known, status, blame, score);
@@ -82,7 +82,18 @@ static bool settle(kf_search *s, const kf_proposal *p, bool known, kf_status sta
         }
     }
     if (p->step == KF_STEP_BASELINE) s->baseline_candidate = candidate;
-    return p->model < 0 || kf_models_judged(s, p, status, blame, candidate, error);
+    kf_outcome outcome = {.step = p->step,
+                          .candidate = candidate,
+                          .parent = p->parent,
+                          .island = p->island,
+                          .of_model = p->model >= 0,
+                          .status = status,
+                          .blame = blame,
+                          .speedup = speedup,
+                          .floor_share = floor_share,
+                          .cell = cell};
+    if (p->model >= 0 && !kf_notes_write(s, p, status, speedup, candidate, error)) return false;
+    return kf_survivors_take(s, &outcome, error) && (p->model < 0 || kf_models_judged(s, p, status, blame, candidate, error));
 }
 
 static const char *label(const kf_proposal *p)
@@ -108,13 +119,15 @@ static void tell(kf_search *s, const kf_proposal *p, kf_attempt_outcome outcome,
 /* The attempt counts by a verdict that is stored already. */
 static bool record_reuse(kf_search *s, kf_proposal *p, kf_attempt_outcome outcome, const kf_store_candidate *known, kf_error *error)
 {
-    kf_store_parent parent;
-    kf_store_attempt_new attempt = attempt_of(s, p, &parent);
+    kf_store_parent parents[1 + KF_EXEMPLARS];
+    kf_store_attempt_new attempt = attempt_of(s, p, parents);
     kf_store_recorded recorded = {0};
     attempt.outcome = outcome;
     attempt.known_verdict = known->verdict;
     if (!store(s, &attempt, p->arm, &p->point, &recorded, error) ||
-        !settle(s, p, true, known->status, known->blame, known->speedup.value, recorded.candidate, error) || !finish(s, error))
+        !settle(s, p, true, known->status, known->blame, known->speedup.value, recorded.candidate, known->cell,
+                kf_features_floor(known->features), error) ||
+        !finish(s, error))
         return false;
     tell(s, p, outcome, known->status, known->speedup, known->message);
     return kf_best_refresh(s, error);
@@ -134,14 +147,14 @@ bool kf_record_known(kf_search *s, kf_proposal *p, bool *known, kf_error *error)
 
 bool kf_record_rejected(kf_search *s, kf_proposal *p, const char *message, kf_error *error)
 {
-    kf_store_parent parent;
-    kf_store_attempt_new attempt = attempt_of(s, p, &parent);
+    kf_store_parent parents[1 + KF_EXEMPLARS];
+    kf_store_attempt_new attempt = attempt_of(s, p, parents);
     kf_store_recorded recorded = {0};
     kf_interval none = {NAN, NAN, NAN};
     attempt.outcome = KF_ATTEMPT_REJECTED;
     attempt.message = message;
     if (!store(s, &attempt, p->arm, &p->point, &recorded, error) ||
-        !settle(s, p, false, KF_JUDGE_ERROR, KF_BLAME_MACHINE, NAN, recorded.candidate, error) || !finish(s, error))
+        !settle(s, p, false, KF_JUDGE_ERROR, KF_BLAME_MACHINE, NAN, recorded.candidate, "", 0, error) || !finish(s, error))
         return false;
     tell(s, p, KF_ATTEMPT_REJECTED, KF_JUDGE_ERROR, none, message);
     return true;
@@ -150,8 +163,8 @@ bool kf_record_rejected(kf_search *s, kf_proposal *p, const char *message, kf_er
 /* No verdict, or none that counts. */
 static bool record_lost(kf_search *s, kf_proposal *p, const kf_workers_result *result, const char *why, kf_error *error)
 {
-    kf_store_parent parent;
-    kf_store_attempt_new attempt = attempt_of(s, p, &parent);
+    kf_store_parent parents[1 + KF_EXEMPLARS];
+    kf_store_attempt_new attempt = attempt_of(s, p, parents);
     kf_store_recorded recorded = {0};
     kf_interval none = {NAN, NAN, NAN};
     attempt.outcome = KF_ATTEMPT_LOST;
@@ -162,7 +175,7 @@ static bool record_lost(kf_search *s, kf_proposal *p, const kf_workers_result *r
     else
         s->progress.judged++;
     if (!store(s, &attempt, p->arm, &p->point, &recorded, error) ||
-        !settle(s, p, false, KF_JUDGE_ERROR, KF_BLAME_MACHINE, NAN, recorded.candidate, error) || !finish(s, error))
+        !settle(s, p, false, KF_JUDGE_ERROR, KF_BLAME_MACHINE, NAN, recorded.candidate, "", 0, error) || !finish(s, error))
         return false;
     tell(s, p, KF_ATTEMPT_LOST, KF_JUDGE_ERROR, none, why);
     return s->refusals < KF_REFUSALS ||
@@ -201,8 +214,8 @@ bool kf_record_result(kf_search *s, kf_proposal *p, const kf_workers_result *res
     }
     if (!find_same_code(s, p, verdict, &known, &same, error)) return false;
     if (same) return record_reuse(s, p, KF_ATTEMPT_SAME_CODE, &known, error);
-    kf_store_parent parent;
-    kf_store_attempt_new attempt = attempt_of(s, p, &parent);
+    kf_store_parent parents[1 + KF_EXEMPLARS];
+    kf_store_attempt_new attempt = attempt_of(s, p, parents);
     kf_store_recorded recorded = {0};
     attempt.outcome = p->step == KF_STEP_VERIFY ? KF_ATTEMPT_REVERIFIED : KF_ATTEMPT_JUDGED;
     attempt.verdict = verdict;
@@ -210,13 +223,20 @@ bool kf_record_result(kf_search *s, kf_proposal *p, const kf_workers_result *res
     attempt.verdict_size = result->json_size;
     kf_autofree char *counters = verdict->counters ? cJSON_PrintUnformatted(verdict->counters) : NULL;
     attempt.counters = counters;
+    char cell[KF_CELL_TEXT];
+    double floor_share;
+    kf_autofree char *features = kf_features(verdict, p->source, p->size, cell, &floor_share);
+    if (!features) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    attempt.features = features;
+    attempt.cell = cell;
     bool flake = verdict->blame == KF_BLAME_MACHINE || verdict->blame == KF_BLAME_JUDGE;
     *again = flake && p->step != KF_STEP_VERIFY && p->retries < KF_RETRIES;
     attempt.device = s->conditions;
     if (!flake && *verdict->code_hash && !kf_job_add_known(s->job, verdict->code_hash))
         return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     if (!store(s, &attempt, p->arm, &p->point, &recorded, error) ||
-        (!*again && !settle(s, p, false, verdict->status, verdict->blame, verdict->speedup.value, recorded.candidate, error)) ||
+        (!*again && !settle(s, p, false, verdict->status, verdict->blame, verdict->speedup.value, recorded.candidate, cell,
+                            floor_share, error)) ||
         !finish(s, error))
         return false;
     tell(s, p, attempt.outcome, verdict->status, verdict->speedup, verdict->message);

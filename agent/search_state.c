@@ -9,7 +9,7 @@
 #include "kforge/json.h"
 #include "search_internal.h"
 
-#define STATE_SCHEMA "kforge-search/1"
+#define STATE_SCHEMA "kforge-search/2"
 #define STATE_BYTES (16u << 20)
 
 /* ---- settings as JSON -------------------------------------------------------------------------------------------------------------------- */
@@ -23,6 +23,7 @@ char *kf_search_options_json(const kf_search_settings *settings)
     for (size_t i = 0; i < settings->model_count; i++) cJSON_AddItemToArray(models, cJSON_CreateString(settings->models[i]));
     cJSON_AddBoolToObject(json, "by-share", settings->by_share);
     cJSON_AddStringToObject(json, "seed", seed); /* more digits than a double holds */
+    if (*settings->strategy.name) cJSON_AddItemToObject(json, "strategy", kf_strategy_json(&settings->strategy));
     if (settings->prompts) cJSON_AddStringToObject(json, "prompts", settings->prompts);
     if (settings->baseline) cJSON_AddStringToObject(json, "baseline", settings->baseline);
     cJSON_AddNumberToObject(json, "calls", settings->calls);
@@ -56,6 +57,8 @@ bool kf_search_options_read(const char *text, kf_search_settings *settings, cons
     }
     settings->by_share = kf_json_boolean_or(&reader, "by-share", true);
     settings->seed = strtoull(kf_json_string_or(&reader, "seed", "0"), NULL, 10);
+    const cJSON *strategy = kf_json_object_or_null(&reader, "strategy");
+    if (strategy && !kf_strategy_read(strategy, "options of the run", &settings->strategy, error)) return false;
     settings->prompts = kf_json_string_or(&reader, "prompts", NULL);
     settings->baseline = kf_json_string_or(&reader, "baseline", NULL);
     settings->calls = (int)kf_json_integer_or(&reader, "calls", 0, 1000, 0);
@@ -92,30 +95,54 @@ static void add_models(const kf_search *s, cJSON *json)
     }
 }
 
-static void add_repair(cJSON *list, int64_t candidate, int model, int depth, bool build)
+static void add_due(cJSON *list, kf_step step, int64_t candidate, int64_t critic, int model, int depth, int island)
 {
     cJSON *entry = cJSON_CreateObject();
-    cJSON_AddNumberToObject(entry, "candidate", (double)candidate);
-    cJSON_AddNumberToObject(entry, "model", model);
-    cJSON_AddNumberToObject(entry, "depth", depth);
-    cJSON_AddBoolToObject(entry, "build", build);
-    cJSON_AddItemToArray(list, entry);
-}
-
-static void add_reply(cJSON *list, int64_t call, int model, kf_step step, int64_t parent, int depth)
-{
-    cJSON *entry = cJSON_CreateObject();
-    cJSON_AddNumberToObject(entry, "call", (double)call);
-    cJSON_AddNumberToObject(entry, "model", model);
     cJSON_AddStringToObject(entry, "step", kf_step_name(step));
-    cJSON_AddNumberToObject(entry, "parent", (double)parent);
+    cJSON_AddNumberToObject(entry, "candidate", (double)candidate);
+    cJSON_AddNumberToObject(entry, "critic", (double)critic);
+    cJSON_AddNumberToObject(entry, "model", model);
     cJSON_AddNumberToObject(entry, "depth", depth);
+    cJSON_AddNumberToObject(entry, "island", island);
     cJSON_AddItemToArray(list, entry);
 }
 
-static bool is_repair(kf_step step)
+static void add_reply(cJSON *list, const kf_call *c)
 {
-    return step == KF_STEP_REPAIR_BUILD || step == KF_STEP_REPAIR_WRONG;
+    cJSON *entry = cJSON_CreateObject();
+    cJSON_AddNumberToObject(entry, "call", (double)c->call);
+    cJSON_AddNumberToObject(entry, "model", c->model);
+    cJSON_AddStringToObject(entry, "step", kf_step_name(c->step));
+    cJSON_AddNumberToObject(entry, "parent", (double)c->parent);
+    cJSON_AddNumberToObject(entry, "depth", c->depth);
+    cJSON_AddNumberToObject(entry, "island", c->island);
+    cJSON *others = cJSON_AddArrayToObject(entry, "others");
+    for (int i = 0; i < c->other_count; i++) cJSON_AddItemToArray(others, cJSON_CreateNumber((double)c->others[i]));
+    cJSON_AddItemToArray(list, entry);
+}
+
+/* The reply that a proposal was made of. */
+static void add_proposal(cJSON *list, const kf_proposal *p)
+{
+    kf_call call = {.call = p->call,
+                    .model = p->model,
+                    .step = p->step,
+                    .parent = p->parent,
+                    .depth = p->depth,
+                    .island = p->island,
+                    .other_count = p->other_count};
+    memcpy(call.others, p->others, sizeof call.others);
+    if (p->call) add_reply(list, &call);
+}
+
+static void add_round(const kf_search *s, cJSON *json)
+{
+    cJSON *round = cJSON_AddObjectToObject(json, "round");
+    cJSON_AddStringToObject(round, "step", kf_step_name(s->round_step));
+    cJSON_AddNumberToObject(round, "parent", (double)s->round_parent);
+    cJSON_AddNumberToObject(round, "failed", (double)s->round_failed);
+    cJSON_AddNumberToObject(round, "asked", (double)s->round_asked);
+    cJSON_AddNumberToObject(round, "correct", (double)s->round_correct);
 }
 
 char *kf_state_json(const kf_search *s)
@@ -128,16 +155,15 @@ char *kf_state_json(const kf_search *s)
     cJSON_AddNumberToObject(json, "requests", (double)s->progress.requests);
     cJSON_AddNumberToObject(json, "quota", s->quota);
     add_models(s, json);
-    /* A repair that was asked for and not answered is due again; a reply whose candidate is being judged is used again. */
-    cJSON *repairs = cJSON_AddArrayToObject(json, "repairs"), *replies = cJSON_AddArrayToObject(json, "replies");
+    if (s->strategy.round > 1) add_round(s, json);
+    /* What was due, asked for and not answered is due again; a reply whose candidate is being judged is used again. */
+    cJSON *dues = cJSON_AddArrayToObject(json, "due"), *replies = cJSON_AddArrayToObject(json, "replies");
     for (const kf_call *c = s->calls; c; c = c->next)
-        if (is_repair(c->step)) add_repair(repairs, c->parent, c->model, c->depth - 1, c->step == KF_STEP_REPAIR_BUILD);
-    for (const kf_repair *r = s->repairs; r; r = r->next) add_repair(repairs, r->candidate, r->model, r->depth, r->build);
-    for (const kf_proposal *p = s->in_flight; p; p = p->next)
-        if (p->call) add_reply(replies, p->call, p->model, p->step, p->parent, p->depth);
-    for (const kf_proposal *p = s->retries; p; p = p->next)
-        if (p->call) add_reply(replies, p->call, p->model, p->step, p->parent, p->depth);
-    for (const kf_call *c = s->replies; c; c = c->next) add_reply(replies, c->call, c->model, c->step, c->parent, c->depth);
+        if (c->due) add_due(dues, c->step, c->parent, c->critic, c->model, c->depth, c->island);
+    for (const kf_due *d = s->dues; d; d = d->next) add_due(dues, d->step, d->candidate, d->critic, d->model, d->depth, d->island);
+    for (const kf_proposal *p = s->in_flight; p; p = p->next) add_proposal(replies, p);
+    for (const kf_proposal *p = s->retries; p; p = p->next) add_proposal(replies, p);
+    for (const kf_call *c = s->replies; c; c = c->next) add_reply(replies, c);
     return replies ? cJSON_PrintUnformatted(json) : NULL;
 }
 
@@ -177,21 +203,31 @@ static bool read_models(kf_search *s, const cJSON *json, kf_error *error)
     return true;
 }
 
-static bool read_lists(kf_search *s, const cJSON *json, kf_error *error)
+static bool read_dues(kf_search *s, const cJSON *json, kf_error *error)
 {
     const cJSON *entry;
-    kf_repair **repair = &s->repairs;
-    kf_call **reply = &s->replies;
-    cJSON_ArrayForEach(entry, cJSON_GetObjectItemCaseSensitive(json, "repairs"))
+    kf_due **end = &s->dues;
+    cJSON_ArrayForEach(entry, cJSON_GetObjectItemCaseSensitive(json, "due"))
     {
-        *repair = calloc(1, sizeof **repair);
-        if (!*repair) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-        **repair = (kf_repair){.candidate = (int64_t)number_of(entry, "candidate"),
-                               .model = (int)number_of(entry, "model"),
-                               .depth = (int)number_of(entry, "depth"),
-                               .build = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(entry, "build"))};
-        repair = &(*repair)->next;
+        kf_step step;
+        if (!kf_step_parse(text_of(entry, "step"), &step)) continue;
+        *end = calloc(1, sizeof **end);
+        if (!*end) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        **end = (kf_due){.step = step,
+                         .candidate = (int64_t)number_of(entry, "candidate"),
+                         .critic = (int64_t)number_of(entry, "critic"),
+                         .model = (int)number_of(entry, "model"),
+                         .depth = (int)number_of(entry, "depth"),
+                         .island = (int)number_of(entry, "island")};
+        end = &(*end)->next;
     }
+    return true;
+}
+
+static bool read_replies(kf_search *s, const cJSON *json, kf_error *error)
+{
+    const cJSON *entry, *other;
+    kf_call **reply = &s->replies;
     cJSON_ArrayForEach(entry, cJSON_GetObjectItemCaseSensitive(json, "replies"))
     {
         kf_step step;
@@ -203,7 +239,13 @@ static bool read_lists(kf_search *s, const cJSON *json, kf_error *error)
                             .model = (int)number_of(entry, "model"),
                             .step = step,
                             .parent = (int64_t)number_of(entry, "parent"),
-                            .depth = (int)number_of(entry, "depth")};
+                            .depth = (int)number_of(entry, "depth"),
+                            .island = (int)number_of(entry, "island")};
+        cJSON_ArrayForEach(other, cJSON_GetObjectItemCaseSensitive(entry, "others"))
+        {
+            if (cJSON_IsNumber(other) && (*reply)->other_count < KF_EXEMPLARS)
+                (*reply)->others[(*reply)->other_count++] = (int64_t)other->valuedouble;
+        }
         kf_autoresult kf_store_model_call stored = {0};
         (*reply)->text = kf_store_model_call_text(s->store, call, KF_CALL_REPLY, &(*reply)->size, error);
         if (!(*reply)->text || !kf_store_get_model_call(s->store, call, &stored, error)) return false;
@@ -211,6 +253,16 @@ static bool read_lists(kf_search *s, const cJSON *json, kf_error *error)
         reply = &(*reply)->next;
     }
     return true;
+}
+
+static void read_round(kf_search *s, const cJSON *json)
+{
+    const cJSON *round = cJSON_GetObjectItemCaseSensitive(json, "round");
+    if (!round || !kf_step_parse(text_of(round, "step"), &s->round_step)) return;
+    s->round_parent = (int64_t)number_of(round, "parent");
+    s->round_failed = (int64_t)number_of(round, "failed");
+    s->round_asked = (int64_t)number_of(round, "asked");
+    s->round_correct = (int64_t)number_of(round, "correct");
 }
 
 static bool read_state(kf_search *s, kf_error *error)
@@ -228,19 +280,20 @@ static bool read_state(kf_search *s, kf_error *error)
     s->progress.tokens = (int64_t)number_of(json, "tokens");
     s->progress.requests = (int64_t)number_of(json, "requests");
     s->quota = (int)number_of(json, "quota");
-    return read_models(s, json, error) && read_lists(s, json, error);
+    read_round(s, json);
+    return read_models(s, json, error) && read_dues(s, json, error) && read_replies(s, json, error);
 }
 
 /* ---- the attempts ------------------------------------------------------------------------------------------------------------------------------------ */
 
-typedef struct tuned {
-    int64_t attempt, base;
-} tuned;
+typedef struct descent {
+    int64_t attempt, parent;
+} descent;
 
 typedef struct history {
     kf_search *s;
-    tuned *tuned; /* in order of attempts */
-    size_t tuned_count, next_tuned;
+    descent *family; /* the parent that a candidate was made from, in order of attempts */
+    size_t family_count, next;
     int64_t *flakes; /* candidates whose verdict blamed the machine, once */
     size_t flake_count;
 } history;
@@ -251,27 +304,32 @@ static bool read_family(history *h, kf_error *error)
     kf_autoresult kf_store_edge edge = {0};
     int row = cursor ? 1 : -1;
     while ((row = row == 1 ? kf_store_next_edge(cursor, &edge, error) : row) == 1) {
-        if (strcmp(edge.role, "tuned") != 0) continue;
-        tuned *grown = h->tuned_count & (h->tuned_count - 1)
-                           ? h->tuned /* grows at powers of two */
-                           : realloc(h->tuned, (h->tuned_count ? 2 * h->tuned_count : 1) * sizeof *grown);
+        if (strcmp(edge.role, "tuned") != 0 && strcmp(edge.role, "base") != 0) continue;
+        descent *grown = h->family_count & (h->family_count - 1)
+                             ? h->family /* grows at powers of two */
+                             : realloc(h->family, (h->family_count ? 2 * h->family_count : 1) * sizeof *grown);
         if (!grown) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-        h->tuned = grown;
-        h->tuned[h->tuned_count++] = (tuned){edge.attempt, edge.parent};
+        h->family = grown;
+        h->family[h->family_count++] = (descent){edge.attempt, edge.parent};
     }
     return row == 0;
 }
 
-/* The arm of an attempt; NULL with *found false when it has none (any more). */
-static bool arm_of(history *h, const kf_store_attempt *attempt, kf_step step, kf_arm **arm, kf_error *error)
+/* The parent of an attempt, 0 none; asked for in order of attempts. */
+static int64_t parent_of(history *h, int64_t attempt)
+{
+    while (h->next < h->family_count && h->family[h->next].attempt < attempt) h->next++;
+    return h->next < h->family_count && h->family[h->next].attempt == attempt ? h->family[h->next].parent : 0;
+}
+
+/* The arm of an attempt; NULL when it has none (any more). */
+static bool arm_of(history *h, const kf_store_attempt *attempt, kf_step step, int64_t parent, kf_arm **arm, kf_error *error)
 {
     kf_search *s = h->s;
     *arm = NULL;
     if (step == KF_STEP_TUNE) {
-        while (h->next_tuned < h->tuned_count && h->tuned[h->next_tuned].attempt < attempt->number) h->next_tuned++;
-        if (h->next_tuned == h->tuned_count || h->tuned[h->next_tuned].attempt != attempt->number) return true;
-        for (size_t i = 0; i < s->arm_count; i++)
-            if (s->arms[i]->base == h->tuned[h->next_tuned].base) *arm = s->arms[i];
+        for (size_t i = 0; i < s->arm_count && parent; i++)
+            if (s->arms[i]->base == parent) *arm = s->arms[i];
         return true;
     }
     size_t size;
@@ -297,22 +355,44 @@ static bool is_spoilt(history *h, const kf_store_attempt *attempt, bool *spoilt,
     return true;
 }
 
+/* What the attempt meant for those that followed. */
+static bool take(history *h, const kf_store_attempt *attempt, kf_step step, int64_t parent, kf_error *error)
+{
+    kf_autoresult kf_store_candidate candidate = {0};
+    if (!kf_store_get_candidate(h->s->store, attempt->candidate, h->s->progress.run, &candidate, error)) return false;
+    return kf_survivors_take(h->s,
+                             &(kf_outcome){.step = step,
+                                           .candidate = attempt->candidate,
+                                           .parent = parent,
+                                           .island = attempt->island,
+                                           .of_model = attempt->model_call > 0,
+                                           .status = attempt->verdict ? attempt->status : KF_JUDGE_ERROR,
+                                           .blame = attempt->verdict ? attempt->blame : KF_BLAME_MACHINE,
+                                           .speedup = attempt->verdict ? attempt->speedup.value : NAN,
+                                           .floor_share = kf_features_floor(candidate.features),
+                                           .cell = candidate.cell},
+                             error);
+}
+
 static bool replay(history *h, const kf_store_attempt *attempt, kf_error *error)
 {
     kf_search *s = h->s;
     kf_step step;
     kf_arm *arm;
     bool spoilt;
+    int64_t parent = parent_of(h, attempt->number);
     if (!kf_step_parse(attempt->step, &step) || !attempt->candidate) return true;
     if (step == KF_STEP_VERIFY) {
         kf_verify_tried(s, attempt->candidate);
-        return true;
+        return take(h, attempt, step, parent, error);
     }
     if (attempt->outcome == KF_ATTEMPT_JUDGED || attempt->outcome == KF_ATTEMPT_SAME_CODE || attempt->outcome == KF_ATTEMPT_LOST)
         s->progress.judged++;
     if (attempt->outcome == KF_ATTEMPT_JUDGED || attempt->outcome == KF_ATTEMPT_SAME_CODE) s->judged_since_verify++;
-    if (!is_spoilt(h, attempt, &spoilt, error) || !arm_of(h, attempt, step, &arm, error)) return false;
-    if (spoilt || !arm) return true;
+    if (!is_spoilt(h, attempt, &spoilt, error) || !arm_of(h, attempt, step, parent, &arm, error)) return false;
+    if (spoilt) return true;
+    if (!take(h, attempt, step, parent, error)) return false;
+    if (!arm) return true;
     kf_tune_point point = arm->initial;
     if (attempt->tunables[0] && step == KF_STEP_TUNE && !kf_point_read(arm, attempt->tunables, &point)) return true;
     bool timed = attempt->verdict && attempt->status == KF_CORRECT && attempt->speedup.value > 0;
@@ -344,7 +424,7 @@ bool kf_state_restore(kf_search *s, kf_error *error)
 {
     history h = {.s = s};
     bool restored = read_attempts(&h, error) && read_state(s, error);
-    free(h.tuned);
+    free(h.family);
     free(h.flakes);
     return restored;
 }

@@ -17,13 +17,25 @@
 #include "kforge/stats.h"
 
 typedef enum kf_prompt_kind {
-    KF_PROMPT_SYSTEM,       /* who the model is and the rules; the request's `system` */
-    KF_PROMPT_FIRST_DRAFT,  /* a first candidate from the baseline */
-    KF_PROMPT_IMPROVE,      /* a faster one from a correct parent */
-    KF_PROMPT_REPAIR_BUILD, /* the parent did not compile, link or load */
-    KF_PROMPT_REPAIR_WRONG, /* the parent ran and failed: wrong values, crash, timeout, broken contract */
+    KF_PROMPT_SYSTEM,          /* who the model is and the rules; the request's `system` */
+    KF_PROMPT_FIRST_DRAFT,     /* a first candidate from the baseline */
+    KF_PROMPT_IMPROVE,         /* a faster one from a correct parent */
+    KF_PROMPT_REPAIR_BUILD,    /* the parent did not compile, link or load */
+    KF_PROMPT_REPAIR_WRONG,    /* the parent ran and failed: wrong values, crash, timeout, broken contract */
+    KF_PROMPT_CONTRAST,        /* a faster one after comparing exemplars of different speed (CUDA-L1) */
+    KF_PROMPT_CROSSOVER,       /* one that joins two parents */
+    KF_PROMPT_RETHINK,         /* another algorithm than the parent's */
+    KF_PROMPT_CRITIC_OPTIMISE, /* what limits the parent: JSON, no candidate (CudaForge) */
+    KF_PROMPT_CRITIC_REPAIR,   /* why the parent fails: ditto */
+    KF_PROMPT_SUMMARY,         /* what worked in a run, as notes for later ones: JSON, no candidate */
     KF_PROMPT_KIND_COUNT
 } kf_prompt_kind;
+
+#define KF_PROMPT_EXEMPLARS 8
+typedef struct kf_prompt_exemplar {
+    const char *source;
+    double speedup;
+} kf_prompt_exemplar;
 
 /* What a prompt may say. Strings are borrowed for the call; NULL, "", NaN and speedups of 0 mean "not known" and leave their part out. */
 typedef struct kf_prompt_context {
@@ -47,12 +59,25 @@ typedef struct kf_prompt_context {
     const char *build_log;      /* repair_build; long ones are cut in the middle */
     const char *failure;        /* repair_wrong: status and findings in words */
     const char *notes;          /* what worked and what did not; optional */
-    bool edits;                 /* ask for search/replace edits instead of the whole source */
+    const char *last;           /* what was wrong with the last reply; optional */
+    const char *hardware;       /* limits and instructions of the device's generation; optional */
+    const char *diagnosis;      /* of a critic, to be followed; optional */
+    const char *other_source;   /* crossover: the other parent */
+    double other_speedup;
+    kf_prompt_exemplar exemplars[KF_PROMPT_EXEMPLARS]; /* the slowest first; of the same task */
+    int exemplar_count;
+    kf_prompt_exemplar negatives[KF_PROMPT_EXEMPLARS]; /* correct, and slower than what they were made from */
+    int negative_count;
+    int64_t tokens; /* most that the text may have, by kf_prompt_tokens; 0: no limit. What is left out then: kf_prompt_build */
+    bool edits;     /* ask for search/replace edits instead of the whole source */
 } kf_prompt_context;
 
 /* "first_draft": the template's file name without ".md". */
 const char *kf_prompt_kind_name(kf_prompt_kind kind);
-/* The finished text, malloc'd. `directory` holds overriding templates NAME.md (a missing file falls back to the built-in); NULL: none. */
+/* The finished text, malloc'd. Blocks have a limit each (prompt.c): texts are cut at a line, sources that pass it are left out. Where the whole
+ * passes context->tokens, blocks are left out in this order until it does not: notes, hardware, negatives, the best candidate, exemplars but the
+ * two fastest, figures, the other exemplars, the oracle. The task, the parent, its failure and the form of the answer always stay, so a prompt can
+ * be larger than its budget. `directory` holds overriding templates NAME.md (a missing file falls back to the built-in); NULL: none. */
 char *kf_prompt_build(kf_prompt_kind kind, const kf_prompt_context *context, const char *directory, kf_error *error);
 /* A rough token count, for budgets before a provider has counted: bytes / 3.6, rounded up. English and CUDA measure 3.2 to 4.2 bytes a token
  * with the vocabularies in use, so it errs by some 15 %; never bill by it. */

@@ -349,7 +349,10 @@ static void drafts_repairs_improves(void **state)
         cassette(f, REPLY("status compile_error") REPLY("status wrong_result") REPLY("speed 1.4")
                         REPLY("speed 1.6\\n// kforge: tune BLOCK 32 64\\n#ifndef BLOCK\\n#define BLOCK 32\\n#endif\\n// fake: "
                               "optimum BLOCK 64"));
-    search(f, &(kf_search_settings){.declared_flags = true, .seed = 1, .models = (const char *const[]){spec}, .model_count = 1});
+    kf_search_settings settings = {.declared_flags = true, .seed = 1, .models = (const char *const[]){spec}, .model_count = 1};
+    settings.strategy = *kf_strategy_named("auto");
+    settings.strategy.draft = settings.strategy.contrast = settings.strategy.crossover = 0;
+    search(f, &settings);
     kf_autofree char *text = history(f, f->result.progress.run, false);
     assert_string_equal(text, "baseline judged correct 1.00\n"
                               "draft judged compile_error\n"

@@ -1,0 +1,100 @@
+/* Who survives: the correct candidates of a run in memory, and how parents and exemplars are drawn from them.
+ *
+ * Pure: what is drawn depends on what was added, in its order, and on the random numbers given, so that a run that is rebuilt from its stored
+ * attempts draws what it would have drawn. Members are kept sorted by speedup, the fastest first; among equals the older one comes first.
+ * Adding costs O(n) moves of 4 bytes, drawing O(n) at most: some 0.1 ms with 100,000 members.
+ *
+ * A *view* of a population is what a choice is made from: one island or all, without pruned members, at most the best `beam`.
+ *
+ *   rank        member k of the view with probability 2^-(k+1)                                       (the rest to the last)
+ *   power       P(k) = (k+1)^-exponent / sum                                                         ShinkaEvolve's power law
+ *   tournament  the best of `size` uniform draws with replacement: P(k) = ((n-k)/n)^size - ((n-k-1)/n)^size
+ *   grid        a uniform choice of an occupied cell, then the best of its members                   MAP-Elites (Mouret, Clune 2015)
+ *   latest      the member that was added last
+ *   uniform     P(k) = 1/n
+ *
+ * Contrast (CUDA-L1): scores are cut into buckets of `width`; bucket i is drawn with P ∝ exp((mean_i - mu)/tau), mean_i the mean score of its
+ * members and mu the mean of these over the buckets; `count` distinct buckets, then a uniform member of each. A score is the log2 of a speedup: on
+ * speedups themselves one tau would be greedy where they reach 20 and blind where they reach 1.2.
+ */
+#ifndef KFORGE_AGENT_POPULATION_H
+#define KFORGE_AGENT_POPULATION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kforge/cleanup.h"
+
+#define KF_CELL_TEXT 48
+
+/* Random numbers: SplitMix64 (Steele, Lea, Flood 2014). */
+typedef struct kf_draws {
+    uint64_t state;
+} kf_draws;
+uint64_t kf_draw_bits(kf_draws *draws);
+double kf_draw_fraction(kf_draws *draws); /* in [0, 1) */
+
+typedef struct kf_member {
+    int64_t candidate;
+    double speedup;
+    int island;              /* -1: at home on all */
+    int also;                /* 1 + another island that it has come to, 0 none */
+    char cell[KF_CELL_TEXT]; /* "" none */
+    int failures;            /* children that failed, in a row */
+    bool pruned;
+} kf_member;
+
+typedef struct kf_population kf_population;
+
+kf_population *kf_population_new(void); /* NULL only when out of memory */
+void kf_population_free(kf_population *population);
+KF_DEFINE_AUTO(kf_population, kf_population_free)
+
+/* A candidate that is a member already stays what it is. False when out of memory. */
+bool kf_population_add(kf_population *population, const kf_member *member);
+/* Measured again: another speedup; NaN or less than 0 takes it out. */
+void kf_population_update(kf_population *population, int64_t candidate, double speedup);
+/* A child of `parent` was judged. `most` failures in a row prune the parent (0: never). The best member is never pruned. */
+void kf_population_child(kf_population *population, int64_t parent, bool correct, int most);
+/* The best of each island comes to the next one, too (a ring, as in OpenEvolve). */
+void kf_population_migrate(kf_population *population, int islands);
+const kf_member *kf_population_find(const kf_population *population, int64_t candidate);
+size_t kf_population_size(const kf_population *population);
+/* Member by rank, 0 the fastest; valid until the next change. NULL past the end. */
+const kf_member *kf_population_at(const kf_population *population, size_t rank);
+/* The fastest of an island (-1: of all); NULL none. */
+const kf_member *kf_population_best(const kf_population *population, int island);
+size_t kf_population_cells(const kf_population *population); /* occupied */
+
+typedef enum kf_parents {
+    KF_PARENTS_RANK,
+    KF_PARENTS_POWER,
+    KF_PARENTS_TOURNAMENT,
+    KF_PARENTS_GRID,
+    KF_PARENTS_LATEST,
+    KF_PARENTS_UNIFORM,
+    KF_PARENTS_COUNT
+} kf_parents;
+
+typedef struct kf_choice {
+    kf_parents parents;
+    int island;      /* -1 all */
+    size_t beam;     /* 0 all */
+    double exponent; /* power */
+    int size;        /* tournament */
+    int64_t not ;    /* a candidate that is not drawn (the other parent of a crossover); 0 none */
+} kf_choice;
+
+/* A parent; 0 when the view is empty. */
+int64_t kf_population_draw(const kf_population *population, const kf_choice *choice, kf_draws *draws);
+
+typedef struct kf_contrast {
+    double tau, width;
+    int count;
+} kf_contrast;
+
+/* Exemplars, the slowest first; their number. */
+int kf_population_contrast(const kf_population *population, const kf_contrast *contrast, kf_draws *draws, int64_t *candidates);
+
+#endif

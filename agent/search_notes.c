@@ -1,0 +1,98 @@
+/* Notes: what models say that they changed, with what it brought. A note that paid much is worth knowing on other tasks, too. What stands in
+ * one was written by a model: prompts quote it as data. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "search_internal.h"
+
+#define PAID 1.03 /* of the parent's speedup */
+#define FAILED 0.97
+#define TRAVELS 1.5 /* from here on a note holds across tasks */
+#define LOOK 200    /* latest notes that a choice is made from */
+
+void kf_notes_move(const char *reply, size_t size, char move[KF_MOVE_BYTES])
+{
+    move[0] = '\0';
+    for (size_t at = 0; at < size;) {
+        const char *line = reply + at, *end = memchr(line, '\n', size - at);
+        size_t length = end ? (size_t)(end - line) : size - at;
+        at += length + 1;
+        size_t skip = 0;
+        while (skip < length && strchr("*_# >-", line[skip])) skip++; /* Markdown around it */
+        if (length - skip < 6 || strncmp(line + skip, "Move:", 5) != 0) continue;
+        skip += 5;
+        while (skip < length && strchr("* ", line[skip])) skip++;
+        kf_autofree char *clean = kf_text_clean(line + skip, length - skip, true);
+        if (clean) snprintf(move, KF_MOVE_BYTES, "%s", clean);
+        return;
+    }
+}
+
+bool kf_notes_write(kf_search *s, const kf_proposal *p, kf_status status, double speedup, int64_t candidate, kf_error *error)
+{
+    const kf_member *parent = p->parent ? kf_population_find(s->population, p->parent) : NULL;
+    if (!*p->move || p->depth > 0 || !parent) return true;
+    bool correct = status == KF_CORRECT && speedup > 0;
+    double effect = correct ? speedup / parent->speedup : NAN;
+    if (correct && effect < PAID && effect > FAILED) return true; /* noise */
+    char text[KF_MOVE_BYTES + 64];
+    if (correct)
+        snprintf(text, sizeof text, "%s", p->move);
+    else
+        snprintf(text, sizeof text, "%s (%s)", p->move, kf_status_name(status));
+    return kf_store_put_note(s->store,
+                             &(kf_store_note_new){.task = correct && effect >= TRAVELS ? NULL : kf_task_hash(s->task),
+                                                  .run = s->progress.run,
+                                                  .device = s->conditions,
+                                                  .kind = correct && effect > 1 ? "paid" : "failed",
+                                                  .text = text,
+                                                  .effect = effect,
+                                                  .candidate = candidate},
+                             error);
+}
+
+typedef struct chosen {
+    double effect;
+    char text[KF_MOVE_BYTES + 64];
+} chosen;
+
+/* Keeps the `most` with the highest effect, the highest first. */
+static void keep_best(chosen *list, int *count, int most, const kf_store_note *note)
+{
+    int at = *count;
+    while (at > 0 && list[at - 1].effect < note->effect) at--;
+    if (at >= most) return;
+    if (*count < most) ++*count;
+    memmove(list + at + 1, list + at, (size_t)(*count - 1 - at) * sizeof *list);
+    list[at].effect = note->effect;
+    snprintf(list[at].text, sizeof list[at].text, "%s", note->text);
+}
+
+bool kf_notes_read(kf_search *s, int count, kf_buffer *out, kf_error *error)
+{
+    if (count <= 0 || !s->store) return true;
+    chosen paid[32], failed[32];
+    int paid_count = 0, failed_count = 0, most = (count + 1) / 2 < 32 ? (count + 1) / 2 : 32;
+    kf_auto(kf_store_cursor) cursor = kf_store_notes(s->store, kf_task_hash(s->task), error);
+    kf_autoresult kf_store_note note = {0};
+    int row = cursor ? 1 : -1;
+    for (int seen = 0; seen < LOOK && (row = row == 1 ? kf_store_next_note(cursor, &note, error) : row) == 1; seen++) {
+        if (*note.device && s->conditions && strcmp(note.device, s->conditions) != 0) continue;
+        if (strcmp(note.kind, "paid") == 0) {
+            keep_best(paid, &paid_count, most, &note);
+        } else if (strcmp(note.kind, "failed") == 0 && failed_count < most) { /* the latest */
+            failed[failed_count].effect = note.effect;
+            snprintf(failed[failed_count].text, sizeof failed[failed_count].text, "%s", note.text);
+            failed_count++;
+        }
+    }
+    if (row < 0) return false;
+    for (int i = 0; i < paid_count; i++) kf_buffer_format(out, "paid, %.2f times as fast: %s\n", paid[i].effect, paid[i].text);
+    for (int i = 0; i < failed_count; i++)
+        if (isnan(failed[i].effect))
+            kf_buffer_format(out, "failed: %s\n", failed[i].text);
+        else
+            kf_buffer_format(out, "did not pay, %.2f times as fast: %s\n", failed[i].effect, failed[i].text);
+    return true;
+}
