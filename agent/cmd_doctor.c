@@ -13,6 +13,7 @@
 #include "kforge/file.h"
 #include "kforge/judge.h"
 #include "kforge/llm.h"
+#include "kforge/sanitize.h"
 #include "kforge/sandbox.h"
 #include "kforge/store.h"
 #include "options.h"
@@ -62,11 +63,17 @@ static bool judge_starts(kf_doctor *doctor, const char *device, cJSON *judges)
     return judge != NULL;
 }
 
-static void counters(kf_doctor *doctor)
+static void gpu_tools(kf_doctor *doctor)
 {
     char text[512], remedy[512];
     bool there = kf_counters_available(text, remedy);
+    char path[4096];
     kf_doctor_add(doctor, "counters", there ? KF_FACT_GOOD : KF_FACT_MISSING, remedy, "%s", text);
+    if (kf_sanitizer_find(path))
+        kf_doctor_add(doctor, "sanitizer", KF_FACT_GOOD, "", "%s", path);
+    else
+        kf_doctor_add(doctor, "sanitizer", KF_FACT_MISSING, "install it (package cuda-sanitizer)",
+                      "no compute-sanitizer in the CUDA toolkit: what is called best is not looked at by it");
 }
 
 static void sandbox(kf_doctor *doctor)
@@ -273,7 +280,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     kf_doctor_machine(&doctor);
     int gpus = kf_doctor_gpu(&doctor);
     bool cpu = judge_starts(&doctor, "cpu", judges), gpu = gpus > 0 && judge_starts(&doctor, "cuda", judges);
-    if (gpu) counters(&doctor);
+    if (gpu) gpu_tools(&doctor);
     sandbox(&doctor);
     places(&doctor, wanted);
     keys(&doctor);

@@ -16,7 +16,7 @@
 typedef struct settings {
     const char *store, *device, *baseline, *sandbox, *counters, *replay, *sign;
     double seconds, timeout;
-    bool check_only, asan, verify, keep, json;
+    bool check_only, asan, sanitize, verify, keep, json;
     kf_option_list flags, workers;
 } settings;
 
@@ -131,6 +131,7 @@ static kf_job *make_job(const settings *wanted, const char *task_path, const cha
     o->timeout_seconds = wanted->timeout;
     o->check_only = wanted->check_only;
     o->asan = wanted->asan;
+    o->sanitize = wanted->sanitize;
     o->verify = wanted->verify;
     if (strcmp(wanted->counters, "none") != 0 && !(o->counters = strdup(wanted->counters))) {
         kf_fail(error, KF_ERROR_MEMORY, "out of memory");
@@ -251,6 +252,8 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     else
         print(&view, result.verdict, invocation->arguments[1]);
     fflush(view.out);
+    /* On the CPU device a sanitised candidate was another program, and not timed. */
+    if (wanted->sanitize && strcmp(result.verdict->device, "cpu") == 0) kept = false;
     if (!kept) return status_of(result.verdict);
     kf_store_recorded recorded;
     if (!keep(store, wanted, job, workers, &result, &recorded, error)) return -1;
@@ -284,6 +287,11 @@ static const kf_option options[] = {
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, asan),
      .help = "CPU device: build with AddressSanitizer, which finds accesses out of bounds; times nothing."},
+    {.name = "sanitize",
+     .type = KF_OPTION_FLAG,
+     .offset = offsetof(settings, sanitize),
+     .help = "GPU: run memcheck, racecheck and initcheck of compute-sanitizer over one call of a correct candidate. CPU device: as "
+             "--asan."},
     {.name = "verify", .type = KF_OPTION_FLAG, .offset = offsetof(settings, verify), .help = "Measure twice, in fresh processes."},
     {.name = "counters",
      .type = KF_OPTION_TEXT,
@@ -356,6 +364,7 @@ const kf_command kf_command_eval = {
                 "kforge eval tasks/axpy mine.cu --counters all\tsays what bounds its kernels and what their warps wait for\n"
                 "kforge eval tasks/axpy mine.cu --json --sign key > verdict.json\tfor others to check\n"
                 "kforge eval tasks/axpy mine.cu --replay verdict.json\tdoes the same with the same inputs\n"
+                "kforge eval tasks/axpy mine.cu --sanitize\tlooks for accesses out of bounds and races, with the source's lines\n"
                 "kforge eval tasks/axpy mine.cu --flag=-DBLOCK=128 --json\tjudges one point of its tunables, for a script\n",
     .least_arguments = 2,
     .most_arguments = 2,

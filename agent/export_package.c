@@ -53,6 +53,9 @@ static bool read_speedups(kf_store *store, kf_kernel *kernel, const kf_task *tas
                     (kf_interval){kf_json_get_number(speedup, "value", NAN), kf_json_get_number(speedup, "low", NAN),
                                   kf_json_get_number(speedup, "high", NAN)};
     }
+    const cJSON *origin = cJSON_GetObjectItemCaseSensitive(json, "provenance");
+    const cJSON *sanitizer = cJSON_GetObjectItemCaseSensitive(origin, "sanitizer");
+    if (sanitizer) kernel->sanitizer = cJSON_Duplicate(sanitizer, true);
     cJSON_Delete(json);
     return true;
 }
@@ -73,6 +76,7 @@ static void drop(kf_kernel *kernel)
     free(kernel->source);
     free(kernel->flags);
     free(kernel->device);
+    cJSON_Delete(kernel->sanitizer);
     *kernel = (kf_kernel){0};
 }
 
@@ -144,6 +148,10 @@ static cJSON *provenance(const kf_winners *w)
         cJSON_AddStringToObject(kernel, "candidate", w->kernels[i].hash);
         kf_add_embedded(kernel, "flags", w->kernels[i].flags);
         kf_add_interval(kernel, "speedup", w->kernels[i].speedup);
+        if (w->kernels[i].sanitizer)
+            cJSON_AddItemToObject(kernel, "sanitizer", cJSON_Duplicate(w->kernels[i].sanitizer, true));
+        else if (!w->on_cpu)
+            cJSON_AddStringToObject(kernel, "sanitizer", "not asked");
         workloads = cJSON_AddArrayToObject(kernel, "chosen_for");
         for (int k = 0; k < kf_task_workload_count(w->task); k++)
             if (w->choice[k] == i) cJSON_AddItemToArray(workloads, cJSON_CreateString(kf_task_workload_name(w->task, k)));

@@ -2,6 +2,8 @@
 #ifndef KFORGE_PACKAGE_INTERNAL_H
 #define KFORGE_PACKAGE_INTERNAL_H
 
+#include <cjson/cJSON.h>
+
 #include "kforge/buffer.h"
 #include "kforge/store.h"
 #include "kforge/task.h"
@@ -9,6 +11,7 @@
 typedef struct kf_kernel {
     char hash[KF_HASH_HEX];
     char *source, *flags, *device; /* flags: JSON */
+    cJSON *sanitizer;              /* what compute-sanitizer said when it was measured again; NULL: it was not asked */
     size_t size;
     int64_t verdict;
     kf_interval speedup, speedups[KF_MAX_WORKLOADS];

@@ -151,7 +151,8 @@ static bool submit_job(kf_search *s, const kf_proposal *p, kf_error *error)
     job.options.seconds = settings->timing_seconds > 0 ? settings->timing_seconds : 0.6;
     if (job.options.verify) {
         static char all[] = "all"; /* what bounds the best one is worth a second */
-        if (strncmp(kf_workers_device(s->workers), "cuda", 4) == 0) job.options.counters = all;
+        const char *device = kf_workers_device(s->workers);
+        if (device && strncmp(device, "cuda", 4) == 0) job.options.counters = all, job.options.sanitize = true;
         job.options.half_width = 0.01;
         job.options.seconds = settings->verify_seconds > 0 ? settings->verify_seconds : 3;
     }

@@ -159,6 +159,29 @@ static void print_object(const kf_view *view, const char *title, const cJSON *ob
     kf_text_wrap(view->out, text.data, text.size, view->width ? view->width : 100, 10, true);
 }
 
+/* "sanitizer memcheck 0, racecheck 0, initcheck 1 on workload ragged", or why not. */
+static void print_sanitizer(const kf_view *view, const kf_verdict *verdict)
+{
+    const cJSON *said = cJSON_GetObjectItemCaseSensitive(verdict->provenance, "sanitizer"), *tool;
+    const char *note = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(said, "note")),
+               *remedy = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(said, "remedy")),
+               *workload = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(said, "workload"));
+    if (!said) return;
+    kf_autobuffer text = {0};
+    cJSON_ArrayForEach(tool, cJSON_GetObjectItemCaseSensitive(said, "tools"))
+    {
+        if (text.size) kf_buffer_string(&text, ", ");
+        if (cJSON_IsString(tool))
+            kf_buffer_format(&text, "%s did not end (%s)", tool->string, tool->valuestring);
+        else
+            kf_buffer_format(&text, "%s %.0f", tool->string, cJSON_IsNumber(tool) ? tool->valuedouble : 0.0);
+    }
+    if (workload && text.size) kf_buffer_format(&text, " findings on workload %s", workload);
+    if (note) kf_buffer_format(&text, "%s%s%s", note, remedy ? "; " : "", remedy ? remedy : "");
+    fprintf(view->out, "sanitizer ");
+    if (text.data) kf_text_wrap(view->out, text.data, text.size, view->width ? view->width : 100, 10, true);
+}
+
 /* Each line of the words, broken where the screen ends. */
 static void print_counters(const kf_view *view, const kf_verdict *verdict)
 {
@@ -331,6 +354,7 @@ void kf_show_verdict(const kf_view *view, const kf_verdict *verdict)
         fprintf(view->out, "sandbox   ");
         kf_text_wrap(view->out, layers.data, layers.size, view->width ? view->width : 100, 10, true);
     }
+    print_sanitizer(view, verdict);
     print_timings(view, verdict);
     print_errors(view, verdict);
     print_counters(view, verdict);

@@ -23,13 +23,14 @@ bool kf_judge_count(kf_judge *judge, const kf_job *job, const char *binary, kf_v
     if (!job->options.counters || strcmp(job->options.counters, "none") == 0) return true;
     kf_autofree kf_problem *problem = calloc(1, sizeof *problem);
     if (!problem) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    kf_counting counting = {.problem = problem,
-                            .binary = binary,
-                            .wanted = job->options.counters,
-                            .origin = {.candidate = verdict->source_hash, .code = verdict->code_hash, .workload = "", .build = verdict->build},
-                            .seconds = COUNT_SECONDS,
-                            .strict_sandbox = job->options.strict_sandbox,
-                            .stop = stop};
+    kf_counting counting = {
+        .problem = problem,
+        .binary = binary,
+        .wanted = job->options.counters,
+        .origin = {.candidate = verdict->source_hash, .code = verdict->code_hash, .workload = "", .build = verdict->build},
+        .seconds = COUNT_SECONDS,
+        .strict_sandbox = job->options.strict_sandbox,
+        .stop = stop};
     cJSON *taken;
     if (!judge->device->operations->count)
         taken = kf_counters_note(&counting.origin, "the CPU device has no hardware counters", "--device cuda has them");

@@ -14,6 +14,7 @@
 #include "kforge/file.h"
 #include "kforge/json.h"
 #include "measure.h"
+#include "sanitize.h"
 #include "trusted.h"
 
 /* ---- life -------------------------------------------------------------------------------------------------------------------------------------- */
@@ -390,6 +391,11 @@ static bool judge_job(kf_judge *judge, const kf_job *job, const volatile int *st
 kf_verdict *kf_judge_run(kf_judge *judge, const kf_job *job, const volatile int *stop, kf_error *error)
 {
     double started = kf_now();
+    kf_job sanitized = *job;
+    if (job->options.sanitize && strcmp(judge->device->operations->kind, "cpu") == 0) { /* AddressSanitizer does the work there */
+        sanitized.options.asan = true;
+        job = &sanitized;
+    }
     kf_auto(kf_verdict) verdict = new_verdict(judge, job);
     if (!verdict) {
         kf_fail(error, KF_ERROR_MEMORY, "out of memory for a verdict");
@@ -398,6 +404,7 @@ kf_verdict *kf_judge_run(kf_judge *judge, const kf_job *job, const volatile int 
     kf_error trouble = {0};
     builds b = {0};
     bool judged = judge_job(judge, job, stop, &b, &verdict, &trouble) &&
+                  kf_judge_sanitize(judge, job, b.candidate.binary, verdict, stop, &trouble) &&
                   kf_judge_count(judge, job, b.candidate.binary, verdict, stop, &trouble);
     builds_free(&b);
     if (!judged) {

@@ -33,6 +33,7 @@ static const struct option_row {
     {"strict_sandbox", offsetof(kf_job_options, strict_sandbox), OPTION_BOOLEAN, 0, 0},
     {"asan", offsetof(kf_job_options, asan), OPTION_BOOLEAN, 0, 0},
     {"counters", offsetof(kf_job_options, counters), OPTION_COUNTERS, 0, 0},
+    {"sanitize", offsetof(kf_job_options, sanitize), OPTION_BOOLEAN, 0, 0},
     {"verify", offsetof(kf_job_options, verify), OPTION_BOOLEAN, 0, 0},
     {"baseline", offsetof(kf_job_options, baseline), OPTION_NAME, 0, 0},
     {"replay_key", offsetof(kf_job_options, replay_key), OPTION_HEX, 0, 0},

@@ -25,6 +25,7 @@
 static struct {
     kf_cupti cupti;
     const kf_cuda *cuda;
+    cu_context context;
     cu_stream stream;
     cu_result (*function_attribute)(int *value, int attribute, cu_function function);
     cu_result (*kernel_attribute)(int *value, int attribute, cu_function kernel, cu_device device); /* CUDA 12 */
@@ -155,15 +156,30 @@ static int subscribe(void)
     return 1;
 }
 
+/* What CUPTI needs to know of the device where the chip is newer than the library; 0.1 s. */
+static int read_availability(void)
+{
+    cupti_availability availability = {.size = CUPTI_SIZE(cupti_availability, image), .context = count.context};
+    if (!check(count.cupti.availability(&availability), "asking which counters there are")) return 0;
+    availability.image = count.availability = malloc(availability.image_size + 1);
+    if (!availability.image) return fail(KF_COUNT_UNFINISHED, 0, "out of memory", "");
+    return check(count.cupti.availability(&availability), "asking which counters there are");
+}
+
 static int open_host(void)
 {
     cupti_host_end end = {.size = CUPTI_SIZE(cupti_host_end, host), .host = count.host};
     cupti_host host = {.size = CUPTI_SIZE(cupti_host, host), .chip = count.chip, .availability = count.availability};
     if (count.host) count.cupti.host_end(&end);
     count.host = NULL;
-    if (!check(count.cupti.host_initialize(&host), "the chip's metrics")) return 0;
+    cupti_result result = count.cupti.host_initialize(&host);
+    if (result != 0 && !count.availability) {
+        if (!read_availability()) return 0;
+        host.availability = count.availability;
+        result = count.cupti.host_initialize(&host);
+    }
     count.host = host.host;
-    return 1;
+    return check(result, "the chip's metrics");
 }
 
 static cupti_result add_metrics(const char **names, size_t number)
@@ -193,22 +209,18 @@ static int choose_metrics(void)
     return open_host() && check(add_metrics(count.metrics, count.metric_count), "choosing metrics");
 }
 
-static int start_profiler(cu_context context)
+static int start_profiler(void)
 {
-    const kf_cupti *c = &count.cupti;
     cupti_initialize initialize = {.size = CUPTI_SIZE(cupti_initialize, private_data)};
     cupti_chip chip = {.size = CUPTI_SIZE(cupti_chip, name)};
-    cupti_availability availability = {.size = CUPTI_SIZE(cupti_availability, image), .context = context};
-    if (!check(c->initialize(&initialize), "starting the profiler") || !check(c->chip_name(&chip), "the chip's name") ||
-        !check(c->availability(&availability), "asking which counters there are"))
+    if (!check(count.cupti.initialize(&initialize), "starting the profiler") ||
+        !check(count.cupti.chip_name(&chip), "the chip's name"))
         return 0;
     snprintf(count.chip, sizeof count.chip, "%s", chip.name ? chip.name : "?");
-    availability.image = count.availability = malloc(availability.image_size + 1);
-    if (!availability.image) return fail(KF_COUNT_UNFINISHED, 0, "out of memory", "");
-    return check(c->availability(&availability), "asking which counters there are");
+    return 1;
 }
 
-static int configure(cu_context context)
+static int configure(void)
 {
     const kf_cupti *c = &count.cupti;
     cupti_config_size size = {.size = CUPTI_SIZE(cupti_config_size, config_size), .host = count.host};
@@ -220,7 +232,7 @@ static int configure(cu_context context)
                                 .config_size = count.config_size,
                                 .config = count.config};
     cupti_passes passes = {.size = CUPTI_SIZE(cupti_passes, passes), .config_size = count.config_size, .config = count.config};
-    cupti_enable enable = {.size = CUPTI_SIZE(cupti_enable, profiler), .context = context};
+    cupti_enable enable = {.size = CUPTI_SIZE(cupti_enable, profiler), .context = count.context};
     if (!check(c->config_image(&image), "the configuration") || !check(c->passes(&passes), "the number of passes") ||
         !check(c->enable(&enable), "enabling the profiler"))
         return 0;
@@ -269,9 +281,9 @@ void kf_count_prepare(const kf_cuda *cuda, cu_context context, cu_stream stream)
     if (!library || !names) return;
     double started = now();
     count.cuda = cuda;
+    count.context = context;
     count.stream = stream;
-    if (load(library) && cut_names(names) && subscribe() && start_profiler(context) && choose_metrics() && configure(context) &&
-        make_flush())
+    if (load(library) && cut_names(names) && subscribe() && start_profiler() && choose_metrics() && configure() && make_flush())
         count.stage = KF_COUNT_DONE;
     count.setup_seconds = now() - started;
 }

@@ -34,6 +34,7 @@ typedef struct kf_job_options {
     bool check_only;        /* correctness only, few batches, no speedup */
     bool strict_sandbox;
     bool asan;        /* CPU device: AddressSanitizer build; never timed */
+    bool sanitize;    /* GPU: compute-sanitizer on a correct candidate, after the verdict (evaluator/judge/sanitize.h) */
     bool verify;      /* measure twice, in fresh processes, and say whether the intervals agree */
     char *counters;   /* hardware counters to take after the verdict (kforge/counters.h): "all", names, "none" or NULL */
     char *baseline;   /* named alternative baseline, or NULL */

@@ -70,3 +70,21 @@ says "compile_error"
 expect 2 eval "$task" "$task/baseline.cu" --device tpu
 complains "unknown device \"tpu\""
 finish
+# --sanitize is --asan there: what reads behind its input is told with its line, and nothing is kept
+cat >behind.cu <<'END'
+#include <cuda_runtime.h>
+#include <stdint.h>
+__global__ void k(const float *x, float *y, float a, int64_t n)
+{
+    int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = a * x[i] + y[i] + (x[i + 1] == 12345.678f ? 1.0f : 0.0f);
+}
+extern "C" void axpy(const float *x, float *y, float a, int64_t n, cudaStream_t stream)
+{
+    k<<<(unsigned)((n + 255) / 256), 256, 0, stream>>>(x, y, a, n);
+}
+END
+expect 1 eval "$task" behind.cu --device cpu --sanitize
+says "AddressSanitizer"
+says "candidate.cu:6"
+case $out in *"stored as"*) fail "a sanitised build was stored" ;; esac

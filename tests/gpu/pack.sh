@@ -6,7 +6,7 @@ build=$1 folder=$2
 source=$(cd "$(dirname "$0")/../.." && pwd)
 rm -rf "$folder"
 mkdir -p "$folder/bin" "$folder/lib/kforge" "$folder/tests"
-for program in kforge kforge-runner-cuda gpu_check; do
+for program in kforge kforge-runner-cuda kforge-runner-sanitize gpu_check; do
     [ ! -x "$build/bin/$program" ] || cp "$build/bin/$program" "$folder/bin/"
 done
 strip "$folder"/bin/*
