@@ -44,20 +44,36 @@ static void plan_clear(plan *p)
     free(p->hardware);
 }
 
-/* Those of --model, then those of --llm. */
+static bool add_model(plan *p, char *spec, kf_error *error)
+{
+    size_t count = p->search.model_count;
+    if (count == KF_SEARCH_MODELS || !spec) {
+        free(spec);
+        return count == KF_SEARCH_MODELS ? kf_fail(error, KF_ERROR_INPUT, "--model: more than %d models", KF_SEARCH_MODELS)
+                                         : kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    }
+    p->models[count] = p->frozen[count] = spec;
+    p->search.models = p->models;
+    p->search.model_count++;
+    return true;
+}
+
+/* The i-th of --model and --llm; NULL behind the last. */
+static const char *model_given(const settings *wanted, size_t i)
+{
+    if (i < wanted->models.count) return wanted->models.items[i];
+    i -= wanted->models.count;
+    return i < wanted->llms.count ? wanted->llms.items[i] : NULL;
+}
+
 static bool set_models(plan *p, const settings *wanted, kf_error *error)
 {
-    size_t count = wanted->models.count + wanted->llms.count;
-    if (count > KF_SEARCH_MODELS)
-        return kf_fail(error, KF_ERROR_INPUT, "--model: %zu models, more than %d", count, KF_SEARCH_MODELS);
-    for (size_t i = 0; i < count; i++) {
-        const char *spec = i < wanted->models.count ? wanted->models.items[i] : wanted->llms.items[i - wanted->models.count];
-        p->frozen[i] = kf_llm_freeze(spec, error);
-        if (!p->frozen[i]) return false;
-        p->models[i] = p->frozen[i];
+    const char *spec;
+    p->search.model_count = 0;
+    for (size_t i = 0; (spec = model_given(wanted, i)); i++) {
+        char *frozen = kf_llm_freeze(spec, error);
+        if (!frozen || !add_model(p, frozen, error)) return false;
     }
-    p->search.models = p->models;
-    p->search.model_count = count;
     return true;
 }
 
@@ -85,8 +101,68 @@ static void set_budget(plan *p, const settings *wanted)
     if (has_model(p)) budget->candidates = MODEL_CANDIDATES;
 }
 
+/* ---- a run that is repeated ---------------------------------------------------------------------------------------------------------------------- */
+
+/* What a spec says of the model's part among several: ",weight=2,role=both". */
+static void copy_traits(const char *spec, kf_buffer *text)
+{
+    static const char *const names[] = {"weight=", "role=", "temperature_from=", "temperature_to=", "temperature_calls="};
+    size_t head = strcspn(spec, ":");
+    for (const char *at = memchr(spec, ',', head); at; at = memchr(at + 1, ',', (size_t)(spec + head - at - 1)))
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+            if (strncmp(at + 1, names[i], strlen(names[i])) == 0) kf_buffer_append(text, at, 1 + strcspn(at + 1, ",:"));
+}
+
+/* Each model of the run, `old`, becomes one that answers what it answered. */
+static bool replay_models(plan *p, const char *options, const char *const *old, size_t count, kf_store *store, const char *run,
+                          kf_error *error)
+{
+    kf_autofree char *path = realpath(kf_store_path(store), NULL);
+    p->search.model_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        kf_autofree char *name = kf_search_model_name(old[i]);
+        kf_autobuffer spec = {0};
+        bool twice = false;
+        for (size_t k = 0; k < i && name; k++) {
+            kf_autofree char *other = kf_search_model_name(old[k]);
+            twice |= other && strcmp(other, name) == 0;
+        }
+        if (strcmp(old[i], "none") == 0) continue;
+        if (twice)
+            return kf_fail(error, KF_ERROR_INPUT,
+                           "run %s has two models that are both called \"%s\": it can't be told what each said", run, name);
+        kf_buffer_format(&spec, "replay%s", options);
+        copy_traits(old[i], &spec);
+        kf_buffer_format(&spec, ":%s#%s#%s", path ? path : kf_store_path(store), run, name ? name : "");
+        if (!name || !add_model(p, kf_buffer_take(&spec), error)) return false;
+    }
+    return p->search.model_count || kf_fail(error, KF_ERROR_INPUT, "run %s asked no model: there is nothing to replay", run);
+}
+
+/* `--model replay:RUN` alone: the same task, settings and replies, judged anew. */
+static bool plan_replay(plan *p, const kf_invocation *invocation, const settings *wanted, const char *spec, const char *word,
+                        kf_error *error)
+{
+    kf_auto(kf_store) store = kf_store_open(wanted->store, KF_STORE_READ, error);
+    kf_autoresult kf_store_run run = {0};
+    const char *old[KF_SEARCH_MODELS];
+    if (!store || !kf_store_find_run(store, word, &run, error)) return false;
+    p->task = invocation->argument_count ? kf_task_load(invocation->arguments[0], error) : kf_stored_task(store, run.task, error);
+    if (!p->task || !kf_search_options_read(run.options, &p->search, p->models, &p->options, error)) return false;
+    size_t count = p->search.model_count;
+    memcpy(old, p->models, sizeof old);
+    kf_autofree char *options = strndup(spec + 6, strcspn(spec, ":") - 6); /* ",strict=1" */
+    if (!options) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    p->search.anew = true;
+    set_budget(p, wanted);
+    return replay_models(p, options, old, count, store, run.id, error);
+}
+
 static bool plan_new(plan *p, const kf_invocation *invocation, const settings *wanted, kf_error *error)
 {
+    const char *only = model_given(wanted, 0);
+    kf_autofree char *repeated = only && !model_given(wanted, 1) ? kf_llm_replayed_run(only) : NULL;
+    if (repeated) return plan_replay(p, invocation, wanted, only, repeated, error);
     if (invocation->argument_count == 0)
         return kf_fail(error, KF_ERROR_INPUT, "optimize: expected a TASK, or --resume RUN; \"kforge list --tasks\" shows tasks");
     p->task = kf_task_load(invocation->arguments[0], error);
@@ -125,7 +201,7 @@ static bool plan_resume(plan *p, kf_store *store, const kf_invocation *invocatio
     snprintf(p->run, sizeof p->run, "%s", run.id);
     p->task = kf_stored_task(store, run.task, error);
     if (!p->task || !kf_search_options_read(run.options, &p->search, p->models, &p->options, error)) return false;
-    if (wanted->models.count + wanted->llms.count && !set_models(p, wanted, error)) return false;
+    if (model_given(wanted, 0) && !set_models(p, wanted, error)) return false;
     set_budget(p, wanted);
     /* The device as the store calls it may say more than the hardware does. */
     const char *more = p->search.baseline ? strstr(run.device, ", against baseline ") : NULL;
@@ -343,7 +419,7 @@ static const kf_option options[] = {
      .help =
          "A model that proposes candidates: openai:MODEL, anthropic:MODEL, gemini:MODEL, openrouter:MODEL, azure:DEPLOYMENT, "
          "MODEL@http://HOST:PORT/v1, exec:COMMAND, replay:FILE, 'fallback:SPEC then SPEC' or none (docs/models.md); may be given "
-         "again. Without one the tuner works alone."},
+         "again. Without one the tuner works alone. replay:RUN repeats a stored run, with its task, settings and replies."},
     {.name = "llm",
      .type = KF_OPTION_LIST,
      .argument = "SPEC",

@@ -264,6 +264,16 @@ void kf_llm_cancel(kf_llm *llm)
     if (llm->provider->cancel) llm->provider->cancel(llm->state);
 }
 
+void kf_llm_progress(kf_llm *llm, int64_t done)
+{
+    if (llm->provider->progress) llm->provider->progress(llm->state, done);
+}
+
+kf_llm_readiness kf_llm_ready(const kf_llm *llm)
+{
+    return llm->provider->ready ? llm->provider->ready(llm->state) : KF_LLM_LIVE;
+}
+
 void kf_llm_set_budget(kf_llm *llm, kf_budget *budget)
 {
     if (llm->provider->set_budget)

@@ -199,6 +199,12 @@ static void fallback_set_budget(void *state, kf_budget *budget)
     for (int i = 0; i < f->count; i++) kf_llm_set_budget(f->members[i], budget);
 }
 
+static void fallback_progress(void *state, int64_t done)
+{
+    fallback *f = state;
+    for (int i = 0; i < f->count; i++) kf_llm_progress(f->members[i], done);
+}
+
 static bool fallback_check_budget(const void *state, const kf_budget *budget, kf_error *error)
 {
     const fallback *f = state;
@@ -232,5 +238,6 @@ const kf_llm_provider kf_llm_fallback = {
     .cancel = fallback_cancel,
     .set_budget = fallback_set_budget,
     .check_budget = fallback_check_budget,
+    .progress = fallback_progress,
     .freeze = fallback_freeze,
 };

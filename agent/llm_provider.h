@@ -38,6 +38,8 @@ typedef struct kf_llm_provider {
     /* The provider reserves and settles each request itself; else one request is counted for each call, and what its reply says. */
     void (*set_budget)(void *state, kf_budget *budget);
     bool (*check_budget)(const void *state, const kf_budget *budget, kf_error *error); /* as kf_llm_check_budget */
+    void (*progress)(void *state, int64_t done);                                       /* as kf_llm_progress */
+    kf_llm_readiness (*ready)(const void *state);                                      /* as kf_llm_ready */
     bool (*freeze)(const void *state, kf_buffer *options); /* ",price_in=1.25…" that the spec does not say */
 } kf_llm_provider;
 

@@ -259,6 +259,7 @@ static bool fill(kf_search *s, bool *stuck, kf_error *error)
     while (kf_workers_room(s->workers) > 0 && !spent(s, true) && !interrupts(s) && !s->models_gone) {
         kf_proposal *proposal = NULL;
         /* A call is due before the tuner may fill the time until its reply. */
+        kf_models_progress(s);
         if (defaults_settled(s) && !kf_models_step(s, true, 0, error)) return false;
         int quota = s->quota;
         if (!propose(s, &proposal, error)) return false;
@@ -295,6 +296,11 @@ static bool wait_some(kf_search *s, kf_error *error)
     kf_workers_result result;
     struct pollfd fds[WATCHED];
     double wake = INFINITY;
+    /* Twice in a row there was nothing to do. */
+    int64_t mark = s->progress.attempts + s->next_ticket;
+    s->idle = !s->in_flight && mark == s->idle_mark;
+    s->idle_mark = mark;
+    kf_models_progress(s);
     size_t count = kf_models_watch(s, fds, WATCHED, &wake);
     kf_workers_listen(s->workers, fds, count, wake);
     int got = kf_workers_wait(s->workers, WAIT_SECONDS, &result, error);

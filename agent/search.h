@@ -35,6 +35,7 @@ typedef struct kf_search_settings {
     const char *const *models; /* specs of llm.h; none: the tuner alone */
     size_t model_count;
     bool by_share;        /* calls in proportion to the models' weights; else a bandit decides (search_ensemble.c) */
+    bool anew;            /* judges what other runs have judged, too: a run that is repeated */
     kf_strategy strategy; /* its name "": auto */
     const char *prompts;  /* folder of templates that replace the built-in ones, or NULL */
     int calls;            /* model calls in flight; 0: as many as workers */
@@ -100,6 +101,8 @@ bool kf_search_preview(kf_store *store, const kf_task *task, const char *run, co
 
 /* The source of a stored candidate with the values of its tunables as its defaults, as models see it and as it is handed out; malloc'd. */
 char *kf_search_source(kf_store *store, const char *run, int64_t candidate, kf_error *error);
+/* What a model is called in the store and in reports: its spec without frozen prices and without the command of an exec; malloc'd. */
+char *kf_search_model_name(const char *spec);
 /* What kf_store calls the device that verdicts are compared on: the hardware, and which baseline when it is not the task's own; malloc'd. */
 char *kf_search_conditions(const char *hardware, const char *baseline);
 /* The settings that decide what a run does, as JSON for the store, and back (texts point into *memory, which the caller frees with

@@ -36,6 +36,19 @@ static bool has_role(const kf_search *s, kf_llm_role role)
     return false;
 }
 
+/* After a failure a model is left alone for a while; a recorded one is asked when it was asked, and when it is used up not as long as another of its
+ * run has something left. */
+static bool is_pausing(const kf_search *s, size_t model, double now)
+{
+    kf_llm_readiness ready = kf_llm_ready(s->models[model].llm);
+    bool others = false;
+    for (size_t i = 0; i < s->model_count && ready == KF_LLM_USED_UP; i++) {
+        kf_llm_readiness other = kf_llm_ready(s->models[i].llm);
+        others |= other == KF_LLM_READY || other == KF_LLM_NOT_YET;
+    }
+    return ready == KF_LLM_LIVE ? now < s->models[model].not_before : ready == KF_LLM_NOT_YET || others;
+}
+
 int kf_ensemble_next(const kf_search *s, kf_llm_role role)
 {
     kf_bandit_arm arms[KF_SEARCH_MODELS];
@@ -47,7 +60,7 @@ int kf_ensemble_next(const kf_search *s, kf_llm_role role)
         const kf_llm_traits *traits = kf_llm_traits_of(model->llm);
         arms[i] = model->arm;
         arms[i].weight = traits->weight;
-        arms[i].closed = model->exhausted || now < model->not_before || !(any || (traits->role & role));
+        arms[i].closed = model->exhausted || is_pausing(s, i, now) || !(any || (traits->role & role));
         arms[i].flying = 0;
         calls[i] = model->calls;
         for (const kf_call *c = s->calls; c; c = c->next) calls[i] += c->model == (int)i;

@@ -109,7 +109,8 @@ typedef struct kf_call {
     char *prompt;
     int64_t call; /* stored; 0 while in flight */
     double temperature, cost_usd;
-    char *text; /* the reply */
+    int64_t asked; /* how far the run was then */
+    char *text;    /* the reply */
     size_t size;
     bool truncated; /* at the token limit */
 } kf_call;
@@ -191,6 +192,8 @@ typedef struct kf_search {
     int64_t judged_since_verify;
     double verified_best; /* speedup, 0 none */
     int refusals;
+    int64_t idle_mark;
+    bool idle;        /* nothing is left to do but to wait for models */
     bool over;        /* nothing more will be judged */
     kf_budget budget; /* of the models: what is in flight is reserved in it */
     bool budget_spent;
@@ -246,6 +249,8 @@ void kf_models_close(kf_search *s);
 bool kf_models_alive(const kf_search *s);
 /* Starts calls that are due, collects replies; never waits longer than `seconds`. */
 bool kf_models_step(kf_search *s, bool start, double seconds, kf_error *error);
+/* Tells the models how far the run is (kf_llm_progress). */
+void kf_models_progress(kf_search *s);
 /* What tells that kf_models_step is due; as kf_llm_watch. */
 size_t kf_models_watch(const kf_search *s, struct pollfd *fds, size_t most, double *wake);
 /* The search is over: what is in flight is ended, and what it has cost is booked. */

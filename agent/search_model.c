@@ -58,7 +58,7 @@ bool kf_models_check(const kf_search_settings *settings, kf_error *error)
     return true;
 }
 
-/* A spec as it is shown: frozen prices are of no interest there. */
+/* Frozen prices are of no interest where a spec is shown. */
 static char *without_prices(const char *spec)
 {
     kf_autobuffer text = {0};
@@ -68,6 +68,15 @@ static char *without_prices(const char *spec)
         at = price ? price + 1 + strcspn(price + 1, ",:") : "";
     }
     return kf_buffer_take(&text);
+}
+
+char *kf_search_model_name(const char *spec)
+{
+    /* Not the whole command line of an exec: it may hold secrets. */
+    kf_autofree char *shown = without_prices(spec);
+    const char *exec = shown ? strstr(shown, "exec") : NULL;
+    bool hides = exec && (exec == shown || strncmp(shown, "fallback", 8) == 0);
+    return shown ? strndup(shown, hides ? (size_t)(exec + 4 - shown) : strlen(shown)) : NULL;
 }
 
 bool kf_models_open(kf_search *s, kf_error *error)
@@ -91,11 +100,7 @@ bool kf_models_open(kf_search *s, kf_error *error)
             continue;
         }
         kf_llm_set_budget(model->llm, &s->budget);
-        /* Not the whole command line of an exec: it may hold secrets. */
-        kf_autofree char *shown = without_prices(model->spec);
-        const char *exec = shown ? strstr(shown, "exec") : NULL;
-        bool hides = exec && (exec == shown || strncmp(shown, "fallback", 8) == 0);
-        if (shown) model->name = strndup(shown, hides ? (size_t)(exec + 4 - shown) : strlen(shown));
+        model->name = kf_search_model_name(model->spec);
         if (!model->name) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
         s->model_count++;
     }
@@ -163,12 +168,26 @@ static bool take_back(kf_search *s, kf_call *call, const kf_error *why, kf_error
     return kf_choose_again(s, call, error);
 }
 
+/* How far the run is: beginnings and ends of attempts. What recorded replies are timed by. */
+static int64_t clock_of(const kf_search *s)
+{
+    int64_t count = 2 * s->progress.attempts;
+    for (const kf_proposal *p = s->in_flight; p; p = p->next) count++;
+    return count;
+}
+
+void kf_models_progress(kf_search *s)
+{
+    for (size_t i = 0; i < s->model_count; i++) kf_llm_progress(s->models[i].llm, s->idle ? INT64_MAX : clock_of(s));
+}
+
 static bool begin_call(kf_search *s, int model, kf_error *error)
 {
     kf_call *call = calloc(1, sizeof *call);
     if (!call) return kf_fail(error, KF_ERROR_MEMORY, "out of memory for a model call");
     call->model = model;
     call->tag = ++s->next_ticket;
+    call->asked = clock_of(s);
     kf_choose(s, call);
     kf_model *m = &s->models[call->model];
     call->temperature = kf_ensemble_temperature(s, call->model);
@@ -234,8 +253,11 @@ static int64_t tokens_of(const kf_search *s, const kf_call *call, const kf_llm_r
 static bool store_call(kf_search *s, kf_call *call, const kf_llm_reply *reply, bool waits, kf_error *error)
 {
     kf_model *model = &s->models[call->model];
-    char settings[64] = "";
-    if (call->temperature >= 0) snprintf(settings, sizeof settings, "{\"temperature\":%.4g}", call->temperature);
+    char settings[128], temperature[32] = "";
+    if (call->temperature >= 0) snprintf(temperature, sizeof temperature, "\"temperature\":%.4g,", call->temperature);
+    snprintf(settings, sizeof settings, "{%s\"asked\":%lld,\"after\":%lld}", temperature, (long long)call->asked,
+             (long long)clock_of(s));
+    s->idle = false;
     call->cost_usd = reply->cost_usd;
     if (!kf_store_begin(s->store, error)) return false;
     call->call = kf_store_put_model_call(s->store,
@@ -244,7 +266,7 @@ static bool store_call(kf_search *s, kf_call *call, const kf_llm_reply *reply, b
                                              .provider = model->name,
                                              .model = reply->model ? reply->model : "",
                                              .purpose = kf_step_name(call->step),
-                                             .settings = *settings ? settings : NULL,
+                                             .settings = settings,
                                              .system = s->system_text,
                                              .prompt = call->prompt,
                                              .prompt_size = strlen(call->prompt),
@@ -367,6 +389,8 @@ size_t kf_models_watch(const kf_search *s, struct pollfd *fds, size_t most, doub
 
 bool kf_models_stop(kf_search *s, kf_error *error)
 {
+    s->idle = false;
+    kf_models_progress(s);
     if (!collect(s, 0, error)) return false; /* what has come is used when the run goes on */
     for (size_t i = 0; i < s->model_count; i++) {
         kf_llm_reply reply;
@@ -374,7 +398,7 @@ bool kf_models_stop(kf_search *s, kf_error *error)
         while (flying(s, (int)i) && kf_llm_poll(s->models[i].llm, 0, &reply) == 1) {
             kf_call *call = unlink_call(s, reply.tag);
             bool was_sent = call && reply.outcome != KF_LLM_EXHAUSTED && reply.requests > 0;
-            bool booked = !was_sent || (kf_choose_again(s, call, error) && store_call(s, call, &reply, false, error));
+            bool booked = !call || (kf_choose_again(s, call, error) && (!was_sent || store_call(s, call, &reply, false, error)));
             kf_call_free(call);
             kf_llm_reply_free(&reply);
             if (!booked) return false;

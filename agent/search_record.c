@@ -133,6 +133,17 @@ static bool record_reuse(kf_search *s, kf_proposal *p, kf_attempt_outcome outcom
     return kf_best_refresh(s, error);
 }
 
+/* May this run count by what is stored of the candidate? One that is to judge everything itself only by what it has judged. */
+static bool counts_here(kf_search *s, int64_t candidate, bool *counts, kf_error *error)
+{
+    kf_autoresult kf_store_candidate here = {0};
+    *counts = true;
+    if (!s->settings->anew) return true;
+    if (!kf_store_get_candidate(s->store, candidate, s->progress.run, &here, error)) return false;
+    *counts = here.attempt > 0;
+    return true;
+}
+
 bool kf_record_known(kf_search *s, kf_proposal *p, bool *known, kf_error *error)
 {
     kf_autoresult kf_store_candidate candidate = {0};
@@ -142,6 +153,7 @@ bool kf_record_known(kf_search *s, kf_proposal *p, bool *known, kf_error *error)
     kf_store_candidate_hash(p->source, p->size, (const char *const *)p->flags, (size_t)p->flag_count, hash);
     if (!kf_store_find_candidate(s->store, kf_task_hash(s->task), hash, s->conditions, &candidate, known, error)) return false;
     *known = *known && usable(&candidate);
+    if (*known && !counts_here(s, candidate.id, known, error)) return false;
     return !*known || record_reuse(s, p, KF_ATTEMPT_KNOWN, &candidate, error);
 }
 
@@ -192,7 +204,7 @@ static bool find_same_code(kf_search *s, const kf_proposal *p, const kf_verdict 
     if (!kf_store_find_code(s->store, kf_task_hash(s->task), verdict->code_hash, s->conditions, known, found, error)) return false;
     kf_store_candidate_hash(p->source, p->size, (const char *const *)p->flags, (size_t)p->flag_count, hash);
     *found = *found && usable(known) && strcmp(known->hash, hash) != 0;
-    return true;
+    return !*found || counts_here(s, known->id, found, error);
 }
 
 bool kf_record_result(kf_search *s, kf_proposal *p, const kf_workers_result *result, bool *again, kf_error *error)

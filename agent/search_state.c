@@ -22,6 +22,7 @@ char *kf_search_options_json(const kf_search_settings *settings)
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)settings->seed);
     for (size_t i = 0; i < settings->model_count; i++) cJSON_AddItemToArray(models, cJSON_CreateString(settings->models[i]));
     cJSON_AddBoolToObject(json, "by-share", settings->by_share);
+    cJSON_AddBoolToObject(json, "anew", settings->anew);
     cJSON_AddStringToObject(json, "seed", seed); /* more digits than a double holds */
     if (*settings->strategy.name) cJSON_AddItemToObject(json, "strategy", kf_strategy_json(&settings->strategy));
     if (settings->prompts) cJSON_AddStringToObject(json, "prompts", settings->prompts);
@@ -56,6 +57,7 @@ bool kf_search_options_read(const char *text, kf_search_settings *settings, cons
         models[settings->model_count++] = model->valuestring;
     }
     settings->by_share = kf_json_boolean_or(&reader, "by-share", true);
+    settings->anew = kf_json_boolean_or(&reader, "anew", false);
     settings->seed = strtoull(kf_json_string_or(&reader, "seed", "0"), NULL, 10);
     const cJSON *strategy = kf_json_object_or_null(&reader, "strategy");
     if (strategy && !kf_strategy_read(strategy, "options of the run", &settings->strategy, error)) return false;

@@ -207,10 +207,11 @@ bool kf_export_multiturn(kf_exporter *e, kf_error *error)
 
 /* ---- cassette ---- */
 
-static const char calls_sql[] = "SELECT m.id, r.task, m.model, m.outcome, m.message, m.prompt_tokens, m.completion_tokens, "
-                                "m.cost_usd, m.seconds, m.prompt, m.reply"
-                                " FROM run r CROSS JOIN model_call m ON m.run = r.id WHERE (?1 = 0 OR r.id = ?1) AND (?2 = 0 OR "
-                                "r.task = ?2) ORDER BY r.key, m.id";
+static const char calls_sql[] =
+    "SELECT m.id, r.task, m.model, m.outcome, m.message, m.prompt_tokens, m.completion_tokens, "
+    "m.cost_usd, m.seconds, m.prompt, m.reply, json_extract(m.settings, '$.asked'), json_extract(m.settings, '$.after')"
+    " FROM run r CROSS JOIN model_call m ON m.run = r.id WHERE (?1 = 0 OR r.id = ?1) AND (?2 = 0 OR "
+    "r.task = ?2) ORDER BY r.key, m.id";
 
 static bool cassette_header(kf_exporter *e, kf_error *error)
 {
@@ -252,6 +253,9 @@ static bool cassette_line(kf_exporter *e, sqlite3_stmt *row, kf_error *error)
                          (long long)sqlite3_column_int64(row, 6));
     if (sqlite3_column_type(row, 7) != SQLITE_NULL) kf_row_number(e, "cost_usd", sqlite3_column_double(row, 7), 0);
     if (sqlite3_column_type(row, 8) != SQLITE_NULL) kf_row_number(e, "seconds", sqlite3_column_double(row, 8), 0);
+    if (sqlite3_column_type(row, 11) == SQLITE_INTEGER && sqlite3_column_type(row, 12) == SQLITE_INTEGER)
+        kf_buffer_format(&e->row, ",\"asked\":%lld,\"after\":%lld", (long long)sqlite3_column_int64(row, 11),
+                         (long long)sqlite3_column_int64(row, 12));
     kf_row_end(e);
     return kf_export_emit(e, KF_SPLIT_TRAIN, error);
 }

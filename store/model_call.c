@@ -55,20 +55,16 @@ static int64_t integer_or_unknown(sqlite3_stmt *statement, int column)
     return sqlite3_column_type(statement, column) == SQLITE_NULL ? -1 : sqlite3_column_int64(statement, column);
 }
 
-bool kf_store_get_model_call(kf_store *store, int64_t id, kf_store_model_call *call, kf_error *error)
+#define CALL_COLUMNS                                                                                                             \
+    "r.key, m.provider, m.model, m.purpose, m.settings, m.outcome, m.message, m.prompt_tokens, m.completion_tokens, m.cost_usd," \
+    " m.seconds, m.created, m.id FROM model_call m LEFT JOIN run r ON r.id = m.run "
+
+static bool fill(kf_store *store, sqlite3_stmt *statement, kf_store_model_call *call, kf_error *error)
 {
-    kf_autoreset *statement = kf_sql(
-        store, error,
-        "SELECT r.key, m.provider, m.model, m.purpose, m.settings, m.outcome, m.message, m.prompt_tokens, m.completion_tokens,"
-        " m.cost_usd, m.seconds, m.created FROM model_call m LEFT JOIN run r ON r.id = m.run WHERE m.id = ?",
-        "i", id);
-    int row = statement ? kf_sql_step(store, statement, error) : -1;
-    if (row == 0) no_such_call(store, id, error);
-    if (row != 1) return false;
     kf_text_column texts[] = {{1, &call->provider}, {2, &call->model},   {3, &call->purpose},
                               {4, &call->settings}, {5, &call->outcome}, {6, &call->message}};
     if (!kf_sql_texts(store, statement, &call->memory, texts, sizeof texts / sizeof *texts, error)) return false;
-    call->id = id;
+    call->id = sqlite3_column_int64(statement, 12);
     kf_sql_copy(statement, 0, call->run, sizeof call->run);
     call->prompt_tokens = integer_or_unknown(statement, 7);
     call->completion_tokens = integer_or_unknown(statement, 8);
@@ -76,6 +72,28 @@ bool kf_store_get_model_call(kf_store *store, int64_t id, kf_store_model_call *c
     call->seconds = kf_sql_double(statement, 10);
     call->created = kf_sql_double(statement, 11);
     return true;
+}
+
+bool kf_store_get_model_call(kf_store *store, int64_t id, kf_store_model_call *call, kf_error *error)
+{
+    kf_autoreset *statement = kf_sql(store, error, "SELECT " CALL_COLUMNS "WHERE m.id = ?", "i", id);
+    int row = statement ? kf_sql_step(store, statement, error) : -1;
+    if (row == 0) no_such_call(store, id, error);
+    return row == 1 && fill(store, statement, call, error);
+}
+
+kf_store_cursor *kf_store_model_calls(kf_store *store, const char *run, const char *provider, kf_error *error)
+{
+    int64_t row = kf_run_row(store, run, error);
+    if (!row) return NULL;
+    return kf_cursor(store, error, "SELECT " CALL_COLUMNS "WHERE m.run = ?1 AND (?2 = 0 OR m.provider = ?3) ORDER BY m.id", "iit",
+                     row, (int64_t)(provider != NULL), or_empty(provider));
+}
+
+int kf_store_next_model_call(kf_store_cursor *cursor, kf_store_model_call *call, kf_error *error)
+{
+    int row = kf_cursor_step(cursor, error);
+    return row != 1 || fill(cursor->store, cursor->statement, call, error) ? row : -1;
 }
 
 char *kf_store_model_call_text(kf_store *store, int64_t id, kf_call_text which, size_t *size, kf_error *error)

@@ -8,6 +8,7 @@
  *   none                                     no model
  *   replay[,skip=N][,strict=1]:FILE          recorded replies (docs/cassette-format.md); skip: calls already made before a resume;
  *                                            strict: only replies whose "match" is the prompt's hash
+ *   replay:RUN, replay:STORE#RUN[#NAME]      what the models of a stored run answered, or the one of that name; RUN alone: in the default store
  *   exec[,timeout=S][,parallel=N]:COMMAND    /bin/sh -c COMMAND, system text and prompt on its stdin, reply on its stdout: plain, or one JSON
  *                                            object {"text", "model", "usage": {"prompt_tokens", "completion_tokens"}, "cost_usd", "outcome"}.
  *                                            It runs with the user's environment and rights. Default timeout: $KFORGE_EXEC_TIMEOUT or 600 s
@@ -90,6 +91,12 @@ void kf_llm_reply_free(kf_llm_reply *reply);
 /* For callers that wait for other things, too: descriptors (at most `most`; how many are returned) that tell that kf_llm_poll is due, and *wake,
  * lowered to when it is due in any case (kf_now). */
 size_t kf_llm_watch(const kf_llm *llm, struct pollfd *fds, size_t most, double *wake);
+/* How far the caller's work is, in any unit that grows: recorded replies that came at some point of it come there again, so that what was done
+ * while a model was thinking is done again before its reply is there. Never told: they come at once. INT64_MAX: nothing else is left to do. */
+void kf_llm_progress(kf_llm *llm, int64_t done);
+/* Was it asked when the work was as far as it is? A live model has no opinion. USED_UP: if it was asked again, its run ended before it answered. */
+typedef enum kf_llm_readiness { KF_LLM_LIVE, KF_LLM_READY, KF_LLM_NOT_YET, KF_LLM_USED_UP } kf_llm_readiness;
+kf_llm_readiness kf_llm_ready(const kf_llm *llm);
 /* Ends all that is in flight: each request becomes a reply, KF_LLM_FAILED with what it has cost, that kf_llm_poll hands out without waiting. */
 void kf_llm_cancel(kf_llm *llm);
 
@@ -101,5 +108,8 @@ void kf_llm_set_budget(kf_llm *llm, kf_budget *budget);
 bool kf_llm_check_budget(const kf_llm *llm, const kf_budget *budget, kf_error *error);
 /* The spec with the prices in it that it would be charged by now; malloc'd. So a run keeps the prices that it began with. */
 char *kf_llm_freeze(const char *spec, kf_error *error);
+
+/* The run that a spec "replay:RUN" names, when there is no file of that name; malloc'd, NULL for every other spec. */
+char *kf_llm_replayed_run(const char *spec);
 
 #endif

@@ -397,6 +397,10 @@ typedef struct kf_store_proposer {
 kf_store_cursor *kf_store_proposers(kf_store *store, const char *run, kf_error *error);
 int kf_store_next_proposer(kf_store_cursor *cursor, kf_store_proposer *proposer, kf_error *error);
 
+/* A run's calls in the order in which their replies came; of one provider as it was stored, or all (NULL). */
+kf_store_cursor *kf_store_model_calls(kf_store *store, const char *run, const char *provider, kf_error *error);
+int kf_store_next_model_call(kf_store_cursor *cursor, kf_store_model_call *call, kf_error *error);
+
 /* Spent by a run on model calls so far, calls without an attempt included; unknown counts as 0. */
 typedef struct kf_store_spent {
     int64_t calls, prompt_tokens, completion_tokens;

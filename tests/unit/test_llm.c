@@ -70,6 +70,7 @@ static void specs_are_checked(void **state)
         {"exec,timeout=-1:cat", "is not a number from"},
         {"exec,timeot=1:cat", "unknown option \"timeot\"; did you mean timeout"},
         {"exec,parallel=1000:cat", "parallel=1000 is not a number from 1 to 64"},
+        {"replay:/nonexistent/store.db#1h3w", "/nonexistent/store.db"},
         {"replay:/nonexistent/file", "/nonexistent/file: No such file"},
         {"openai:m", "openai: no key: set OPENAI_API_KEY in the environment, in .env, or in a key file"},
         {"openai,effort=huge:m@http://127.0.0.1:1/v1", "openai: effort=huge is none of default, none, minimal, low, medium, high"},
@@ -392,6 +393,44 @@ static void replay_prefers_the_matching_prompt(void **state)
     drop_cassette(&c);
 }
 
+/* What came late comes late again, in the order in which it came. */
+static void replies_come_when_they_came(void **state)
+{
+    (void)state;
+    kf_llm_reply reply;
+    cassette c = write_cassette(HEADER "{\"reply\": \"one\", \"after\": 7}\n{\"reply\": \"two\", \"after\": 9}\n");
+    kf_auto(kf_llm) llm = open_spec(c.spec);
+    for (int i = 0; i < 3; i++) submit(llm, "p", i);
+    kf_llm_progress(llm, 6);
+    assert_int_equal(kf_llm_poll(llm, 0, &reply), 0);
+    double wake = 1e18;
+    kf_llm_watch(llm, NULL, 0, &wake);
+    assert_true(wake == 1e18); /* nobody has to look */
+    kf_llm_progress(llm, 7);
+    kf_llm_watch(llm, NULL, 0, &wake);
+    assert_true(wake < 1e18);
+    assert_int_equal(kf_llm_poll(llm, 0, &reply), 1);
+    assert_string_equal(reply.text, "one");
+    kf_llm_reply_free(&reply);
+    assert_int_equal(kf_llm_poll(llm, 0, &reply), 0);
+    assert_int_equal(kf_llm_in_flight(llm), 2); /* a run that ends now has not had them */
+    assert_int_equal(kf_llm_ready(llm), KF_LLM_USED_UP);
+    /* When nothing else is left to do they come at once; used up is what a model seems that never answers. */
+    kf_auto(kf_llm) idle = open_spec(c.spec);
+    for (int i = 0; i < 3; i++) submit(idle, "p", i);
+    kf_llm_progress(idle, 100);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(kf_llm_poll(idle, 0, &reply), 1);
+        kf_llm_reply_free(&reply);
+    }
+    assert_int_equal(kf_llm_poll(idle, 0, &reply), 0);
+    kf_llm_progress(idle, INT64_MAX);
+    assert_int_equal(kf_llm_poll(idle, 0, &reply), 1);
+    assert_int_equal(reply.outcome, KF_LLM_EXHAUSTED);
+    kf_llm_reply_free(&reply);
+    drop_cassette(&c);
+}
+
 static void malformed_cassettes_are_refused(void **state)
 {
     (void)state;
@@ -469,6 +508,7 @@ int main(void)
         cmocka_unit_test(exec_leaves_nothing_behind),
         cmocka_unit_test(exec_inherits_no_descriptors),
         cmocka_unit_test(replay_prefers_the_matching_prompt),
+        cmocka_unit_test(replies_come_when_they_came),
         cmocka_unit_test(malformed_cassettes_are_refused),
         cmocka_unit_test(kept_conversations_hold_sources),
     };

@@ -1,0 +1,72 @@
+#!/bin/bash
+# A run is repeated from what is stored of it, without its models: the same prompts, candidates and verdicts in the same order.
+source "$(dirname "$0")/lib.sh"
+task=$root/tasks/axpy
+fake=$bin/../tests/fake_worker
+export FAKE_SLEEP=0.06
+
+# Models that think for a while, so that the tuner works meanwhile; what they say depends on chance, so that nobody could say it again.
+cat >model.py <<'END'
+import random, sys, time
+prompt = sys.stdin.read()
+time.sleep(random.uniform(0, 0.1))
+kind = random.random()
+if kind < 0.15: print("I would rather talk about the weather.")
+elif kind < 0.3: print(f"```cuda\n// fake: status wrong_result\n// {random.random()}\nvoid axpy() {{}}\n```")
+elif kind < 0.4: sys.exit("no luck today")
+else:
+    speed, best = random.uniform(1, 2), random.choice([64, 128, 256])
+    print(f"```cuda\n// fake: speed {speed:.3f}\n// fake: optimum BLOCK {best}\n// kforge: tune BLOCK 32 64 128 256 512\n"
+          f"#ifndef BLOCK\n#define BLOCK 32\n#endif\n// {random.random()}\nvoid axpy() {{}}\n```")
+END
+cat >compare.py <<'END'
+"""compare.py STORE RUN STORE RUN: what both did, in order, and what their models were asked and answered."""
+import hashlib, sqlite3, sys
+def run_of(path, key):
+    db = sqlite3.connect(path)
+    (run,) = db.execute("select id from run where key = ?", (key,)).fetchone()
+    attempts = db.execute("select a.step, a.outcome, a.message, c.hash, v.status, v.message from attempt a left join candidate c on c.id = a.candidate "
+                          "left join verdict v on v.id = a.verdict where a.run = ? order by a.number", (run,)).fetchall()
+    calls = db.execute("select hex(p.hash), hex(r.hash), m.outcome, m.purpose from model_call m left join blob p on p.id = m.prompt "
+                       "left join blob r on r.id = m.reply where m.run = ? order by m.id", (run,)).fetchall()
+    return attempts, calls
+one, two = run_of(*sys.argv[1:3]), run_of(*sys.argv[3:5])
+for what, a, b in zip(("attempt", "call"), one, two):
+    for i, (x, y) in enumerate(zip(a, b)):
+        if x != y:
+            sys.exit(f"{what} {i + 1} differs: {x} and {y}")
+    if len(a) != len(b): sys.exit(f"{len(a)} and {len(b)} {what}s")
+print(len(one[0]), "attempts and", len(one[1]), "calls, all the same")
+END
+run_in() { python3 -c 'import json; print(json.load(open("out"))["run"])'; }
+
+# One model, repeated in the same store, where all its candidates are known, from that store into another, and from an exported file.
+expect 0 optimize "$task" --workers "$fake" --seed 7 --llm "exec:python3 model.py" --candidates 40 --store one.db --json
+first=$(run_in)
+expect 0 optimize --llm "replay:$first" --workers "$fake" --store one.db --json
+python3 compare.py one.db "$first" one.db "$(run_in)" || fail "a run repeated in its own store differs"
+expect 0 optimize --llm "replay,strict=1:$first" --workers "$fake" --store one.db --json
+python3 compare.py one.db "$first" one.db "$(run_in)" || fail "a run repeated with strict=1 differs"
+expect 0 optimize "$task" --seed 7 --candidates 40 --llm "replay,strict=1:one.db#$first" --workers "$fake" --store two.db --json
+python3 compare.py one.db "$first" two.db "$(run_in)" || fail "a run repeated in another store differs"
+expect 0 export --format cassette --run "$first" --store one.db -o run.jsonl
+expect 0 optimize "$task" --seed 7 --candidates 40 --llm "replay,strict=1:run.jsonl" --workers "$fake" --store three.db --json
+python3 compare.py one.db "$first" three.db "$(run_in)" || fail "a run repeated from its cassette differs"
+
+# Several models, each with what it said itself.
+cp model.py other.py
+expect 0 optimize "$task" --workers "$fake" --seed 3 --llm "exec,weight=2:python3 model.py" --llm "fallback:exec:python3 other.py" --candidates 40 --store both.db --json
+both=$(run_in)
+expect 0 optimize --llm "replay,strict=1:$both" --workers "$fake" --store both.db --json
+python3 compare.py both.db "$both" both.db "$(run_in)" || fail "a run of two models differs"
+
+# What can't be repeated says so.
+expect 2 optimize "$task" --llm replay:nosuchrun --workers "$fake" --store one.db
+complains "no run nosuchrun"
+expect 0 optimize "$task" --workers "$fake" --candidates 3 --store none.db --json
+expect 2 optimize --llm "replay:$(run_in)" --workers "$fake" --store none.db
+complains "asked no model"
+expect 0 optimize "$task" --workers "$fake" --llm "exec:python3 model.py" --llm "exec:python3 other.py" --candidates 3 --store twins.db --json
+expect 2 optimize --llm "replay:$(run_in)" --workers "$fake" --store twins.db
+complains "two models that are both called"
+finish
