@@ -91,8 +91,7 @@ bool kf_counters_check(const char *list, kf_error *error)
         char c = list[i];
         if (c == ',') count++;
         if (c == ',' ? i > 0 && i + 1 < length && list[i - 1] != ',' : isalnum((unsigned char)c) || c == '_' || c == '.') continue;
-        return kf_fail(error, KF_ERROR_INPUT,
-                       "\"%.60s\" is no list of names: letters, digits, '_' and '.', commas between", list);
+        return kf_fail(error, KF_ERROR_INPUT, "\"%.60s\" is no list of names: letters, digits, '_' and '.', commas between", list);
     }
     if (count < KF_COUNT_METRICS) return true; /* time comes on top */
     return kf_fail(error, KF_ERROR_INPUT, "%zu names; at most %d at a time", count, KF_COUNT_METRICS - 1);

@@ -1,0 +1,93 @@
+/* nvcc in the build jail, where there is one (no GPU is needed to compile): whose lines the messages name, and what the report says. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "device_cuda.h"
+#include "kforge/file.h"
+#include "kforge/json.h"
+
+static const char kernel[] = "#include <cuda_runtime.h>\n#include <stdint.h>\n\n"
+                             "__global__ void k(const float *x, float *y, float a, int64_t n)\n{\n"
+                             "    __shared__ float tile[256];\n"
+                             "    int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x;\n"
+                             "    tile[threadIdx.x] = x[i];\n    __syncthreads();\n"
+                             "    if (i < n) y[i] = a * tile[threadIdx.x ^ 1] + y[i];\n}\n\n";
+
+static kf_build build(const char *source)
+{
+    kf_cuda_device gpu = {.major = 9, .minor = 0, .architecture = "90a"};
+    kf_error error = {0};
+    char toolkit[4096];
+    if (!kf_cuda_toolkit(toolkit, NULL)) skip(); /* no nvcc here */
+    kf_auto(kf_task) task = kf_task_load(KFORGE_SOURCE_DIR "/tasks/axpy", &error);
+    kf_autofree char *directory = kf_directory_temporary("kforge-test", &error);
+    if (!task || !directory) fail_msg("%s", error.text);
+    kf_build_request request = {
+        .task = task, .source = source, .size = strlen(source), .name = "candidate.cu", .seconds = 100, .directory = directory};
+    kf_build result = {0};
+    bool built = kf_build_cuda(&gpu, &request, &result, &error);
+    kf_directory_remove(directory, NULL);
+    if (!built) fail_msg("%s", error.text);
+    return result;
+}
+
+static void messages_name_the_candidates_own_lines(void **state)
+{
+    (void)state;
+    char source[2000];
+    snprintf(source, sizeof source, "%s// line 13\nint broken = nothing_of_that_name;\n", kernel);
+    kf_build result = build(source);
+    assert_false(result.ok);
+    assert_int_equal(result.status, KF_COMPILE_ERROR);
+    if (!strstr(result.log, "candidate.cu(14): error")) fail_msg("%s", result.log);
+    assert_non_null(strstr(result.reason, "candidate.cu(14)"));
+    assert_null(strstr(result.log, "/tmp/")); /* nor where it was built */
+    kf_build_free(&result);
+}
+
+static void a_wrong_signature_is_told(void **state)
+{
+    (void)state;
+    char source[2000];
+    snprintf(source, sizeof source,
+             "%sextern \"C\" void axpy(const float *x, float *y, double a, int64_t n, cudaStream_t stream)\n{\n}\n", kernel);
+    kf_build result = build(source);
+    assert_int_equal(result.status, KF_COMPILE_ERROR);
+    if (!strstr(result.reason, "candidate.cu(13)")) fail_msg("%s", result.reason);
+    kf_build_free(&result);
+}
+
+static void registers_shared_memory_and_occupancy(void **state)
+{
+    (void)state;
+    char source[2000];
+    snprintf(source, sizeof source,
+             "%sextern \"C\" void axpy(const float *x, float *y, float a, int64_t n, cudaStream_t stream)\n{\n"
+             "    k<<<(unsigned)((n + 255) / 256), 256, 0, stream>>>(x, y, a, n);\n}\n",
+             kernel);
+    kf_build result = build(source);
+    if (!result.ok) fail_msg("%s", result.log);
+    double registers = kf_json_get_number(result.report, "registers", 0);
+    assert_true(registers >= 4 && registers <= 64);
+    assert_true(kf_json_get_number(result.report, "shared_bytes", 0) == 1024);
+    assert_true(kf_json_get_number(result.report, "occupancy", 0) == 1);
+    const cJSON *row = cJSON_GetArrayItem(cJSON_GetObjectItem(result.report, "kernels"), 0);
+    assert_string_equal(cJSON_GetObjectItem(row, "name")->valuestring, "_Z1kPKfPffl");
+    assert_string_equal(cJSON_GetObjectItem(row, "occupancy_limit")->valuestring, "warps");
+    kf_build_free(&result);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(messages_name_the_candidates_own_lines),
+        cmocka_unit_test(a_wrong_signature_is_told),
+        cmocka_unit_test(registers_shared_memory_and_occupancy),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
