@@ -253,7 +253,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
         print(&view, result.verdict, invocation->arguments[1]);
     fflush(view.out);
     /* On the CPU device a sanitised candidate was another program, and not timed. */
-    if (wanted->sanitize && strcmp(result.verdict->device, "cpu") == 0) kept = false;
+    if (wanted->sanitize && strncmp(result.verdict->device, "cpu", 3) == 0) kept = false;
     if (!kept) return status_of(result.verdict);
     kf_store_recorded recorded;
     if (!keep(store, wanted, job, workers, &result, &recorded, error)) return -1;

@@ -20,6 +20,18 @@ expect 0 eval "$task" mine.cu --workers "$fake" --check-only --flag=-DBLOCK=2
 case $out in *"stored as"*) fail "a check was stored" ;; esac
 expect 2 show c3
 
+# Counters are kept with the candidate, and shown again
+candidate "speed 1.5" "counters yes"
+expect 0 eval "$task" mine.cu --workers "$fake" --counters all --store counted.db
+says "axpy_kernel: 100 % of the time, grid 8x1x1, block 256x1x1, 16 registers a thread"
+says "bound by DRAM bandwidth: 88 % of its peak"
+expect 0 show c1 --store counted.db
+says "bound by DRAM bandwidth: 88 % of its peak"
+python3 -c 'import sqlite3; assert sqlite3.connect("counted.db").execute("SELECT count(*) FROM counters").fetchone() == (1,)' || fail "no counters in the store"
+candidate "speed 1.4" "counters yes"
+expect 0 eval "$task" mine.cu --workers "$fake" --store counted.db
+case $out in *"bound by"*) fail "counters that nobody asked for" ;; esac
+
 candidate "status wrong_result"
 expect 1 eval "$task" mine.cu --workers "$fake"
 says "wrong_result"

@@ -8,6 +8,7 @@
  *   // fake: disagree             `verify` finds that the two measurements disagree
  *   // fake: status crash         any status of a verdict; "again" instead of "status": only with `verify`
  *   // fake: code NAME            machine code equals that of every candidate with this NAME
+ *   // fake: counters yes         counters of a kernel that memory bounds, where the job asks for counters
  *   // fake: sleep 0.2            judging takes so long
  *   // fake: worker die           the worker ends without an answer; hang, garbage, wrong-id, wrong-source, twice, endless likewise
  *   // fake: once FILE            the `worker` line only counts as long as FILE is not there; it is made when it counted
@@ -223,6 +224,11 @@ kf_verdict *kf_judge_run(kf_judge *judge, const kf_job *job, const volatile int 
         kf_fail(error, KF_ERROR_MEMORY, "out of memory");
         return NULL;
     }
+    char counters[256];
+    if (job->options.counters && line_of(job->source, "counters", counters, sizeof counters))
+        verdict->counters =
+            cJSON_Parse("{\"kernels\":[{\"name\":\"axpy_kernel\",\"part\":1,\"grid\":[8,1,1],\"block\":[256,1,1],"
+                        "\"registers\":16,\"metrics\":{\"dram__throughput.avg.pct_of_peak_sustained_elapsed\":88}}]}");
     kf_verdict_conclude(verdict);
     if (strcmp(how, "twice") == 0) {
         kf_auto(cJSON) json = kf_verdict_to_json(verdict);
