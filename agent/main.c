@@ -19,6 +19,7 @@
     ROW(optimize) \
     ROW(eval) \
     ROW(prompt) \
+    ROW(scan) \
     ROW(worker) \
     ROW(list) \
     ROW(show) \

@@ -4,12 +4,16 @@
 #include <stdio.h>
 #include <string.h>
 
+#define CARDS_A_WORKLOAD 3 /* at least so many sets are varied in each */
+
 struct kf_checker {
     kf_workbench *bench;
     int classes;
     kf_error_sums *baseline; /* [argument * classes + class] */
     bool *known;             /* [class] */
     bool varies;
+    kf_set_variation *deck; /* all that may be done to an input, shuffled */
+    uint32_t cards, next;
 };
 
 static int class_of(kf_set_variation variation)
@@ -20,6 +24,31 @@ static int class_of(kf_set_variation variation)
 static bool is_output(const kf_problem_argument *argument)
 {
     return argument->kind == KF_OUTPUT || argument->kind == KF_INOUT;
+}
+
+/* Which of these a shortcut bears is not known, so each gets its turn: workload by workload and set by set the next card is drawn, and none comes again
+ * before all have been. */
+static bool lay_deck(kf_checker *checker)
+{
+    const kf_workbench *bench = checker->bench;
+    const kf_problem *problem = bench->problem;
+    checker->deck = calloc((size_t)checker->classes, sizeof *checker->deck);
+    kf_autofree uint32_t *order = calloc((size_t)checker->classes, sizeof *order);
+    kf_autofree kf_set_variation *sorted = calloc((size_t)checker->classes, sizeof *sorted);
+    if (!checker->deck || !order || !sorted) return false;
+    for (int i = 0; i < problem->argument_count; i++) {
+        kf_argument_kind kind = problem->arguments[i].kind;
+        for (int v = KF_VARY_NONE + 1; v < KF_VARIATION_COUNT && (kind == KF_INPUT || kind == KF_INOUT); v++)
+            if (kf_variation_applies(&problem->arguments[i], (kf_variation)v))
+                sorted[checker->cards++] = (kf_set_variation){i, (kf_variation)v};
+    }
+    /* The same order in all workloads of a job, each beginning where the one before may have ended. */
+    kf_choices choices = {.state = kf_secret_draw(bench->secret, "variations", (uint32_t)bench->attempt, 0)};
+    for (uint32_t i = 0; i < checker->cards; i++) order[i] = i;
+    kf_choices_permute(&choices, order, checker->cards);
+    for (uint32_t i = 0; i < checker->cards; i++) checker->deck[i] = sorted[order[i]];
+    if (checker->cards) checker->next = (uint32_t)bench->workload * CARDS_A_WORKLOAD % checker->cards;
+    return true;
 }
 
 kf_checker *kf_checker_new(kf_workbench *bench)
@@ -41,6 +70,7 @@ kf_checker *kf_checker_new(kf_workbench *bench)
         bool absolute = (tolerance->kind == KF_ALLCLOSE || tolerance->kind == KF_ANY_ORDER) && tolerance->atol > 0;
         if (is_output(&problem->arguments[i]) && absolute) checker->varies = false;
     }
+    if (!lay_deck(checker)) return NULL;
     return kf_steal(&checker);
 }
 
@@ -49,26 +79,21 @@ void kf_checker_free(kf_checker *checker)
     if (!checker) return;
     free(checker->baseline);
     free(checker->known);
+    free(checker->deck);
     free(checker);
 }
 
-void kf_checker_vary(kf_checker *checker, kf_choices *choices, uint32_t count, bool known, kf_set_variation *variations)
+void kf_checker_vary(kf_checker *checker, kf_choices *choices, const uint32_t *order, uint32_t called, uint32_t count, bool known,
+                     kf_set_variation *variations)
 {
-    const kf_problem *problem = checker->bench->problem;
-    int inputs[KF_MAX_ARGUMENTS], input_count = 0;
-    for (int i = 0; i < problem->argument_count; i++)
-        if (problem->arguments[i].kind == KF_INPUT || problem->arguments[i].kind == KF_INOUT) inputs[input_count++] = i;
-    for (uint32_t set = 0; set < count; set++) {
-        variations[set] = (kf_set_variation){-1, KF_VARY_NONE};
-        if (!checker->varies || !input_count || kf_choices_below(choices, 2)) continue;
-        int argument = inputs[kf_choices_below(choices, (uint32_t)input_count)];
-        kf_variation applicable[KF_VARIATION_COUNT];
-        uint32_t found = 0;
-        for (int v = KF_VARY_NONE + 1; v < KF_VARIATION_COUNT; v++)
-            if (kf_variation_applies(&problem->arguments[argument], (kf_variation)v)) applicable[found++] = (kf_variation)v;
-        if (!found) continue;
-        kf_set_variation drawn = {argument, applicable[kf_choices_below(choices, found)]};
-        if (!known || checker->known[class_of(drawn)]) variations[set] = drawn;
+    uint32_t phase = kf_choices_below(choices, 2);
+    for (uint32_t k = 0; k < count; k++) {
+        variations[order[k]] = (kf_set_variation){-1, KF_VARY_NONE};
+        if (!checker->varies || !checker->cards || (k + phase) % 2) continue;
+        bool compared = k < called; /* a card that nobody looks at is not spent */
+        kf_set_variation drawn = checker->deck[compared ? checker->next : kf_choices_below(choices, checker->cards)];
+        if (compared) checker->next = (checker->next + 1) % checker->cards;
+        if (!known || checker->known[class_of(drawn)]) variations[order[k]] = drawn;
     }
 }
 

@@ -28,7 +28,7 @@
 #define GAP_PART 0.05
 #define WAKING_FACTOR 4.0 /* a waking may take this times the baseline's quickest, and WAKING_SECONDS, before it counts */
 #define WAKING_SECONDS 0.0001
-#define CHECK_PAIRS 2     /* of workloads that are not timed */
+#define CHECK_PAIRS 3     /* of workloads that are not timed */
 #define COMPARED_PAIRS 2  /* in which all sets are compared */
 #define PAIRS_WANTED 12.0 /* in the time there is */
 #define ALONE_BATCHES 7   /* enough for a 95 % interval of the median */
@@ -351,7 +351,7 @@ static bool one_pair(kf_run *r, const pair_plan *plan, double seconds[2], double
     memset(r->true_known, 0, r->set_count * sizeof *r->true_known);
     kf_choices_permute(&r->choices, r->order, r->set_count);
     if (plan->number == 1) call_the_left_out(r);
-    kf_checker_vary(r->checker, &r->choices, r->set_count, !plan->compare_all, r->variations);
+    kf_checker_vary(r->checker, &r->choices, r->order, r->calls[CANDIDATE], r->set_count, !plan->compare_all, r->variations);
     if (!r->device->fill(r->sets, draw(r, "inputs", plan->serial), r->variations, error)) return false;
     for (int turn = 0; turn < 2 && !r->over; turn++) {
         kf_side side = (turn == 1) != plan->candidate_first ? CANDIDATE : BASELINE;

@@ -123,6 +123,12 @@ static kf_peer_event await(kf_peer *peer, uint64_t nonce, double deadline, kf_wi
     return KF_PEER_OK;
 }
 
+/* For questions that have one good answer. */
+static kf_peer_event only_good(kf_peer *peer, kf_peer_event event, const kf_wire_answer *answer)
+{
+    return event == KF_PEER_OK && answer->result != KF_WIRE_OK ? end(peer, KF_PEER_FORGED) : event;
+}
+
 static kf_peer_event ask(kf_peer *peer, kf_wire_command *command, const void *payload, size_t size, int fd, double seconds,
                          kf_wire_answer *answer)
 {
@@ -208,6 +214,7 @@ kf_peer *kf_peer_start(const kf_peer_spec *spec, kf_error *error)
     }
     kf_wire_answer hello;
     kf_peer_event event = await(peer, 0, kf_now() + (spec->start_seconds > 0 ? spec->start_seconds : COMMAND_SECONDS), &hello);
+    event = only_good(peer, event, &hello);
     kf_sandbox_census census;
     if (event == KF_PEER_OK && kf_sandbox_take_census(peer->sandbox, &census, NULL)) peer->honest_threads = census.threads;
     if (event == KF_PEER_OK) event = freeze(peer);
@@ -253,7 +260,8 @@ kf_peer_event kf_peer_scalars(kf_peer *peer, const uint64_t *values, uint32_t co
     kf_wire_answer answer;
     kf_wire_command command = {.type = KF_WIRE_SCALARS, .count = count};
     kf_peer_event event = wake(peer);
-    if (event == KF_PEER_OK) event = ask(peer, &command, values, count * sizeof *values, -1, COMMAND_SECONDS, &answer);
+    if (event == KF_PEER_OK)
+        event = only_good(peer, ask(peer, &command, values, count * sizeof *values, -1, COMMAND_SECONDS, &answer), &answer);
     if (event == KF_PEER_OK) event = freeze(peer);
     return event;
 }
@@ -305,7 +313,7 @@ kf_peer_event kf_peer_unmap(kf_peer *peer)
     kf_wire_answer answer;
     kf_wire_command command = {.type = KF_WIRE_UNMAP};
     kf_peer_event event = wake(peer);
-    if (event == KF_PEER_OK) event = ask(peer, &command, NULL, 0, -1, COMMAND_SECONDS, &answer);
+    if (event == KF_PEER_OK) event = only_good(peer, ask(peer, &command, NULL, 0, -1, COMMAND_SECONDS, &answer), &answer);
     return event == KF_PEER_OK ? freeze(peer) : event;
 }
 
@@ -319,7 +327,7 @@ kf_peer_event kf_peer_batch(kf_peer *peer, kf_batch *batch)
      * caller is told how long it took. */
     double woken_at = kf_now();
     kf_peer_event event = wake(peer);
-    if (event == KF_PEER_OK) event = ask(peer, &ping, NULL, 0, -1, COMMAND_SECONDS, &answer);
+    if (event == KF_PEER_OK) event = only_good(peer, ask(peer, &ping, NULL, 0, -1, COMMAND_SECONDS, &answer), &answer);
     if (event != KF_PEER_OK) return event;
     double started = kf_now();
     batch->waking = started - woken_at;

@@ -46,3 +46,4 @@ expect 2 eval "$root/tests/selftest/vecadd" "$cheat" --device cpu --replay verdi
 complains "about another task"
 expect 2 eval "$task" "$cheat" --device cpu --replay nowhere.json
 complains "nowhere.json"
+finish

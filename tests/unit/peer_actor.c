@@ -35,11 +35,14 @@ int main(int argc, char **argv)
     } else if (strcmp(way, "short-hello") == 0) {
         answer(KF_WIRE_MAGIC, 0, 0, 0, 7);
         return 0;
+    } else if (strcmp(way, "error-hello") == 0) {
+        answer(KF_WIRE_MAGIC, KF_WIRE_DEVICE_ERROR, 0, 0, sizeof(kf_wire_answer));
     } else if (strcmp(way, "flooded-hello") == 0) {
         twice(0);
     } else {
         good(0);
     }
+    uint64_t before = 0; /* nonce of the last answer */
     if (strcmp(way, "deaf") == 0) pause();
     for (;;) {
         kf_wire_command command;
@@ -49,12 +52,19 @@ int main(int argc, char **argv)
             char payload[4 * KF_WIRE_MAX_SETS];
             if (recv(KF_WIRE_FD, payload, 4 * command.count, MSG_WAITALL) < 0) return 0;
         }
+        if (command.type == KF_WIRE_PING && strcmp(way, "refused-ping") == 0) {
+            answer(KF_WIRE_MAGIC, KF_WIRE_BAD_COMMAND, command.nonce, 0, sizeof(kf_wire_answer));
+            continue;
+        }
         if (command.type != KF_WIRE_BATCH) {
+            before = command.nonce;
             good(command.nonce);
             continue;
         }
         if (strcmp(way, "wrong-nonce") == 0)
             answer(KF_WIRE_MAGIC, KF_WIRE_OK, command.nonce + 1, 0, sizeof(kf_wire_answer));
+        else if (strcmp(way, "replay") == 0)
+            good(before);
         else if (strcmp(way, "wrong-magic") == 0)
             answer(0, KF_WIRE_OK, command.nonce, 0, sizeof(kf_wire_answer));
         else if (strcmp(way, "odd-result") == 0)

@@ -36,7 +36,7 @@ static kf_peer *start(const char *way, kf_error *error)
 static void bad_hellos_are_no_runner(void **state)
 {
     (void)state;
-    const char *ways[] = {"no-hello", "bad-hello", "short-hello", "flooded-hello"};
+    const char *ways[] = {"no-hello", "bad-hello", "short-hello", "flooded-hello", "error-hello"};
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         kf_error error = {0};
         double started = kf_now();
@@ -56,6 +56,8 @@ static void batches_are_judged(void **state)
     } rows[] = {
         {"honest", KF_PEER_OK},
         {"wrong-nonce", KF_PEER_FORGED},
+        {"replay", KF_PEER_FORGED},
+        {"refused-ping", KF_PEER_FORGED},
         {"wrong-magic", KF_PEER_FORGED},
         {"odd-result", KF_PEER_FORGED},
         {"no-code", KF_PEER_FORGED},

@@ -1,4 +1,4 @@
-// Sums two products in f16 and all else in f32: the error stays that of one rounding.
+// One fused multiply-add after the other in f32.
 // rule: f32 accumulators of f16 products
 // expect: correct
 #include <cuda_fp16.h>

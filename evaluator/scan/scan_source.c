@@ -1,0 +1,137 @@
+/* Words of a source that name something worth a look. A word counts where it is used as a name, not in comments or strings; strings count for the
+ * paths in them. In preprocessed text linemarkers (`# LINE "FILE" FLAGS`) say where a token came from: the first names the main file, and what
+ * headers brought in is not the candidate's. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "kforge/cleanup.h"
+#include "scan_internal.h"
+#include "tokens.h"
+
+typedef struct place {
+    const char *main;
+    size_t main_size;
+    long line; /* of the main file at `token_line` of the text */
+    uint32_t token_line;
+    bool marked, inside; /* there are linemarkers; the current one is of the main file */
+} place;
+
+/* `# 12 "name" 1`. */
+static bool take_linemarker(place *p, const char *text, size_t size, uint32_t at)
+{
+    const char *end = text + size, *c = text + 1;
+    while (c < end && *c == ' ') c++;
+    if (c == end || *c < '0' || *c > '9') return false;
+    long line = 0;
+    for (; c < end && *c >= '0' && *c <= '9'; c++)
+        if (line < 100000000) line = 10 * line + (*c - '0');
+    while (c < end && *c == ' ') c++;
+    if (c == end || *c != '"') return false;
+    const char *name = ++c;
+    while (c < end && *c != '"') c += *c == '\\' && c + 1 < end ? 2 : 1;
+    size_t length = (size_t)((c < end ? c : end) - name);
+    if (!p->main) p->main = name, p->main_size = length;
+    p->marked = true;
+    p->inside = length == p->main_size && memcmp(name, p->main, length) == 0;
+    p->line = line;
+    p->token_line = at + 1; /* the line behind the marker has this number */
+    return true;
+}
+
+static long line_of(const place *p, uint32_t at)
+{
+    return p->marked ? p->line + (long)at - (long)p->token_line : (long)at;
+}
+
+static bool holds(const char *text, size_t size, const char *what)
+{
+    return memmem(text, size, what, strlen(what)) != NULL;
+}
+
+static bool take_directive(kf_scan_found *found, const char *text, size_t size, long line)
+{
+    bool good = true;
+    if (holds(text, size, "##")) good = kf_scan_add(found, "macro.pasting", "pastes words together", "##", 2, line);
+    if (good && holds(text, size, "include") && (holds(text, size, "\"/") || holds(text, size, "</") || holds(text, size, "..")))
+        good = kf_scan_add(found, "build.include", "includes a file by its path", text, size, line);
+    if (good && holds(text, size, "__has_include"))
+        good = kf_scan_add(found, "build.include", "asks which files there are", "__has_include", 13, line);
+    if (good && holds(text, size, "pragma") && holds(text, size, "message"))
+        good = kf_scan_add(found, "build.message", "has the compiler say something", text, size, line);
+    return good;
+}
+
+static bool take_string(kf_scan_found *found, const char *text, size_t size, long line)
+{
+    static const struct {
+        const char *part, *rule, *text;
+    } rows[] = {
+        {".incbin", "build.include", "has the assembler include a file"},
+        {"/proc/", "file.path", "names a file of the kernel"},
+        {"/etc/", "file.path", "names a file of the machine"},
+        {"/dev/", "file.path", "names a device"},
+        {"libcu", "code.load", "names a library"},
+        {"\x7f"
+         "ELF",
+         "code.load", "holds a program"},
+        {"\\x7f"
+         "ELF",
+         "code.load", "holds a program"},
+        {"\\177ELF", "code.load", "holds a program"},
+        {".visible .entry", "code.load", "holds PTX"},
+        {"discard.L2", "cache.persisting", "speaks to the cache"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (holds(text, size, rows[i].part) && !kf_scan_add(found, rows[i].rule, rows[i].text, text, size, line)) return false;
+    return size < 4096 || kf_scan_add(found, "huge.literal", "a literal of thousands of characters", text, 24, line);
+}
+
+static bool take_word(kf_scan_found *found, const kf_tokens *tokens, uint32_t i, long line)
+{
+    const kf_token *token = &tokens->list[i];
+    const char *word = tokens->text + token->offset;
+    bool called = kf_token_is(tokens, i + 1, "(");
+    if (kf_token_is(tokens, i, "asm") || kf_token_is(tokens, i, "__asm__") || kf_token_is(tokens, i, "__asm"))
+        return kf_scan_add(found, "asm", "inline assembly", word, token->size, line);
+    if (kf_token_is(tokens, i, "constructor") && i > 0 && (kf_token_is(tokens, i - 1, "(") || kf_token_is(tokens, i - 1, ",")))
+        return kf_scan_add(found, "start.constructor", "runs before the first call", word, token->size, line);
+    /* write(3, …): the judge's connection. */
+    if (called && kf_token_is(tokens, i + 2, "3") && kf_token_is(tokens, i + 3, ",") &&
+        !kf_scan_add(found, "runner.descriptor", "uses descriptor 3, which is the judge's", word, token->size, line))
+        return false;
+    const kf_scan_rule *rule = kf_scan_name(word, token->size);
+    if (!rule) return true;
+    /* A member or a variable of that name is something else; a type, a constant and a call are meant. */
+    bool member = i > 0 && (kf_token_is(tokens, i - 1, ".") || kf_token_is(tokens, i - 1, "->"));
+    bool scoped = i > 0 && kf_token_is(tokens, i - 1, "::");
+    bool container = strcmp(rule->rule, "state.kept") == 0, threads = strcmp(rule->rule, "thread.start") == 0;
+    if (strcmp(rule->rule, "thread.detached") == 0 ? !called : member && strncmp(word, "accessPolicyWindow", 18) != 0) return true;
+    if ((container || (threads && word[0] != 'p')) && !scoped) return true; /* std::map, std::thread; not a word of one's own */
+    bool name_only = word[0] == 'c' || threads || container || strcmp(rule->rule, "precision.low") == 0 ||
+                     strcmp(rule->rule, "environment") == 0 || strcmp(rule->rule, "time.read") == 0 ||
+                     strcmp(rule->rule, "cache.persisting") == 0;
+    if (!called && !name_only && !kf_token_is(tokens, i + 1, ")") && !kf_token_is(tokens, i + 1, ",")) return true;
+    return kf_scan_add(found, rule->rule, rule->text, word, token->size, line);
+}
+
+bool kf_scan_source(const char *text, size_t size, kf_scan_report *report, void *context, kf_error *error)
+{
+    kf_tokens tokens = {0};
+    kf_scan_found found = {0};
+    place p = {0};
+    bool good = true;
+    if (!kf_tokens_read(&tokens, text, size, error)) return false;
+    for (uint32_t i = 0; i < tokens.count && good; i++) {
+        const kf_token *token = &tokens.list[i];
+        const char *word = text + token->offset;
+        if (token->kind == KF_TOKEN_DIRECTIVE && take_linemarker(&p, word, token->size, token->line)) continue;
+        if (p.marked && !p.inside) continue;
+        long line = line_of(&p, token->line);
+        if (token->kind == KF_TOKEN_DIRECTIVE) good = take_directive(&found, word, token->size, line);
+        if (token->kind == KF_TOKEN_STRING) good = take_string(&found, word, token->size, line);
+        if (token->kind == KF_TOKEN_WORD) good = take_word(&found, &tokens, i, line);
+    }
+    kf_tokens_free(&tokens);
+    kf_scan_finish(&found, good ? report : NULL, context);
+    return good || kf_fail(error, KF_ERROR_MEMORY, "out of memory while scanning");
+}

@@ -1,0 +1,30 @@
+#!/bin/bash
+# kforge scan: what is listed of sources and binaries, and that nothing of it is a verdict.
+source "$(dirname "$0")/lib.sh"
+cheats=$root/tests/hostile
+
+expect 0 scan "$cheats/vecadd/words_in_pieces.cu"
+says "state.kept"
+says "set"
+expect 0 scan "$cheats/vecadd/words_in_pieces.cu" --no-compile
+says "macro.pasting"
+expect 0 scan "$cheats/scale/forged_answer.cu" --json
+json 'any(f["rule"] == "runner.descriptor" and f["line"] > 1 for f in o["flags"]) and o["schema"] == "kforge-scan/1"'
+expect 0 scan "$cheats/gemm/loads_a_library.cu" --json
+json 'any(f["rule"] == "code.load" and f["word"] == "dlopen" and f["from"] == "binary" for f in o["flags"])'
+# What does not compile is looked at as it is, and a jail keeps secrets out of what is looked at.
+expect 0 scan "$cheats/scale/include_secret.cu"
+says "build.include"
+expect 0 scan "$root/tests/honest/vecadd/feared_words.cu" --no-compile
+says "nothing to look at"
+expect 0 scan "$bin/kforge-runner"
+says "library.needed"
+expect 2 scan nowhere.cu
+complains "nowhere.cu"
+printf '\177ELF' >short.so
+expect 2 scan short.so
+complains "not an ELF file"
+printf 'void f(){}\0' >nul.cu
+expect 2 scan nul.cu
+complains "NUL byte"
+finish
