@@ -75,6 +75,28 @@ static void count_up(void *context, size_t i)
     __atomic_fetch_add(&((int *)context)[i], 1, __ATOMIC_RELAXED);
 }
 
+/* A candidate may change two places so that the second cancels the first. It does not know the key, so for every pair of bits the difference
+ * that the two make in the digest must hang on the key. */
+static void no_two_bits_cancel(void **state)
+{
+    (void)state;
+    enum { BITS = 8 * 192, KEYS = 3 };
+    unsigned char data[192];
+    for (size_t i = 0; i < sizeof data; i++) data[i] = (unsigned char)(i * 37 + 11);
+    uint64_t whole[KEYS];
+    for (uint64_t key = 0; key < KEYS; key++) whole[key] = kf_digest(key, data, sizeof data);
+    for (int a = 0; a < BITS; a += 1 + a % 3)
+        for (int b = a + 1; b < BITS; b++) {
+            data[a / 8] ^= (unsigned char)(1 << a % 8);
+            data[b / 8] ^= (unsigned char)(1 << b % 8);
+            for (uint64_t key = 0; key < KEYS; key++)
+                if (kf_digest(key, data, sizeof data) == whole[key])
+                    fail_msg("bits %d and %d cancel under key %llu", a, b, (unsigned long long)key);
+            data[a / 8] ^= (unsigned char)(1 << a % 8);
+            data[b / 8] ^= (unsigned char)(1 << b % 8);
+        }
+}
+
 static void loops_do_everything_once(void **state)
 {
     (void)state;
@@ -260,6 +282,7 @@ int main(void)
         cmocka_unit_test(secrets_are_drawn_from),
         cmocka_unit_test(permutations_are_fair),
         cmocka_unit_test(every_bit_counts),
+        cmocka_unit_test(no_two_bits_cancel),
         cmocka_unit_test(loops_do_everything_once),
         cmocka_unit_test(damage_is_found),
         cmocka_unit_test(sets_hold_what_the_secret_says),
