@@ -1,6 +1,6 @@
 // A kernel of the first call stays on the device and is to serve all later ones.
 // rule: T4
-// expect: timeout time.limit
+// expect: timeout time.limit | crash runner.crashed
 #include <cuda_runtime.h>
 #include <stdint.h>
 
