@@ -6,8 +6,8 @@
 #include "show.h"
 
 typedef struct settings {
-    const char *store, *run;
-    bool source, samples, json;
+    const char *store, *run, *format;
+    bool source, samples, tree, json;
     int64_t top, attempts;
 } settings;
 
@@ -29,6 +29,8 @@ static bool is_path(const char *word)
 /* Only for what was asked: --source of a run would be a mistake. */
 static bool fits(const settings *wanted, bool candidate, const char *what, kf_error *error)
 {
+    if (candidate && (wanted->tree || strcmp(wanted->format, "text") != 0))
+        return kf_fail(error, KF_ERROR_INPUT, "show: %s is for a run, and this is a candidate", wanted->tree ? "--tree" : "--format");
     if (candidate || (!wanted->source && !wanted->samples && !wanted->run)) return true;
     return kf_fail(error, KF_ERROR_INPUT, "show: %s is for a candidate, and this is a %s",
                    wanted->source    ? "--source"
@@ -40,6 +42,7 @@ static bool fits(const settings *wanted, bool candidate, const char *what, kf_er
 static bool show_candidate(const kf_view *view, kf_store *store, const settings *wanted, const kf_store_candidate *candidate,
                            kf_error *error)
 {
+    if (!fits(wanted, true, "candidate", error)) return false;
     if (wanted->source) return kf_show_source(view, store, candidate, error);
     return kf_show_candidate(view, store, candidate, wanted->samples, error);
 }
@@ -47,6 +50,8 @@ static bool show_candidate(const kf_view *view, kf_store *store, const settings 
 static bool show_run(const kf_view *view, kf_store *store, const settings *wanted, const kf_store_run *run, kf_error *error)
 {
     kf_show_run_limits limits = {.top = wanted->top, .attempts = wanted->attempts};
+    if (wanted->tree || strcmp(wanted->format, "text") != 0)
+        return fits(wanted, false, "run", error) && kf_show_tree(view, store, run, wanted->format, error);
     return fits(wanted, false, "run", error) && kf_show_run(view, store, run, &limits, error);
 }
 
@@ -153,6 +158,17 @@ static const kf_option options[] = {
      .low = 0,
      .high = 1e9,
      .help = "Of a run: so many of its latest attempts."},
+    {.name = "tree",
+     .type = KF_OPTION_FLAG,
+     .offset = offsetof(settings, tree),
+     .help = "Of a run: the family tree of its candidates."},
+    {.name = "format",
+     .type = KF_OPTION_CHOICE,
+     .argument = "FORMAT",
+     .choices = "text|dot|svg",
+     .fallback = "text",
+     .offset = offsetof(settings, format),
+     .help = "Of a run: its family tree for Graphviz or as a picture."},
     KF_ROW_JSON(settings),
     {0},
 };
@@ -171,6 +187,7 @@ const kf_command kf_command_show = {
         "memory traffic and arithmetic of the workload take at the device's measured peak: nothing can be faster.",
     .examples = "kforge show\tthe latest run\n"
                 "kforge show c12\tone candidate: verdict, timings, errors, family\n"
+                "kforge show latest --format svg > tree.svg\tthe family tree of the latest run\n"
                 "kforge show c12 --source > best.cu\tits source",
     .most_arguments = 1,
     .options = options,

@@ -188,7 +188,8 @@ static void choose_round(kf_search *s, kf_call *call, kf_draws *draws)
 {
     const kf_strategy *t = &s->strategy;
     if (s->round_asked % t->round == 0) {
-        bool failed = s->round_asked && !s->round_correct && s->round_failed;
+        bool failed = s->round_asked && !s->round_correct && s->round_failed && s->round_repairs < t->repairs;
+        s->round_repairs = failed ? s->round_repairs + 1 : 0;
         s->round_parent = failed ? s->round_failed : draw_parent(s, -1, 0, draws);
         s->round_step = failed ? KF_STEP_REPAIR_WRONG : s->model_candidates ? draw_step(s, draws) : KF_STEP_DRAFT;
         if (s->round_step == KF_STEP_DRAFT) s->round_parent = 0;

@@ -21,6 +21,7 @@
 #define KF_MODEL_FAILURES 5 /* calls in a row without a reply: the model is given up */
 #define KF_MODEL_USELESS 8  /* replies in a row without a candidate: ditto */
 #define KF_RETRIES 1        /* of a candidate whose verdict blames machine or judge */
+#define KF_MODEL_REPEATS 40 /* candidates in a row that were judged before: ditto */
 #define KF_NEGATIVES 32     /* latest candidates slower than their parent that are remembered */
 #define KF_MOVE_BYTES 400   /* of what a model says it changed */
 #define KF_REFUSALS 3       /* jobs in a row that workers refuse: the run ends */
@@ -87,7 +88,7 @@ typedef struct kf_model {
     char *spec, *name;
     kf_llm *llm;
     int64_t calls; /* stored */
-    int failures, useless;
+    int failures, useless, repeats;
     bool exhausted;
     double not_before; /* after a failure */
     char *note;        /* why its last reply was of no use */
@@ -184,7 +185,7 @@ typedef struct kf_search {
     /* The round of requests from one parent; part of the run's state. */
     kf_step round_step;
     int64_t round_parent, round_failed;
-    int64_t round_asked, round_correct;
+    int64_t round_asked, round_correct, round_repairs; /* repairs: rounds of them in a row */
     char *system_text;
 
     kf_tries *tries; /* measured again */
@@ -258,7 +259,7 @@ bool kf_models_stop(kf_search *s, kf_error *error);
 /* A candidate out of a reply that waits; *proposal NULL: none. */
 bool kf_models_propose(kf_search *s, kf_proposal **proposal, kf_error *error);
 /* What a judged candidate of a model means for its next prompt. `candidate` is its id in the store. */
-bool kf_models_judged(kf_search *s, const kf_proposal *proposal, kf_status status, kf_blame blame, int64_t candidate,
+bool kf_models_judged(kf_search *s, const kf_proposal *proposal, bool known, kf_status status, kf_blame blame, int64_t candidate,
                       kf_error *error);
 void kf_call_free(kf_call *call);
 

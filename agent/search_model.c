@@ -83,6 +83,7 @@ bool kf_models_open(kf_search *s, kf_error *error)
 {
     const kf_search_settings *settings = s->settings;
     s->budget = budget_of(settings, &s->progress);
+    if (!kf_strategy_asks(&s->strategy)) return true; /* the tuner alone, whatever models there are */
     for (size_t i = 0; i < settings->model_count; i++) {
         kf_model *model = &s->models[s->model_count];
         /* What the state of the run says of it holds when it is the same model. */
@@ -487,9 +488,22 @@ bool kf_models_propose(kf_search *s, kf_proposal **proposal, kf_error *error)
     return true;
 }
 
-bool kf_models_judged(kf_search *s, const kf_proposal *p, kf_status status, kf_blame blame, int64_t candidate, kf_error *error)
+/* A candidate that was judged before costs a call and tells nothing: its model is told so, and one that only repeats itself is given up. */
+static void count_repeat(kf_search *s, int index, bool known)
+{
+    kf_model *model = &s->models[index];
+    model->repeats = known ? model->repeats + 1 : 0;
+    if (!known) return;
+    free(model->note);
+    model->note = strdup("Your last candidate is one that was judged before. Change something that was not tried yet.");
+    if (model->repeats >= KF_MODEL_REPEATS) give_up(s, index, "its candidates are all known already");
+}
+
+bool kf_models_judged(kf_search *s, const kf_proposal *p, bool known, kf_status status, kf_blame blame, int64_t candidate,
+                      kf_error *error)
 {
     s->quota = s->strategy.tune;
+    if (p->model < (int)s->model_count) count_repeat(s, p->model, known);
     bool repairable = blame == KF_BLAME_CANDIDATE && status != KF_CORRECT && status != KF_CHEATING && status != KF_IMPOSSIBLE;
     return !repairable || kf_choose_repair(s, p, status, candidate, error);
 }

@@ -93,7 +93,8 @@ static bool settle(kf_search *s, const kf_proposal *p, bool known, kf_status sta
                           .floor_share = floor_share,
                           .cell = cell};
     if (p->model >= 0 && !kf_notes_write(s, p, status, speedup, candidate, error)) return false;
-    return kf_survivors_take(s, &outcome, error) && (p->model < 0 || kf_models_judged(s, p, status, blame, candidate, error));
+    return kf_survivors_take(s, &outcome, error) &&
+           (p->model < 0 || kf_models_judged(s, p, known, status, blame, candidate, error));
 }
 
 static const char *label(const kf_proposal *p)

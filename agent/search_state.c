@@ -145,6 +145,7 @@ static void add_round(const kf_search *s, cJSON *json)
     cJSON_AddNumberToObject(round, "failed", (double)s->round_failed);
     cJSON_AddNumberToObject(round, "asked", (double)s->round_asked);
     cJSON_AddNumberToObject(round, "correct", (double)s->round_correct);
+    cJSON_AddNumberToObject(round, "repairs", (double)s->round_repairs);
 }
 
 char *kf_state_json(const kf_search *s)
@@ -265,6 +266,7 @@ static void read_round(kf_search *s, const cJSON *json)
     s->round_failed = (int64_t)number_of(round, "failed");
     s->round_asked = (int64_t)number_of(round, "asked");
     s->round_correct = (int64_t)number_of(round, "correct");
+    s->round_repairs = (int64_t)number_of(round, "repairs");
 }
 
 static bool read_state(kf_search *s, kf_error *error)

@@ -30,6 +30,9 @@ typedef struct kf_show_run_limits {
 } kf_show_run_limits;
 bool kf_show_run(const kf_view *view, kf_store *store, const kf_store_run *run, const kf_show_run_limits *limits, kf_error *error);
 
+/* The family tree of a run; `format`: "text", "dot", "svg". */
+bool kf_show_tree(const kf_view *view, kf_store *store, const kf_store_run *run, const char *format, kf_error *error);
+
 /* `samples`: the raw timings as well. JSON always has source and verdict, samples included. */
 bool kf_show_candidate(const kf_view *view, kf_store *store, const kf_store_candidate *candidate, bool samples, kf_error *error);
 /* Figures, findings and the compiler's words of a verdict as text. */

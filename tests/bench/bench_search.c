@@ -109,7 +109,6 @@ static bool run_once(const settings *set, const kf_task *task, const kf_strategy
     kf_search_result result;
     bool done = workers && kf_search_run(store, task, NULL, &search, workers, NULL, NULL, &result, error) &&
                 read_curve(store, result.progress.run, set->proposals, c, error);
-    if (done && result.end == KF_SEARCH_STOPPED) done = kf_fail_copy(error, &result.why);
     kf_workers_close(kf_steal(&workers));
     kf_store_close(kf_steal(&store));
     return kf_directory_remove(folder, done ? error : NULL) && done;
@@ -245,6 +244,8 @@ int main(int argc, char **argv)
     self[size] = '\0';
     if (argc == 3 && strcmp(argv[1], "--measure") == 0) return measure_all(argv[2], task_names, TASKS);
     if (argc == 3 && strcmp(argv[1], "--table") == 0) return serve_table(argv[2]);
+    if (argc == 2 && strcmp(argv[1], "--instant") == 0) return serve_instant();
+    if (argc >= 2 && strcmp(argv[1], "--loop") == 0) return measure_loop(self, argc > 2 ? atoll(argv[2]) : 100000);
     if (argc == 5 && strcmp(argv[1], "--answer") == 0) return answer(argv[2], strtoull(argv[3], NULL, 10), argv[4]);
     static settings set;
     set = (settings){.seeds = 20, .first = 1, .proposals = 40, .self = self};

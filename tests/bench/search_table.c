@@ -110,6 +110,8 @@ bool table_append(const char *task, const measured *row, kf_error *error)
 struct kf_judge {
     space space;
     table table;
+    bool instant;
+    measured row; /* of the last candidate, when instant */
 };
 
 const char *kf_judge_device(const kf_judge *judge)
@@ -156,6 +158,18 @@ static void set_hash(char **field, const void *data, size_t size)
     kf_verdict_set_text(field, hex);
 }
 
+static const measured *instant_row(kf_judge *judge, const kf_job *job)
+{
+    kf_hash hash = kf_hash_bytes(job->source, job->source_size);
+    double speedup = 0.5 + hash.bytes[0] / 128.0;
+    judge->row = (measured){.status = KF_CORRECT,
+                            .speedup = {speedup, 0.99 * speedup, 1.01 * speedup},
+                            .baseline_seconds = 1e-3,
+                            .candidate_seconds = 1e-3 / speedup};
+    kf_hash_hex(&hash, judge->row.code);
+    return &judge->row;
+}
+
 static bool fill(kf_verdict *verdict, const kf_job *job, const measured *row)
 {
     set_hash(&verdict->source_hash, job->source, job->source_size);
@@ -186,7 +200,7 @@ kf_verdict *kf_judge_run(kf_judge *judge, const kf_job *job, const volatile int 
 {
     char key[256];
     (void)stopped;
-    const measured *row = row_of(judge, job, key, sizeof key);
+    const measured *row = judge->instant ? instant_row(judge, job) : row_of(judge, job, key, sizeof key);
     if (!row) {
         kf_fail(error, KF_ERROR_INPUT, "%s: variant \"%s\" was not measured; run bench_search --measure", judge->table.task, key);
         return NULL;
@@ -198,6 +212,15 @@ kf_verdict *kf_judge_run(kf_judge *judge, const kf_job *job, const volatile int 
     }
     kf_verdict_conclude(verdict);
     return kf_steal(&verdict);
+}
+
+int serve_instant(void)
+{
+    struct kf_judge judge = {.instant = true};
+    kf_error error = {0};
+    static volatile int never;
+    if (!kf_worker_serve(&judge, 0, 1, &never, &error)) return fprintf(stderr, "bench_search: %s\n", error.text), 3;
+    return 0;
 }
 
 int serve_table(const char *task)

@@ -34,6 +34,10 @@ bool table_append(const char *task, const measured *row, kf_error *error);
 int measure_all(const char *program, const char *const *tasks, size_t count);
 /* A worker that looks verdicts up in the table instead of judging. */
 int serve_table(const char *task);
+/* A worker that finds every candidate correct at once, with a speedup that its source determines. */
+int serve_instant(void);
+/* search_loop.c */
+int measure_loop(const char *self, int64_t candidates);
 /* The synthetic model: prompt on stdin, reply on stdout. */
 int answer(const char *task, unsigned long long seed, const char *state);
 

@@ -351,7 +351,7 @@ static void drafts_repairs_improves(void **state)
                               "optimum BLOCK 64"));
     kf_search_settings settings = {.declared_flags = true, .seed = 1, .models = (const char *const[]){spec}, .model_count = 1};
     settings.strategy = *kf_strategy_named("auto");
-    settings.strategy.draft = settings.strategy.contrast = settings.strategy.crossover = 0;
+    settings.strategy.rethink = settings.strategy.contrast = settings.strategy.crossover = settings.strategy.tune_above = 0;
     search(f, &settings);
     kf_autofree char *text = history(f, f->result.progress.run, false);
     assert_string_equal(text, "baseline judged correct 1.00\n"
@@ -498,6 +498,55 @@ static void goes_on_as_if_nothing_had_happened(void **state)
     }
 }
 
+/* All prompts of a run: they hold parents, exemplars, negative examples, notes and diagnoses. */
+static char *prompts(fixture *f)
+{
+    kf_autobuffer text = {0};
+    kf_store_spent spent;
+    assert_true(kf_store_run_spent(f->store, f->result.progress.run, &spent, &f->error));
+    for (int64_t call = 1; call <= spent.calls; call++) {
+        size_t size;
+        kf_autofree char *prompt = kf_store_model_call_text(f->store, call, KF_CALL_PROMPT, &size, &f->error);
+        if (!prompt) fail_msg("%s", f->error.text);
+        kf_buffer_format(&text, "==== %lld\n%s\n", (long long)call, prompt ? prompt : "");
+    }
+    return kf_buffer_take(&text);
+}
+
+#define DIAGNOSIS "{\"reply\": \"{\\\"bottleneck\\\": \\\"this and that\\\"}\"}\n"
+
+/* So does every strategy, with the same prompts. */
+static void every_strategy_goes_on(void **state)
+{
+    fixture *f = *state;
+    for (const char *const *name = kf_strategy_names(); *name; name++) {
+        make_task(f, (const char *const[]){TUNED("2", "256"), "// fake: speed 1.2\n", NULL});
+        bool critic = strcmp(*name, "critic") == 0; /* its calls come in pairs */
+        kf_autofree char *spec =
+            cassette(f, critic ? REPLY("speed 1.3") DIAGNOSIS REPLY("speed 2.1\\nMove: some") DIAGNOSIS REPLY("status crash\\n//3")
+                                     DIAGNOSIS REPLY("speed 2.5") REPLY("no diagnosis") DIAGNOSIS REPLY("speed 0.9\\n//4")
+                                         DIAGNOSIS REPLY("status compile_error\\n//4") DIAGNOSIS
+                               : REPLIES REPLY("speed 2.1\\nMove: some") REPLY("speed 1.3\\n//2") REPLY("status crash\\n//3")
+                                     REPLY("speed 2.5") REPLY("speed 2.4") REPLY("speed 0.9\\n//4"));
+        kf_search_settings settings = {.seed = 7, .models = (const char *const[]){spec}, .model_count = 1, .declared_flags = true};
+        settings.strategy = *kf_strategy_named(*name);
+        fresh_store(f);
+        f->interrupt_at = 0;
+        f->interrupts = 0;
+        search(f, &settings);
+        kf_autofree char *whole = history(f, f->result.progress.run, true), *asked = prompts(f);
+        fresh_store(f);
+        f->interrupt_at = 1;
+        search(f, &settings);
+        resume_until_done(f, &settings);
+        kf_autofree char *pieces = history(f, f->result.progress.run, true), *asked_again = prompts(f);
+        if (strcmp(whole, pieces) != 0) fail_msg("%s: %s\n--- in pieces: %s", *name, whole, pieces);
+        if (strcmp(asked, asked_again) != 0) fail_msg("%s: other prompts", *name);
+        bool tuner_alone = strcmp(*name, "tune") == 0;
+        assert_true(tuner_alone == (count(asked, "====") == 0));
+    }
+}
+
 /* A process that is killed at any instant leaves a sound store; the run goes on and ends with the same attempts. */
 static void survives_kill(void **state)
 {
@@ -631,6 +680,7 @@ int main(void)
         TEST(failing_model_stops_the_run),
         TEST(tokens_and_money_end_a_run),
         TEST(goes_on_as_if_nothing_had_happened),
+        TEST(every_strategy_goes_on),
         TEST(survives_kill),
         TEST(interrupted_twice),
         TEST(several_workers),

@@ -1,0 +1,77 @@
+#!/bin/bash
+# Strategies from the outside: each one's conversation, prompts, family trees; files of one's own.
+source "$(dirname "$0")/lib.sh"
+fake=$bin/../tests/fake_worker
+task=$root/tasks/axpy
+
+# steps STRATEGY: its recorded conversation; leaves the steps of the models' attempts in order in $steps.
+steps() {
+    expect 0 optimize "$task" --workers "$fake" --model "replay:$root/tests/replay/$1.jsonl" --strategy "$1" --store "$1.db" --json --candidates 60 --calls 1
+    json 'o["best"]["speedup"]["value"] > 1'
+    expect 0 show latest --store "$1.db" --json --attempts 1000
+    steps=$(python3 -c 'import json; print(*[a["step"] for a in json.load(open("out"))["latest_attempts"] if a["model_call"]])')
+    python3 -c 'import json, sys; sys.exit(any(a["strategy"] != sys.argv[1] for a in json.load(open("out"))["latest_attempts"]))' "$1" || fail "not all of $1"
+}
+steps sample
+[ "$steps" = "draft draft draft draft" ] || fail "sample: $steps"
+steps contrast
+[ "$steps" = "draft contrast contrast contrast" ] || fail "contrast: $steps"
+steps critic # what critics say is no attempt
+[ "$steps" = "draft improve improve repair_wrong" ] || fail "critic: $steps"
+steps fsr
+[ "$steps" = "draft draft draft draft improve improve improve improve" ] || fail "fsr: $steps"
+steps evolve
+case $steps in "draft "*improve*repair_wrong*) ;; *) fail "evolve: $steps" ;; esac
+steps auto
+case $steps in "draft repair_build "*repair_wrong*) ;; *) fail "auto: $steps" ;; esac
+
+# What the prompts said: the diagnosis went to the coder, exemplars and notes came back.
+expect 0 list --store auto.db --ids
+expect 0 prompt --run "$out" --store auto.db
+says "paid, "
+expect 0 list --store contrast.db --ids
+run=$out
+expect 0 prompt --run "$run" --store contrast.db --step contrast
+says "Candidates of this task, the slowest first"
+says "Candidate A: speedup"
+says "Analysis"
+expect 0 prompt --run "$run" --store contrast.db --step crossover --json
+json 'o["step"] == "crossover" and "Second parent" in o["prompt"] and o["prompt_tokens"] > 500'
+expect 2 prompt "$task" --step crossover --hardware "cpu test"
+complains "--run"
+
+# Hardware cards and budgets.
+expect 0 prompt "$task" --hardware "GPU of compute capability 8.9"
+says "1536 threads"
+says "FP8"
+expect 0 prompt "$task" --hardware "NVIDIA A100-SXM4-80GB"
+says "Compute capability 8.0"
+expect 0 prompt "$task" --hardware "NVIDIA B200" --json
+json '"tcgen05" in o["prompt"] and o["step"] == "draft" and o["system_tokens"] > 100'
+echo '{"like": "sample", "tokens": 300}' >small.json # less than the task itself has
+expect 0 prompt "$task" --hardware "NVIDIA B200" --strategy small.json
+case $out in *tcgen05*) fail "the card was not left out" ;; esac
+
+# The family tree.
+expect 0 show latest --tree --store evolve.db
+says "└─ c"
+says "best"
+expect 0 show latest --format dot --store evolve.db
+says "digraph"
+says "style=dotted"
+expect 0 show latest --format svg --store evolve.db
+python3 -c 'import xml.dom.minidom; xml.dom.minidom.parse("out")' || fail "no XML"
+expect 2 show c1 --tree --store evolve.db
+complains "--tree"
+
+# One's own, and mistakes in it.
+echo '{"name": "mine", "like": "evolve", "islands": 2, "crossover": 0}' >mine.json
+expect 0 optimize "$task" --workers "$fake" --model "replay:$root/tests/replay/evolve.jsonl" --strategy mine.json --store mine.db
+expect 0 show latest --store mine.db --json
+json 'all(a["strategy"] == "mine" for a in o["latest_attempts"])'
+echo '{"ilands": 2}' >wrong.json
+expect 2 optimize "$task" --strategy wrong.json
+complains "wrong.json: ilands"
+expect 2 optimize "$task" --strategy evolv
+complains "did you mean evolve"
+finish
