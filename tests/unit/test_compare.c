@@ -199,6 +199,29 @@ static void half_accumulators_do_not_pass(void **state)
     }
 }
 
+/* Sums of 8 and 16 exact products in f16, as tensor cores make them at K = 1024, err by 2.4 and 1.7 u of the scale; one more rounding by 0.6. */
+static void one_rounding_is_not_multiplied(void **state)
+{
+    (void)state;
+    const kf_dtype dtypes[] = {KF_F16, KF_BF16, KF_F32};
+    for (int t = 0; t < 3; t++) {
+        kf_problem_argument argument = output_of(dtypes[t], 1, 1000, ratio8);
+        double u = kf_dtype_roundoff(dtypes[t]), scale = 32, rms, max;
+        kf_error_sums own = {.scale_square = 1000 * scale * scale, .scale_max = 4 * scale, .count = 1000, .first_nonfinite = -1};
+        for (int step = 1; step <= 20; step++) { /* baselines that err by 0.1 to 2 u */
+            double error = 0.1 * step * u * scale;
+            kf_error_sums baseline = own;
+            baseline.sum_square = 1000 * error * error;
+            baseline.max = 2 * error;
+            kf_error_limits(&argument, &own, &baseline, &rms, &max);
+            assert_true(rms >= error && rms <= 8 * error + (t == 2 ? 33 : 1.01) * u * scale);
+            if (t == 2) assert_true(rms > 8 * error + 31.9 * u * scale);
+            if (t < 2 && step == 4) assert_true(rms > 0.7 * u * scale && rms < 1.6 * u * scale);
+            if (t < 2 && step == 20) assert_true(rms > 8 * u * scale); /* a baseline that errs on its own leaves room */
+        }
+    }
+}
+
 /* tf32 tasks take tf32 operands, whether rounded or cut off, beside a full f32 baseline. */
 static void tf32_passes_where_declared(void **state)
 {
@@ -488,6 +511,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(honest_orders_pass_and_tf32_does_not),
         cmocka_unit_test(half_accumulators_do_not_pass),
+        cmocka_unit_test(one_rounding_is_not_multiplied),
         cmocka_unit_test(tf32_passes_where_declared),
         cmocka_unit_test(exact_baseline),
         cmocka_unit_test(nan_and_infinity),

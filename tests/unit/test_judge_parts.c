@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "../../evaluator/judge/check.h"
 #include "../../evaluator/judge/device.h"
 #include "../../evaluator/judge/digest.h"
 #include "../../evaluator/judge/parallel.h"
@@ -219,6 +220,43 @@ static void sets_hold_what_the_secret_says(void **state)
     close_bench(&b);
 }
 
+/* A shortcut for one kind of data may bear all variations but one: with the sets that a check compares none is left out by chance. */
+static void every_variation_gets_its_turn(void **state)
+{
+    (void)state;
+    bench b;
+    open_bench(&b, KFORGE_SOURCE_DIR "/tests/selftest/softmax", 3);
+    for (int round = 0; round < 50; round++) {
+        bool seen[KF_VARIATION_COUNT] = {false};
+        int plain = 0, varied = 0;
+        kf_secret secret;
+        assert_true(kf_secret_new(&secret, NULL, NULL));
+        for (int workload = 0; workload < 3; workload++) {
+            kf_workbench table = {
+                .device = b.device, .parallel = b.parallel, .problem = b.problem, .workload = workload, .secret = &secret};
+            kf_auto(kf_checker) checker = kf_checker_new(&table);
+            kf_choices choices = {.state = (uint64_t)round * 3 + (uint64_t)workload};
+            assert_non_null(checker);
+            for (int pair = 0; pair < 3; pair++) {
+                uint32_t order[3] = {0, 1, 2};
+                kf_set_variation variations[3];
+                kf_choices_permute(&choices, order, 3);
+                kf_checker_vary(checker, &choices, order, 2, 3, false, variations);
+                for (int k = 0; k < 2; k++) { /* the two that are called */
+                    const kf_set_variation *v = &variations[order[k]];
+                    seen[v->variation] = true;
+                    *(v->variation == KF_VARY_NONE ? &plain : &varied) += 1;
+                }
+            }
+        }
+        assert_int_equal(plain, 9);
+        assert_int_equal(varied, 9);
+        for (int v = 0; v < KF_VARIATION_COUNT; v++)
+            assert_int_equal(seen[v], v == KF_VARY_NONE || kf_variation_applies(&b.problem->arguments[0], (kf_variation)v));
+    }
+    close_bench(&b);
+}
+
 static void too_large_a_problem_is_refused(void **state)
 {
     (void)state;
@@ -286,6 +324,7 @@ int main(void)
         cmocka_unit_test(loops_do_everything_once),
         cmocka_unit_test(damage_is_found),
         cmocka_unit_test(sets_hold_what_the_secret_says),
+        cmocka_unit_test(every_variation_gets_its_turn),
         cmocka_unit_test(the_shim_calls_the_entry),
         cmocka_unit_test(too_large_a_problem_is_refused),
         cmocka_unit_test(damaged_binaries_are_refused),
