@@ -292,7 +292,10 @@ static const kf_option options[] = {
      .offset = offsetof(settings, sanitize),
      .help = "GPU: run memcheck, racecheck and initcheck of compute-sanitizer over one call of a correct candidate. CPU device: as "
              "--asan."},
-    {.name = "verify", .type = KF_OPTION_FLAG, .offset = offsetof(settings, verify), .help = "Measure twice, in fresh processes."},
+    {.name = "verify",
+     .type = KF_OPTION_FLAG,
+     .offset = offsetof(settings, verify),
+     .help = "Measure twice, in fresh processes; on a GPU also as --sanitize."},
     {.name = "counters",
      .type = KF_OPTION_TEXT,
      .argument = "WHICH",

@@ -153,7 +153,7 @@ static bool submit_job(kf_search *s, const kf_proposal *p, kf_error *error)
     if (job.options.verify) {
         static char all[] = "all"; /* what bounds the best one is worth a second */
         const char *device = kf_workers_device(s->workers);
-        if (device && strncmp(device, "cuda", 4) == 0) job.options.counters = all, job.options.sanitize = true;
+        if (device && strncmp(device, "cuda", 4) == 0) job.options.counters = all;
         job.options.half_width = 0.01;
         job.options.seconds = settings->verify_seconds > 0 ? settings->verify_seconds : 3;
     }

@@ -338,7 +338,7 @@ bool kf_workers_submit(kf_workers *workers, const kf_job *job, int64_t ticket, k
     const kf_job_options *o = &job->options;
     pending->limit = o->build_seconds + (o->timeout_seconds + o->seconds) * (o->verify ? 2 : 1);
     if (o->counters) pending->limit += 60;
-    if (o->sanitize) pending->limit += 200; /* three tools */
+    if (o->sanitize || o->verify) pending->limit += 100; /* three tools of 30 s */
     enqueue(workers, pending, false);
     return true;
 }

@@ -11,6 +11,7 @@
 #include "counters.h"
 #include "device_cuda.h"
 #include "kforge/file.h"
+#include "paths.h"
 
 #define SETS 2
 #define MISSING "CUPTI is missing (looked in $KFORGE_CUPTI and the CUDA toolkit)"
@@ -40,8 +41,7 @@ bool kf_cupti_find(char path[4096])
 /* The driver's word for who may count: /proc/driver/nvidia/params, "RmProfilingAdminOnly: 1". */
 static bool only_administrators(void)
 {
-    size_t size;
-    kf_autofree char *text = kf_file_read("/proc/driver/nvidia/params", 1 << 20, &size, NULL);
+    kf_autofree char *text = kf_system_file("/proc/driver/nvidia/params", 1 << 20);
     const char *line = text ? strstr(text, "RmProfilingAdminOnly: ") : NULL;
     return line && line[strlen("RmProfilingAdminOnly: ")] == '1';
 }

@@ -257,6 +257,7 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
             kf_workbench bench = {.device = r->judge->device,
                                   .parallel = r->judge->parallel,
                                   .options = options,
+                                  .libraries = kf_task_libraries(task),
                                   .problem = problem,
                                   .workload = workload,
                                   .attempt = r->attempt,

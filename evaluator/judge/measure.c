@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "libraries.h"
 #include "measure_internal.h"
 
 #define LEAST_SETS 3
@@ -597,6 +598,7 @@ static bool measure(kf_run *r, kf_error *error)
     if (!r->over && !kf_run_hand_over(r, KF_ROLE_CANDIDATE, r->peers[CANDIDATE], error)) return false;
     if (!r->over && r->timed && !warm_up(r, CANDIDATE, error)) return false;
     if (!r->over && !measure_pairs(r, &rule, error)) return false;
+    if (!r->over && !kf_run_audit(r, r->peers[CANDIDATE], error)) return false;
     if (!r->over && r->timed && !kf_run_conclude(r, error)) return false;
     if (!r->over) bench->result->status = KF_CORRECT;
     return true;

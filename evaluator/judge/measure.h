@@ -13,6 +13,7 @@ typedef struct kf_workbench {
     kf_device *device;
     kf_parallel *parallel;
     const kf_job_options *options;
+    const char *const *libraries; /* that the candidate may load; NULL-terminated, may be NULL */
     const kf_problem *problem;
     int workload;                              /* its number: keys differ between workloads */
     int attempt;                               /* 0, and 1 for the second measurement of `verify` */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "kforge/buffer.h"
 #include "kforge/cleanup.h"
 #include "kforge/file.h"
 
@@ -46,4 +47,17 @@ char *kf_root_file(const char *name, kf_error *error)
         return NULL;
     }
     return kf_steal(&path);
+}
+
+char *kf_system_file(const char *path, size_t limit)
+{
+    kf_autobuffer text = {.limit = limit};
+    char piece[4096];
+    size_t got;
+    FILE *file = fopen(path, "re");
+    if (!file) return NULL;
+    while ((got = fread(piece, 1, sizeof piece, file)) > 0 && !text.failed) kf_buffer_append(&text, piece, got);
+    fclose(file);
+    text.failed = false; /* what is over the limit is left out */
+    return kf_buffer_take(&text);
 }

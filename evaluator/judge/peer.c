@@ -369,6 +369,11 @@ int kf_peer_extra_threads(kf_peer *peer)
     return census.threads - peer->honest_threads + census.processes;
 }
 
+pid_t kf_peer_pid(const kf_peer *peer)
+{
+    return kf_sandbox_pid(peer->sandbox);
+}
+
 int kf_peer_layers(const kf_peer *peer)
 {
     return kf_sandbox_layers(peer->sandbox);

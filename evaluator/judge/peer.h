@@ -93,6 +93,7 @@ kf_peer_event kf_peer_count(kf_peer *peer, uint32_t set, double seconds, struct 
 /* Threads now beyond those it had before the candidate was loaded. Negative when it can't be read. */
 int kf_peer_extra_threads(kf_peer *peer);
 int kf_peer_layers(const kf_peer *peer);
+pid_t kf_peer_pid(const kf_peer *peer);
 /* The last `most` bytes of what the peer printed so far, cleaned; malloc'd, NULL when nothing or no memory. */
 char *kf_peer_output(const kf_peer *peer, size_t most);
 /* The status, the rule ("runner.crashed") and one line of words for an event. */

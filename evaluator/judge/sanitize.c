@@ -184,7 +184,8 @@ bool kf_judge_sanitize(kf_judge *judge, const kf_job *job, const char *binary, k
                        kf_error *error)
 {
     const kf_device_operations *device = judge->device->operations;
-    if (!job->options.sanitize || !binary || verdict->status != KF_CORRECT) return true;
+    bool cuda = strcmp(device->kind, "cuda") == 0; /* there nothing is called best that was not looked at */
+    if (!(job->options.sanitize || (job->options.verify && cuda)) || !binary || verdict->status != KF_CORRECT) return true;
     cJSON *said = cJSON_CreateObject();
     if (!verdict->provenance || !said || !cJSON_AddItemToObject(verdict->provenance, "sanitizer", said)) {
         cJSON_Delete(said);
@@ -192,7 +193,7 @@ bool kf_judge_sanitize(kf_judge *judge, const kf_job *job, const char *binary, k
     }
     kf_error trouble = {0};
     bool done = true;
-    if (strcmp(device->kind, "cuda") != 0) {
+    if (!cuda) {
         done = note(said, "AddressSanitizer: nothing found", "");
     } else if ((done = !device->reserve || device->reserve(judge->device, true, stop, &trouble))) {
         done = run_tools(judge, job, binary, verdict, stop, said, &trouble);

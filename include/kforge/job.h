@@ -33,8 +33,9 @@ typedef struct kf_job_options {
     double half_width;      /* stopping rule, 0.01 */
     bool check_only;        /* correctness only, few batches, no speedup */
     bool strict_sandbox;
-    bool asan;        /* CPU device: AddressSanitizer build; never timed */
-    bool sanitize;    /* GPU: compute-sanitizer on a correct candidate, after the verdict (evaluator/judge/sanitize.h) */
+    bool asan; /* CPU device: AddressSanitizer build; never timed */
+    bool
+        sanitize; /* GPU: compute-sanitizer on a correct candidate, after the verdict (evaluator/judge/sanitize.h); `verify` does it too */
     bool verify;      /* measure twice, in fresh processes, and say whether the intervals agree */
     char *counters;   /* hardware counters to take after the verdict (kforge/counters.h): "all", names, "none" or NULL */
     char *baseline;   /* named alternative baseline, or NULL */

@@ -12,9 +12,41 @@
 #include "../../evaluator/judge/check.h"
 #include "../../evaluator/judge/device.h"
 #include "../../evaluator/judge/digest.h"
+#include "../../evaluator/judge/libraries.h"
 #include "../../evaluator/judge/parallel.h"
+#include "../../evaluator/judge/paths.h"
 #include "../../evaluator/judge/secret.h"
 #include "kforge/file.h"
+
+/* ---- libraries ------------------------------------------------------------------------------------------------------------------------------- */
+
+static void vendor_libraries_are_told(void **state)
+{
+    (void)state;
+    static const char maps[] = "7f00-7f01 r-xp 00000000 08:01 5 /usr/lib/x86_64-linux-gnu/libcuda.so.580.1\n"
+                               "7f02-7f03 rw-p 00000000 00:00 0 \n"
+                               "7f02-7f03 rw-p 00000000 00:00 0 [heap]\n"
+                               "7f04-7f05 r-xp 00000000 08:01 6 /usr/local/cuda-13.0/lib64/libcublas.so.13.1 (deleted)\n"
+                               "7f06-7f07 r-xp 00000000 08:01 7 /usr/local/cuda-13.0/lib64/libcublasLt.so.13.1";
+    static const char *const none[] = {NULL}, *const cublas[] = {"cublas", NULL}, *const cudnn[] = {"curand", "cudnn", NULL},
+                             *const other[] = {"cufft", NULL};
+    char name[64];
+    assert_true(kf_library_forbidden(maps, none, name));
+    assert_string_equal(name, "libcublas.so.13.1 (deleted)");
+    assert_true(kf_library_forbidden(maps, NULL, name));
+    assert_true(kf_library_forbidden(maps, other, name));
+    assert_false(kf_library_forbidden(maps, cublas, name)); /* with what it loads itself */
+    assert_false(kf_library_forbidden(maps, cudnn, name));
+    assert_false(kf_library_forbidden(
+        "7f00-7f01 r-xp 0 08:01 5 /home/libcublas.so.d/x.so\n7f00-7f01 r-xp 0 08:01 5 /x/mylibcublas.so\n", none, name));
+    assert_false(kf_library_forbidden("", none, name));
+    kf_autofree char *own = kf_system_file("/proc/self/maps", 1 << 20);
+    assert_non_null(strstr(own, "test_judge_parts"));
+    assert_false(kf_library_forbidden(own, none, name));
+    assert_null(kf_system_file("/proc/no/such", 100));
+    kf_autofree char *cut = kf_system_file("/proc/self/maps", 100);
+    assert_true(strlen(cut) <= 100);
+}
 
 /* ---- secrets ------------------------------------------------------------------------------------------------------------------------------------ */
 
@@ -317,6 +349,7 @@ static void damaged_binaries_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(vendor_libraries_are_told),
         cmocka_unit_test(secrets_are_drawn_from),
         cmocka_unit_test(permutations_are_fair),
         cmocka_unit_test(every_bit_counts),
