@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kforge/buffer.h"
 #include "kforge/build.h"
 
 #define EMBEDDED 16
+#define RELOCATIONS 4 /* tables of them: .rela.dyn, .rela.plt */
 
 typedef struct elf_view {
     const unsigned char *data;
@@ -19,12 +21,13 @@ static bool inside(const elf_view *view, uint64_t offset, uint64_t size)
     return offset <= view->size && size <= view->size - offset;
 }
 
-/* Sections that hold behaviour. Symbol and string tables, notes (build id), comments, unwind tables and hash tables do not. */
+/* Sections that hold behaviour. Symbol and string tables, notes (build id), comments, unwind tables and hash tables do not; names alone are the
+ * source's to choose. */
 static bool decides_behaviour(const Elf64_Shdr *section, const char *name)
 {
     if (!(section->sh_flags & SHF_ALLOC)) return false;
     switch (section->sh_type) {
-    case SHT_PROGBITS: return strncmp(name, ".eh_frame", 9) != 0 && strcmp(name, ".interp") != 0 && strncmp(name, ".note", 5) != 0;
+    case SHT_PROGBITS: return strcmp(name, ".eh_frame") != 0 && strcmp(name, ".eh_frame_hdr") != 0 && strcmp(name, ".interp") != 0;
     case SHT_INIT_ARRAY:
     case SHT_FINI_ARRAY:
     case SHT_PREINIT_ARRAY:
@@ -46,6 +49,48 @@ static size_t hash_embedded(const unsigned char *data, size_t size, char (*hashe
     return count;
 }
 
+/* What the dynamic linker will fill in: which function a call through the procedure linkage table reaches is not in the code that makes it. Imported
+ * symbols count by name, the file's own by their place. */
+static bool hash_relocations(const elf_view *view, const Elf64_Ehdr *header, const Elf64_Shdr *section, bool places,
+                             char hex[KF_HASH_HEX])
+{
+    Elf64_Shdr symbols, strings;
+    if (section->sh_link >= header->e_shnum || section->sh_entsize != sizeof(Elf64_Rela)) return false;
+    memcpy(&symbols, view->data + header->e_shoff + section->sh_link * sizeof symbols, sizeof symbols);
+    if (symbols.sh_link >= header->e_shnum || !inside(view, section->sh_offset, section->sh_size) ||
+        !inside(view, symbols.sh_offset, symbols.sh_size))
+        return false;
+    memcpy(&strings, view->data + header->e_shoff + symbols.sh_link * sizeof strings, sizeof strings);
+    if (!inside(view, strings.sh_offset, strings.sh_size)) return false;
+    kf_autobuffer text = {0};
+    for (uint64_t i = 0; i < section->sh_size / sizeof(Elf64_Rela); i++) {
+        Elf64_Rela entry;
+        Elf64_Sym symbol = {0};
+        memcpy(&entry, view->data + section->sh_offset + i * sizeof entry, sizeof entry);
+        uint64_t number = ELF64_R_SYM(entry.r_info), type = ELF64_R_TYPE(entry.r_info);
+        if (number >= symbols.sh_size / sizeof symbol) {
+            if (number) return false;
+        } else {
+            memcpy(&symbol, view->data + symbols.sh_offset + number * sizeof symbol, sizeof symbol);
+        }
+        if (symbol.st_name >= strings.sh_size && symbol.st_name) return false;
+        bool imported = number && symbol.st_shndx == SHN_UNDEF;
+        if (imported) {
+            const char *name = (const char *)view->data + strings.sh_offset + symbol.st_name;
+            kf_buffer_append(&text, name, strnlen(name, strings.sh_size - symbol.st_name));
+        } else if (places) {
+            kf_buffer_append(&text, &symbol.st_value, sizeof symbol.st_value);
+            kf_buffer_append(&text, &entry.r_addend, sizeof entry.r_addend);
+        }
+        if (imported || places) kf_buffer_append(&text, &type, sizeof type);
+        if (places) kf_buffer_append(&text, &entry.r_offset, sizeof entry.r_offset);
+    }
+    if (text.failed) return false;
+    kf_hash hash = kf_hash_bytes(text.data ? text.data : "", text.size);
+    kf_hash_hex(&hash, hex);
+    return true;
+}
+
 bool kf_elf_code_hash(const void *data, size_t size, char hex[KF_HASH_HEX], kf_error *error)
 {
     elf_view view = {data, size};
@@ -64,13 +109,15 @@ bool kf_elf_code_hash(const void *data, size_t size, char hex[KF_HASH_HEX], kf_e
     if (!inside(&view, names.sh_offset, names.sh_size) || !names.sh_size || view.data[names.sh_offset + names.sh_size - 1] != '\0')
         return kf_fail(error, KF_ERROR_INPUT, "the ELF section names lie outside the file");
 
-    kf_autofree const char **parts = calloc(2 * count, sizeof *parts);
-    kf_autofree size_t *sizes = calloc(2 * count, sizeof *sizes);
+    kf_autofree const char **parts = calloc(2 * count + RELOCATIONS, sizeof *parts);
+    kf_autofree size_t *sizes = calloc(2 * count + RELOCATIONS, sizeof *sizes);
     kf_autofree uint64_t *empty_sizes = calloc(count, sizeof *empty_sizes);
     if (!parts || !sizes || !empty_sizes)
         return kf_fail(error, KF_ERROR_MEMORY, "out of memory for %llu ELF sections", (unsigned long long)count);
     size_t used = 0;
-    char embedded[EMBEDDED][KF_HASH_HEX] = {{0}};
+    size_t tables = 0;
+    bool fat = false; /* device code has line tables in it, whose length moves what lies behind them */
+    char embedded[EMBEDDED][KF_HASH_HEX] = {{0}}, relocations[RELOCATIONS][KF_HASH_HEX];
     for (uint64_t i = 0; i < count; i++) {
         Elf64_Shdr section;
         memcpy(&section, view.data + header.e_shoff + i * sizeof section, sizeof section);
@@ -89,11 +136,22 @@ bool kf_elf_code_hash(const void *data, size_t size, char hex[KF_HASH_HEX], kf_e
                 return kf_fail(error, KF_ERROR_INPUT, "ELF section %s lies outside the file", name);
             bool device = strcmp(name, ".nv_fatbin") == 0 &&
                           hash_embedded(view.data + section.sh_offset, section.sh_size, embedded, EMBEDDED) > 0;
+            fat = fat || device;
             parts[used] = device ? (const char *)embedded : (const char *)view.data + section.sh_offset;
             sizes[used++] = device ? sizeof embedded : section.sh_size;
         }
     }
     if (!used) return kf_fail(error, KF_ERROR_INPUT, "the ELF file holds no code");
+    for (uint64_t i = 0; i < count && tables < RELOCATIONS; i++) {
+        Elf64_Shdr section;
+        memcpy(&section, view.data + header.e_shoff + i * sizeof section, sizeof section);
+        if (section.sh_type != SHT_RELA || !(section.sh_flags & SHF_ALLOC)) continue;
+        if (!hash_relocations(&view, &header, &section, !fat, relocations[tables]))
+            return kf_fail(error, KF_ERROR_INPUT, "the ELF file's relocations lie outside of it");
+        parts[used] = relocations[tables];
+        sizes[used++] = KF_HASH_HEX - 1;
+        tables++;
+    }
     kf_hash_parts_hex(hex, parts, sizes, used);
     return true;
 }

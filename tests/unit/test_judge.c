@@ -119,6 +119,36 @@ static void verifying_measures_twice(void **state)
     kf_job_free(job);
 }
 
+/* Which function of a library a call reaches is told by the file's relocations, not by its code. */
+static void another_function_is_other_code(void **state)
+{
+    (void)state;
+    static const char *const functions[] = {"sqrtf", "cbrtf", "cbrtf"};
+    char hashes[3][65];
+    for (int i = 0; i < 3; i++) {
+        char source[1024];
+        snprintf(source, sizeof source,
+                 "#include <cuda_runtime.h>\n#include <math.h>\n#include <stdint.h>\n"
+                 "static float (*volatile f)(float) = %s;\n"
+                 "extern \"C\" void scale(const float *x, float *y, float a, int64_t n, cudaStream_t stream)\n"
+                 "{\n    for (int64_t i = 0; i < n; i++) y[i] = f(a * x[i]);\n}\n",
+                 functions[i]);
+        kf_error error = {0};
+        kf_task *task = kf_task_load(KFORGE_SOURCE_DIR "/tests/selftest/scale", &error);
+        assert_non_null(task);
+        kf_job *job = kf_job_new("function", task, source, strlen(source), NULL, 0, &error);
+        assert_non_null(job);
+        job->options.check_only = true;
+        kf_verdict *verdict = judged(job);
+        assert_string_equal(kf_status_name(verdict->status), "wrong_result");
+        snprintf(hashes[i], sizeof hashes[i], "%s", verdict->code_hash);
+        kf_verdict_free(verdict);
+        kf_job_free(job);
+    }
+    assert_string_not_equal(hashes[0], hashes[1]);
+    assert_string_equal(hashes[1], hashes[2]);
+}
+
 /* A comment does not change the machine code. */
 static void known_code_is_not_measured(void **state)
 {
@@ -268,10 +298,15 @@ static int close_judge(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(devices_have_names),         cmocka_unit_test(a_timed_verdict_is_complete),
-        cmocka_unit_test(verifying_measures_twice),   cmocka_unit_test(a_replay_key_repeats_the_inputs),
-        cmocka_unit_test(known_code_is_not_measured), cmocka_unit_test(sanitised_builds_name_the_line),
-        cmocka_unit_test(stopping_gives_no_verdict),  cmocka_unit_test(lint_runs_the_oracle),
+        cmocka_unit_test(devices_have_names),
+        cmocka_unit_test(a_timed_verdict_is_complete),
+        cmocka_unit_test(verifying_measures_twice),
+        cmocka_unit_test(a_replay_key_repeats_the_inputs),
+        cmocka_unit_test(another_function_is_other_code),
+        cmocka_unit_test(known_code_is_not_measured),
+        cmocka_unit_test(sanitised_builds_name_the_line),
+        cmocka_unit_test(stopping_gives_no_verdict),
+        cmocka_unit_test(lint_runs_the_oracle),
         cmocka_unit_test(the_selftest_passes),
     };
     return cmocka_run_group_tests(tests, open_judge, close_judge);
