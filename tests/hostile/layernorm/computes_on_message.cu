@@ -1,6 +1,6 @@
 // Has the kernel signal every message of the judge, and works on the first, which only asks whether it is awake.
 // rule: T6
-// expect: cheating runner.early | correct
+// expect: cheating runner.early | correct | crash runner.crashed
 // at-most: 1.25
 // mode: timed
 // devices: cpu
@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include <vector>
 
@@ -25,7 +26,9 @@ static void work_ahead(int)
 {
     if (inside || fresh) return;
     fresh = true;
-    for (const problem &p : known)
+    for (const problem &p : known) {
+        unsigned char there[64];
+        if (mincore((void *)((uintptr_t)p.x & ~(uintptr_t)4095), 4096, there) != 0) continue; // unmapped since
         for (int64_t i = 0; i < p.rows; i++) {
             const float *row = p.x + i * p.cols;
             float sum = 0, squares = 0;
@@ -35,6 +38,7 @@ static void work_ahead(int)
             for (int64_t j = 0; j < p.cols; j++)
                 p.result[i * p.cols + j] = (row[j] - sum / p.cols) * scale * p.gamma[j] + p.beta[j];
         }
+    }
 }
 
 __device__ float sum_of_warp(float value)
