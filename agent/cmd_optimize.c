@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kforge/counters.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
 #include "kforge/llm.h"
@@ -16,7 +17,7 @@
 #define MODEL_CANDIDATES 64
 
 typedef struct settings {
-    const char *strategy, *store, *device, *baseline, *sandbox, *flags, *resume, *output, *prompts;
+    const char *strategy, *store, *device, *baseline, *counters, *sandbox, *flags, *resume, *output, *prompts;
     double time, cost, budget_usd, seconds, timeout;
     int64_t candidates, tokens, budget_tokens, budget_requests, seed, calls;
     bool json;
@@ -167,6 +168,7 @@ static bool plan_new(plan *p, const kf_invocation *invocation, const settings *w
         return kf_fail(error, KF_ERROR_INPUT, "optimize: expected a TASK, or --resume RUN; \"kforge list --tasks\" shows tasks");
     p->task = kf_task_load(invocation->arguments[0], error);
     if (!p->task || !set_models(p, wanted, error)) return false;
+    if (wanted->counters && !kf_counters_check(wanted->counters, error)) return kf_fail_prefix(error, "--counters");
     kf_search_settings *search = &p->search;
     search->seed = (uint64_t)wanted->seed;
     search->prompts = wanted->prompts;
@@ -178,6 +180,7 @@ static bool plan_new(plan *p, const kf_invocation *invocation, const settings *w
     search->strict_sandbox = strcmp(wanted->sandbox, "strict") == 0;
     search->declared_flags = strcmp(wanted->flags, "declared") == 0;
     search->baseline = wanted->baseline;
+    search->counters = wanted->counters;
     set_budget(p, wanted);
     return true;
 }
@@ -558,6 +561,13 @@ static const kf_option options[] = {
      .low = 0.1,
      .high = 86400,
      .help = "Most time for a candidate from loading to the last result."},
+    {.name = "counters",
+     .type = KF_OPTION_TEXT,
+     .argument = "WHICH",
+     .offset = offsetof(settings, counters),
+     .help = "Hardware counters of every correct candidate, for prompts: all, none, or CUPTI's names with commas between them. "
+             "Each takes about a "
+             "second. Default: on a GPU all of every best candidate that is measured again."},
     {.name = "baseline",
      .type = KF_OPTION_TEXT,
      .argument = "NAME",

@@ -129,6 +129,7 @@ static bool make_job(kf_search *s, kf_error *error)
         if (!s->job->device) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     }
     if (settings->baseline && !(o->baseline = strdup(settings->baseline))) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (settings->counters && !(o->counters = strdup(settings->counters))) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     uint32_t chance;
     if (!kf_random(&chance, sizeof chance)) return kf_fail(error, KF_ERROR_MACHINE, "the kernel gives no random numbers");
     snprintf(s->session, sizeof s->session, "%08x", chance);
@@ -153,7 +154,7 @@ static bool submit_job(kf_search *s, const kf_proposal *p, kf_error *error)
     if (job.options.verify) {
         static char all[] = "all"; /* what bounds the best one is worth a second */
         const char *device = kf_workers_device(s->workers);
-        if (device && strncmp(device, "cuda", 4) == 0) job.options.counters = all;
+        if (!job.options.counters && device && strncmp(device, "cuda", 4) == 0) job.options.counters = all;
         job.options.half_width = 0.01;
         job.options.seconds = settings->verify_seconds > 0 ? settings->verify_seconds : 3;
     }

@@ -46,7 +46,9 @@ typedef struct kf_search_settings {
     bool strict_sandbox;
     bool declared_flags;  /* the tuner tries the compiler flags that a source declares, none of its own */
     const char *baseline; /* named alternative, or NULL */
-    const char *device;   /* that workers have to have: "cpu", "cuda", "cuda:1"; NULL or "": any. No part of a run's options */
+    const char
+        *counters;      /* hardware counters of every correct candidate (kforge/counters.h), or NULL: of the best ones, on a GPU */
+    const char *device; /* that workers have to have: "cpu", "cuda", "cuda:1"; NULL or "": any. No part of a run's options */
 } kf_search_settings;
 
 typedef struct kf_search_progress {

@@ -81,7 +81,6 @@ expect 1 eval "$task" wrong.cu --device cpu
 says "compile_error"
 expect 2 eval "$task" "$task/baseline.cu" --device tpu
 complains "unknown device \"tpu\""
-finish
 # --sanitize is --asan there: what reads behind its input is told with its line, and nothing is kept
 cat >behind.cu <<'END'
 #include <cuda_runtime.h>
@@ -100,3 +99,4 @@ expect 1 eval "$task" behind.cu --device cpu --sanitize
 says "AddressSanitizer"
 says "candidate.cu:6"
 case $out in *"stored as"*) fail "a sanitised build was stored" ;; esac
+finish
