@@ -178,10 +178,12 @@ static long install(pid_t self)
         RETURN(SECCOMP_RET_ALLOW),
         FAIL(EPERM),
 
-        SKIP_UNLESS(SYS_fcntl, 5),
+        /* fcntl: what wakes a stopped process; a lease lets everybody wait who opens the file, while its holder is stopped. */
+        SKIP_UNLESS(SYS_fcntl, 6),
         LOAD_ARGUMENT(1),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, F_SETSIG, 2, 0),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, F_NOTIFY, 1, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, F_SETSIG, 3, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, F_NOTIFY, 2, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, F_SETLEASE, 1, 0),
         RETURN(SECCOMP_RET_ALLOW),
         FAIL(EPERM),
 

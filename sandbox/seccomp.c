@@ -107,6 +107,7 @@ static const filter_rule rules[] = {
     {"mq_notify", RUNNER, EPERM, ALWAYS, 0, 0, "may send SIGCONT to a stopped process"},
     {"fcntl", RUNNER, EPERM, EQUAL, 1, F_SETSIG, "may send SIGCONT to a stopped process"},
     {"fcntl", RUNNER, EPERM, EQUAL, 1, F_NOTIFY, "may send SIGCONT to a stopped process"},
+    {"fcntl", BOTH, EPERM, EQUAL, 1, F_SETLEASE, "lets other programs wait that open the same files"},
     /* Namespaces, mounts, other roots. */
     {"unshare", BOTH, EPERM, ALWAYS, 0, 0, "new namespaces give new capabilities"},
     {"setns", BOTH, EPERM, ALWAYS, 0, 0, "leaves the namespaces"},

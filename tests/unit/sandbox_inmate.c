@@ -382,6 +382,7 @@ static int do_lockdown(char **arguments)
     attack("fork", fork_and_end());
     attack("socket", socket(AF_UNIX, SOCK_STREAM, 0));
     attack("memfd_create", memfd_create("x", 0));
+    if (file >= 0) attack("lease", fcntl(file, F_SETLEASE, F_WRLCK));
     if (file >= 0) attack("unlink", unlink("/tmp/left"));
     attack("mkdir", mkdir("/tmp/later", 0700));
     attack("userfaultfd", syscall(SYS_userfaultfd, 0));
