@@ -30,7 +30,8 @@ static bool is_path(const char *word)
 static bool fits(const settings *wanted, bool candidate, const char *what, kf_error *error)
 {
     if (candidate && (wanted->tree || strcmp(wanted->format, "text") != 0))
-        return kf_fail(error, KF_ERROR_INPUT, "show: %s is for a run, and this is a candidate", wanted->tree ? "--tree" : "--format");
+        return kf_fail(error, KF_ERROR_INPUT, "show: %s is for a run, and this is a candidate",
+                       wanted->tree ? "--tree" : "--format");
     if (candidate || (!wanted->source && !wanted->samples && !wanted->run)) return true;
     return kf_fail(error, KF_ERROR_INPUT, "show: %s is for a candidate, and this is a %s",
                    wanted->source    ? "--source"
