@@ -18,7 +18,7 @@
 
 typedef struct settings {
     const char *strategy, *store, *device, *baseline, *counters, *sandbox, *flags, *resume, *output, *prompts;
-    double time, cost, budget_usd, seconds, timeout;
+    double time, cost, budget_usd, gpu_seconds, seconds, timeout;
     int64_t candidates, tokens, budget_tokens, budget_requests, seed, calls;
     bool json;
     const char *ensemble;
@@ -95,9 +95,11 @@ static void set_budget(plan *p, const settings *wanted)
     if (wanted->tokens > 0) budget->tokens = wanted->tokens;
     if (wanted->budget_tokens > 0) budget->tokens = wanted->budget_tokens;
     if (wanted->budget_requests > 0) budget->requests = wanted->budget_requests;
+    if (wanted->gpu_seconds > 0) budget->device_seconds = wanted->gpu_seconds;
     if (budget->seconds > 0 || p->run[0]) return;
     /* Another budget alone is one, too; time has no default then. */
-    if (budget->candidates > 0 || budget->cost_usd > 0 || budget->tokens > 0 || budget->requests > 0) return;
+    if (budget->candidates > 0 || budget->cost_usd > 0 || budget->tokens > 0 || budget->requests > 0 || budget->device_seconds > 0)
+        return;
     budget->seconds = has_model(p) ? MODEL_SECONDS : TUNER_SECONDS;
     if (has_model(p)) budget->candidates = MODEL_CANDIDATES;
 }
@@ -290,6 +292,8 @@ static bool word_resume(outcome *o, const char *store_path, kf_error *error)
         kf_buffer_format(&text, " --tokens %lld", (long long)(2 * budget->tokens));
     if (budget->requests > 0 && r->progress.requests >= budget->requests)
         kf_buffer_format(&text, " --budget-requests %lld", (long long)(2 * budget->requests));
+    if (budget->device_seconds > 0 && r->progress.device_seconds >= budget->device_seconds)
+        kf_buffer_format(&text, " --gpu-seconds %g", 2 * budget->device_seconds);
     o->resume = kf_buffer_take(&text);
     return o->resume || kf_fail(error, KF_ERROR_MEMORY, "out of memory");
 }
@@ -346,6 +350,7 @@ static bool print_json(const outcome *o, FILE *out, kf_error *error)
     cJSON_AddNumberToObject(json, "tokens", (double)p->tokens);
     kf_add_figure(json, "cost_usd", p->cost_usd);
     kf_add_figure(json, "seconds", p->elapsed);
+    kf_add_figure(json, "gpu_seconds", p->device_seconds);
     cJSON_AddStringToObject(json, "resume", o->resume);
     cJSON *best = p->best ? cJSON_AddObjectToObject(json, "best") : cJSON_AddNullToObject(json, "best");
     if (p->best) {
@@ -507,6 +512,16 @@ static const kf_option options[] = {
      .high = 1e12,
      .config = true,
      .help = "Send no more than this many requests to models, retries included."},
+    {.name = "gpu-seconds",
+     .type = KF_OPTION_DURATION,
+     .argument = "DURATION",
+     .offset = offsetof(settings, gpu_seconds),
+     .low = 0,
+     .high = 1e9,
+     .config = true,
+     .help = "Stop when workers have held their devices for so long, all of them together, to build and judge candidates; "
+             "measuring the best "
+             "again at the end comes on top."},
     {.name = "workers",
      .letter = 'w',
      .type = KF_OPTION_LIST,

@@ -21,7 +21,7 @@ static int64_t thinking_of(const kf_call_settings *s)
     return budget >= 1024 ? budget : 0;
 }
 
-static bool body_of(const kf_call_settings *s, const kf_llm_request *request, cJSON *json)
+static bool body_of(const kf_call_settings *s, const kf_dialect_request *request, cJSON *json)
 {
     bool good = true;
     good &= cJSON_AddStringToObject(json, "model", s->model) != NULL;
@@ -39,7 +39,7 @@ static bool body_of(const kf_call_settings *s, const kf_llm_request *request, cJ
         }
     }
     cJSON *messages = cJSON_AddArrayToObject(json, "messages");
-    if (!messages || !kf_message(messages, "user", request->prompt)) return false;
+    if (!messages || !kf_messages(messages, request)) return false;
     int64_t thinking = thinking_of(s);
     if (thinking) {
         cJSON *object = cJSON_AddObjectToObject(json, "thinking");

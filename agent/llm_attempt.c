@@ -16,6 +16,7 @@
 #include "kforge/file.h"
 #include "kforge/json.h"
 #include "kforge/prompt.h"
+#include "llm_continue.h"
 #include "llm_network.h"
 #include "secret.h"
 
@@ -29,7 +30,8 @@
 
 static size_t prompt_bytes(const kf_ask *ask)
 {
-    return strlen(ask->prompt) + (ask->system ? strlen(ask->system) : 0);
+    size_t again = ask->begun.size ? ask->begun.size + strlen(KF_CONTINUE_PROMPT) : 0;
+    return strlen(ask->prompt) + (ask->system ? strlen(ask->system) : 0) + again;
 }
 
 kf_amount kf_ask_most(const kf_ask *ask, int64_t max_tokens)
@@ -235,14 +237,25 @@ static void word_answer(kf_ask *ask)
     kf_answer *a = &ask->answer;
     kf_llm_reply *reply = &ask->reply;
     unsigned long long hidden = a->hidden_bytes;
-    size_t size = a->text.size;
+    size_t size = a->text.size, whole = size;
     char *text = kf_buffer_take(&a->text);
+    if (text && ask->begun.size) {
+        kf_reply_join(&ask->begun, text, size);
+        whole = ask->begun.size;
+        free(text);
+        text = kf_buffer_take(&ask->begun);
+        if (!text) {
+            kf_fail(&reply->error, KF_ERROR_LIMIT, "%s: the reply has more than %u bytes of text", ask->network->label,
+                    KF_REPLY_BYTES);
+            return;
+        }
+    }
     if (!text) {
         kf_fail(&reply->error, KF_ERROR_MEMORY, "%s: out of memory for the reply", ask->network->label);
         return;
     }
     a->text.size = size; /* for the books */
-    kf_llm_reply_set_text(reply, text, size);
+    kf_llm_reply_set_text(reply, text, whole);
     bool empty = reply->outcome == KF_LLM_EMPTY;
     const char *label = ask->network->label;
     if (a->stop == KF_STOP_REFUSED || a->has_refusal) {
@@ -349,7 +362,32 @@ void kf_ask_fail(kf_ask *ask, kf_llm_outcome outcome, kf_error_code code, const 
     ask->reply.outcome = outcome;
     kf_fail_va(&ask->reply.error, code, format, arguments);
     va_end(arguments);
+    /* The rest could not be had: what came is paid for, and may be of use. */
+    size_t size = ask->begun.size;
+    char *begun = size ? kf_buffer_take(&ask->begun) : NULL;
+    if (begun) {
+        kf_llm_reply_set_text(&ask->reply, begun, size);
+        ask->reply.outcome = KF_LLM_TRUNCATED;
+        kf_fail_prefix(&ask->reply.error, "the reply was cut off at the token limit, and could not be continued");
+    }
     complete(ask);
+}
+
+/* Cut off at the token limit in the middle of something: true when the rest is to be asked for. What came is kept. */
+static bool goes_on(kf_ask *ask)
+{
+    const kf_answer *a = &ask->answer;
+    if (a->stop != KF_STOP_LENGTH || a->has_refusal || !a->text.size || ask->continuations == ask->network->continuations)
+        return false;
+    kf_autobuffer joined = {.limit = KF_REPLY_BYTES};
+    if (ask->begun.size) kf_buffer_append(&joined, ask->begun.data, ask->begun.size);
+    kf_reply_join(&joined, a->text.data, a->text.size);
+    if (joined.failed || !kf_reply_is_open(joined.data, joined.size)) return false;
+    kf_buffer_free(&ask->begun);
+    ask->begun = joined;
+    joined = (kf_buffer){0};
+    ask->continuations++;
+    return true;
 }
 
 static void done(void *context, const kf_http_result *result)
@@ -365,16 +403,17 @@ static void done(void *context, const kf_http_result *result)
     verdict v = judge(ask, result, &error, &outcome);
     double now = kf_now(), wait = kf_server_limits_wait(&ask->limits);
     if (wait > 0) n->hold_until = fmax(n->hold_until, now + fmin(wait, LONGEST_WAIT));
-    if (v == ACCEPT) word_answer(ask);
+    settle(ask, may_be_charged(result)); /* of what was sent, before anything is made of it */
+    bool more = v == ACCEPT && goes_on(ask);
+    if (v == ACCEPT && !more) word_answer(ask);
     if (ask->answer.model[0] && !ask->reply.model) ask->reply.model = strdup(ask->answer.model);
-    settle(ask, may_be_charged(result));
     release_attempt(ask);
     if (v == AGAIN && ask->failures < n->retries && wait <= LONGEST_WAIT) {
         ask->due = now + fmax(wait, kf_backoff(ask->failures++, n->backoff, draw(n)));
         ask->state = KF_ASK_WAITING;
         return;
     }
-    if (v == AGAIN_AT_ONCE) {
+    if (v == AGAIN_AT_ONCE || more) {
         ask->due = now;
         ask->state = KF_ASK_WAITING;
         return;
@@ -384,17 +423,17 @@ static void done(void *context, const kf_http_result *result)
         complete(ask);
         return;
     }
-    char more[96] = "";
-    if (v == AGAIN && wait > LONGEST_WAIT) snprintf(more, sizeof more, "; it asks to wait %.0f s", wait);
-    if (v == AGAIN && ask->failures) snprintf(more, sizeof more, " (%d attempts)", ask->failures + 1);
-    kf_ask_fail(ask, outcome, error.code, "%s: %s%s", n->label, error.text, more);
+    char remark[96] = "";
+    if (v == AGAIN && wait > LONGEST_WAIT) snprintf(remark, sizeof remark, "; it asks to wait %.0f s", wait);
+    if (v == AGAIN && ask->failures) snprintf(remark, sizeof remark, " (%d attempts)", ask->failures + 1);
+    kf_ask_fail(ask, outcome, error.code, "%s: %s%s", n->label, error.text, remark);
 }
 
 /* ---- sending ---------------------------------------------------------------------------------------------------------------------------- */
 
 static char *make_body(const kf_ask *ask, const kf_call_settings *settings)
 {
-    kf_llm_request request = {.system = ask->system, .prompt = ask->prompt};
+    kf_dialect_request request = {.system = ask->system, .prompt = ask->prompt, .begun = ask->begun.size ? ask->begun.data : NULL};
     kf_auto(cJSON) json = cJSON_CreateObject();
     if (!json || !ask->network->dialect->body(settings, &request, json)) return NULL;
     if (ask->network->wants_cost && !cJSON_AddTrueToObject(cJSON_AddObjectToObject(json, "usage"), "include")) return NULL;
@@ -468,6 +507,7 @@ void kf_ask_free(kf_ask *ask)
     if (!ask) return;
     kf_ask_abort(ask);
     kf_llm_reply_free(&ask->reply);
+    kf_buffer_free(&ask->begun);
     free(ask->system);
     free(ask->prompt);
     free(ask);

@@ -8,6 +8,7 @@
 
 #include "kforge/extract.h"
 #include "kforge/json.h"
+#include "llm_continue.h"
 
 #define MOST_TOKENS 1e9 /* larger counts are nonsense */
 
@@ -86,6 +87,12 @@ cJSON *kf_message(cJSON *list, const char *role, const char *content)
     if (whole && cJSON_AddItemToArray(list, message)) return message;
     cJSON_Delete(message);
     return NULL;
+}
+
+bool kf_messages(cJSON *list, const kf_dialect_request *request)
+{
+    return kf_message(list, "user", request->prompt) &&
+           (!request->begun || (kf_message(list, "assistant", request->begun) && kf_message(list, "user", KF_CONTINUE_PROMPT)));
 }
 
 /* ---- events ----------------------------------------------------------------------------------------------------------------------------- */

@@ -63,13 +63,18 @@ typedef struct kf_answer {
     kf_error error;
 } kf_answer;
 
+/* What is asked for. `begun`: the part of the reply that came before the token limit, to be continued; NULL none. */
+typedef struct kf_dialect_request {
+    const char *system, *prompt, *begun;
+} kf_dialect_request;
+
 typedef struct kf_dialect {
     const char *name;
     const char *key_header;     /* "Authorization: Bearer %s" */
     const char *const *headers; /* further ones, NULL-terminated */
     /* Behind the base address: "/chat/completions". */
     void (*path)(const kf_call_settings *settings, kf_buffer *path);
-    bool (*body)(const kf_call_settings *settings, const kf_llm_request *request, cJSON *json);
+    bool (*body)(const kf_call_settings *settings, const kf_dialect_request *request, cJSON *json);
     /* One event, or a whole reply that was not streamed. */
     void (*event)(kf_answer *answer, const char *name, const cJSON *json);
 } kf_dialect;
@@ -91,6 +96,8 @@ void kf_answer_text(kf_answer *answer, const char *text);
 void kf_answer_hidden(kf_answer *answer, const char *text); /* NULL is fine */
 void kf_answer_model(kf_answer *answer, const char *model); /* NULL is fine */
 void kf_answer_stop(kf_answer *answer, kf_stop stop, const char *word);
+/* The turns of a request: the prompt, and the part to be continued with the request to go on. */
+bool kf_messages(cJSON *list, const kf_dialect_request *request);
 cJSON *kf_message(cJSON *list, const char *role, const char *content); /* {"role", "content"} */
 
 #endif

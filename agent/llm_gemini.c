@@ -2,6 +2,7 @@
  * implicit there. */
 #include <string.h>
 
+#include "llm_continue.h"
 #include "llm_dialect.h"
 
 static void path_of(const kf_call_settings *s, kf_buffer *path)
@@ -17,7 +18,15 @@ static bool add_parts(cJSON *object, const char *text)
     return added;
 }
 
-static bool body_of(const kf_call_settings *s, const kf_llm_request *request, cJSON *json)
+static bool add_turn(cJSON *contents, const char *role, const char *text)
+{
+    cJSON *content = cJSON_CreateObject();
+    if (cJSON_AddItemToArray(contents, content)) return cJSON_AddStringToObject(content, "role", role) && add_parts(content, text);
+    cJSON_Delete(content);
+    return false;
+}
+
+static bool body_of(const kf_call_settings *s, const kf_dialect_request *request, cJSON *json)
 {
     bool good = true;
     static const int by_effort[] = {[KF_EFFORT_NONE] = 0,
@@ -27,13 +36,9 @@ static bool body_of(const kf_call_settings *s, const kf_llm_request *request, cJ
                                     [KF_EFFORT_HIGH] = 24576};
     if (request->system && *request->system && !add_parts(cJSON_AddObjectToObject(json, "systemInstruction"), request->system))
         return false;
-    cJSON *content = cJSON_CreateObject(), *contents = cJSON_AddArrayToObject(json, "contents");
-    if (!cJSON_AddItemToArray(contents, content)) {
-        cJSON_Delete(content);
-        return false;
-    }
-    good &= cJSON_AddStringToObject(content, "role", "user") != NULL;
-    if (!add_parts(content, request->prompt)) return false;
+    cJSON *contents = cJSON_AddArrayToObject(json, "contents");
+    good &= add_turn(contents, "user", request->prompt);
+    if (request->begun) good &= add_turn(contents, "model", request->begun) && add_turn(contents, "user", KF_CONTINUE_PROMPT);
     cJSON *config = cJSON_AddObjectToObject(json, "generationConfig");
     good &= cJSON_AddNumberToObject(config, "maxOutputTokens", (double)s->max_tokens) != NULL;
     if (s->temperature >= 0 && !(s->without & KF_WITHOUT_TEMPERATURE))

@@ -61,6 +61,7 @@ enum {
     OPTION_PRICE_OUT,
     OPTION_PRICE_CACHED,
     OPTION_PRICE_CACHE_WRITE,
+    OPTION_CONTINUE,
 };
 
 static const char *const apis[] = {"chat", "responses", NULL};
@@ -189,6 +190,7 @@ static bool set_up(kf_network *n, const service *row, const char *argument, cons
                                      .official = row->base && !elsewhere};
     n->parallel = (int)options[OPTION_PARALLEL];
     n->retries = (int)options[OPTION_RETRIES];
+    n->continuations = (int)options[OPTION_CONTINUE];
     n->backoff = options[OPTION_BACKOFF];
     n->connect = options[OPTION_CONNECT];
     n->first_byte = options[OPTION_FIRST_BYTE];
@@ -416,7 +418,8 @@ static bool network_freeze(const void *state, kf_buffer *options)
                     [OPTION_PRICE_IN] = {"price_in", -1, 0, 1e6, NULL},                                                 \
                     [OPTION_PRICE_OUT] = {"price_out", -1, 0, 1e6, NULL},                                               \
                     [OPTION_PRICE_CACHED] = {"price_cached", -1, 0, 1e6, NULL},                                         \
-                    [OPTION_PRICE_CACHE_WRITE] = {"price_cache_write", -1, 0, 1e6, NULL}},                              \
+                    [OPTION_PRICE_CACHE_WRITE] = {"price_cache_write", -1, 0, 1e6, NULL},                               \
+                    [OPTION_CONTINUE] = {"continue", 2, 0, 16, NULL}},                                                  \
         .open = open_##NAME,                                                                                            \
         .submit = network_submit,                                                                                       \
         .in_flight = network_in_flight,                                                                                 \

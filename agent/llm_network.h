@@ -30,6 +30,8 @@ typedef struct kf_ask {
     double asked, due; /* kf_now; when the next attempt may leave */
     int failures;      /* attempts that failed and may be repeated */
     kf_llm_reply reply;
+    kf_buffer begun;   /* what came until the token limit, being continued */
+    int continuations; /* asked for */
     /* What was charged until now, attempts that failed included. */
     kf_amount used;
     int64_t prompt_tokens, completion_tokens; /* as the server counted them; -1 as soon as one attempt was not counted */
@@ -60,7 +62,7 @@ struct kf_network {
     kf_price price;
     bool price_given;
     double connect, first_byte, stall, timeout, backoff;
-    int retries, parallel;
+    int retries, parallel, continuations;
     kf_http *http; /* shared by all of this thread */
     kf_budget *budget;
     kf_bucket requests, tokens;

@@ -23,13 +23,13 @@ static void chat_path(const kf_call_settings *settings, kf_buffer *path)
     kf_buffer_string(path, "/chat/completions");
 }
 
-static bool chat_body(const kf_call_settings *s, const kf_llm_request *request, cJSON *json)
+static bool chat_body(const kf_call_settings *s, const kf_dialect_request *request, cJSON *json)
 {
     bool good = true;
     good &= cJSON_AddStringToObject(json, "model", s->model) != NULL;
     cJSON *messages = cJSON_AddArrayToObject(json, "messages");
     if (request->system && *request->system) good &= kf_message(messages, "system", request->system) != NULL;
-    if (!messages || !kf_message(messages, "user", request->prompt)) return false;
+    if (!messages || !kf_messages(messages, request)) return false;
     good &= cJSON_AddTrueToObject(json, "stream") != NULL;
     if (!(s->without & KF_WITHOUT_STREAM_OPTIONS))
         good &= cJSON_AddTrueToObject(cJSON_AddObjectToObject(json, "stream_options"), "include_usage") != NULL;
@@ -95,12 +95,15 @@ static void responses_path(const kf_call_settings *settings, kf_buffer *path)
     kf_buffer_string(path, "/responses");
 }
 
-static bool responses_body(const kf_call_settings *s, const kf_llm_request *request, cJSON *json)
+static bool responses_body(const kf_call_settings *s, const kf_dialect_request *request, cJSON *json)
 {
     bool good = true;
     good &= cJSON_AddStringToObject(json, "model", s->model) != NULL;
     if (request->system && *request->system) good &= cJSON_AddStringToObject(json, "instructions", request->system) != NULL;
-    good &= cJSON_AddStringToObject(json, "input", request->prompt) != NULL;
+    if (request->begun)
+        good &= kf_messages(cJSON_AddArrayToObject(json, "input"), request);
+    else
+        good &= cJSON_AddStringToObject(json, "input", request->prompt) != NULL;
     good &= cJSON_AddTrueToObject(json, "stream") != NULL;
     good &= cJSON_AddFalseToObject(json, "store") != NULL;
     good &= cJSON_AddNumberToObject(json, "max_output_tokens", (double)s->max_tokens) != NULL;

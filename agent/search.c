@@ -102,6 +102,10 @@ static const char *spent(const kf_search *s, bool ahead)
     if (budget->seconds > 0 && kf_search_elapsed(s) >= budget->seconds) return "the time is up";
     if (budget->candidates > 0 && s->progress.judged + flying >= budget->candidates)
         return "all candidates of the budget are judged";
+    /* A candidate under way is expected to take as long as others did. */
+    double mean = s->progress.judged ? s->progress.device_seconds / (double)s->progress.judged : 0;
+    if (budget->device_seconds > 0 && s->progress.device_seconds + mean * (double)flying >= budget->device_seconds)
+        return "the device's time is up";
     if (budget->cost_usd > 0 && s->progress.cost_usd >= budget->cost_usd) return "the money is spent";
     if (budget->tokens > 0 && s->progress.tokens >= budget->tokens) return "the tokens are spent";
     /* No model has room for another request, and what others had reserved has come back. */
@@ -190,6 +194,7 @@ static bool dispatch(kf_search *s, kf_proposal *p, kf_error *error)
         kf_proposal_free(p);
         return known;
     }
+    p->started = kf_now();
     if (p->arm) p->arm->in_flight++;
     p->next = s->in_flight;
     s->in_flight = p;

@@ -26,8 +26,9 @@ typedef struct kf_search_budget {
     double seconds;
     int64_t candidates; /* judged, measuring again not counted */
     double cost_usd;
-    int64_t tokens;   /* prompt and reply; estimated where a provider does not say */
-    int64_t requests; /* to models over the network, retries included; calls of the others */
+    int64_t tokens;        /* prompt and reply; estimated where a provider does not say */
+    int64_t requests;      /* to models over the network, retries included; calls of the others */
+    double device_seconds; /* in which workers held their devices for judging, builds included, measuring again, too */
 } kf_search_budget;
 
 typedef struct kf_search_settings {
@@ -59,7 +60,7 @@ typedef struct kf_search_progress {
     int64_t best; /* candidate, 0 none */
     kf_interval best_speedup;
     bool best_reverified;
-    double elapsed, cost_usd;
+    double elapsed, cost_usd, device_seconds;
     kf_search_budget budget;
     bool ending; /* no new work: running verdicts are waited for, or the best is measured again */
 } kf_search_progress;

@@ -72,6 +72,7 @@ typedef struct kf_proposal {
     size_t size;
     char *flags[KF_MAX_TUNE_FLAGS];
     int flag_count;
+    double started;    /* when a worker was given it */
     int64_t candidate; /* stored already: being measured again */
     int64_t parent;
     int model; /* -1 none */

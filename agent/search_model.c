@@ -496,7 +496,13 @@ static void count_repeat(kf_search *s, int index, bool known)
     if (!known) return;
     free(model->note);
     model->note = strdup("Your last candidate is one that was judged before. Change something that was not tried yet.");
-    if (model->repeats >= KF_MODEL_REPEATS) give_up(s, index, "its candidates are all known already");
+    if (model->repeats < KF_MODEL_REPEATS || model->exhausted) return;
+    /* No failure: it has nothing new to say, as if its recorded replies were used up. */
+    model->exhausted = true;
+    kf_error why = {0};
+    kf_fail(&why, KF_ERROR_LIMIT, "model %s: its last %d candidates were known already", model->name, model->repeats);
+    if (!kf_models_alive(s)) s->models_why = why;
+    kf_search_tell(s, KF_SEARCH_NEWS, "%s; it is not asked again", why.text);
 }
 
 bool kf_models_judged(kf_search *s, const kf_proposal *p, bool known, kf_status status, kf_blame blame, int64_t candidate,

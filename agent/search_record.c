@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kforge/file.h"
 #include "search_internal.h"
 
 static const char *proposer_of(const kf_search *s, kf_step step, int model)
@@ -211,6 +212,8 @@ static bool find_same_code(kf_search *s, const kf_proposal *p, const kf_verdict 
 bool kf_record_result(kf_search *s, kf_proposal *p, const kf_workers_result *result, bool *again, kf_error *error)
 {
     *again = false;
+    double judged = result->verdict ? result->verdict->judge_seconds : NAN;
+    s->progress.device_seconds += judged > 0 ? judged : kf_now() - p->started;
     if (result->outcome != KF_WORKERS_JUDGED) return record_lost(s, p, result, result->error.text, error);
     const kf_verdict *verdict = result->verdict;
     /* It was in time before: a busy machine is the likelier reason, so the first time this does not unseat it. */

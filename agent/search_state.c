@@ -33,6 +33,7 @@ char *kf_search_options_json(const kf_search_settings *settings)
     cJSON_AddNumberToObject(json, "cost", settings->budget.cost_usd);
     cJSON_AddNumberToObject(json, "tokens", (double)settings->budget.tokens);
     cJSON_AddNumberToObject(json, "requests", (double)settings->budget.requests);
+    cJSON_AddNumberToObject(json, "device-seconds", settings->budget.device_seconds);
     cJSON_AddNumberToObject(json, "seconds", settings->timing_seconds);
     cJSON_AddNumberToObject(json, "verify-seconds", settings->verify_seconds);
     cJSON_AddNumberToObject(json, "half-width", settings->half_width);
@@ -68,6 +69,7 @@ bool kf_search_options_read(const char *text, kf_search_settings *settings, cons
     settings->budget.candidates = kf_json_integer_or(&reader, "candidates", 0, INT64_C(1) << 50, 0);
     settings->budget.cost_usd = kf_json_number_or(&reader, "cost", 0, 1e12, 0);
     settings->budget.tokens = kf_json_integer_or(&reader, "tokens", 0, INT64_C(1) << 50, 0);
+    settings->budget.device_seconds = kf_json_number_or(&reader, "device-seconds", 0, 1e12, 0);
     settings->budget.requests = kf_json_integer_or(&reader, "requests", 0, INT64_C(1) << 50, 0);
     settings->timing_seconds = kf_json_number_or(&reader, "seconds", 0, 1e6, 0);
     settings->verify_seconds = kf_json_number_or(&reader, "verify-seconds", 0, 1e6, 0);
@@ -156,6 +158,7 @@ char *kf_state_json(const kf_search *s)
     cJSON_AddNumberToObject(json, "cost", s->progress.cost_usd);
     cJSON_AddNumberToObject(json, "tokens", (double)s->progress.tokens);
     cJSON_AddNumberToObject(json, "requests", (double)s->progress.requests);
+    cJSON_AddNumberToObject(json, "device-seconds", s->progress.device_seconds);
     cJSON_AddNumberToObject(json, "quota", s->quota);
     add_models(s, json);
     if (s->strategy.round > 1) add_round(s, json);
@@ -283,6 +286,7 @@ static bool read_state(kf_search *s, kf_error *error)
     s->progress.cost_usd = number_of(json, "cost");
     s->progress.tokens = (int64_t)number_of(json, "tokens");
     s->progress.requests = (int64_t)number_of(json, "requests");
+    s->progress.device_seconds = number_of(json, "device-seconds");
     s->quota = (int)number_of(json, "quota");
     read_round(s, json);
     return read_models(s, json, error) && read_dues(s, json, error) && read_replies(s, json, error);

@@ -85,6 +85,7 @@ static bool print_head(const kf_view *view, kf_store *store, const kf_store_run 
         fprintf(view->out, "models    %lld calls, %s tokens in, %s out, $%.2f\n", (long long)spent.calls,
                 kf_figure_count((double)spent.prompt_tokens, figure), kf_figure_count((double)spent.completion_tokens, other),
                 spent.cost_usd);
+    if (spent.device_seconds > 0) fprintf(view->out, "judging   %s of devices\n", kf_figure_seconds(spent.device_seconds, figure));
     kf_autobuffer calls = {0};
     if (spent.calls && !word_calls(store, run, &calls, NULL, error)) return false;
     if (calls.size) {
@@ -266,6 +267,7 @@ static bool print_json(const kf_view *view, kf_store *store, const kf_store_run 
     kf_add_figure(spent_json, "completion_tokens", (double)spent.completion_tokens);
     kf_add_figure(spent_json, "cost_usd", spent.cost_usd);
     kf_add_figure(spent_json, "seconds", spent.seconds);
+    kf_add_figure(spent_json, "gpu_seconds", spent.device_seconds);
     return word_calls(store, run, NULL, cJSON_AddObjectToObject(spent_json, "outcomes"), error) &&
            print_best(view, store, run, limits->top, cJSON_AddArrayToObject(json, "candidates"), error) &&
            print_proposers(view, store, run, cJSON_AddArrayToObject(json, "proposers"), error) &&

@@ -119,6 +119,12 @@ bool kf_store_run_spent(kf_store *store, const char *run, kf_store_spent *spent,
     spent->completion_tokens = sqlite3_column_int64(statement, 2);
     spent->cost_usd = sqlite3_column_double(statement, 3);
     spent->seconds = sqlite3_column_double(statement, 4);
+    kf_autoreset *judged = kf_sql(store, error,
+                                  "SELECT sum(v.judge_seconds) FROM attempt a JOIN verdict v ON v.id = a.verdict"
+                                  " WHERE a.run = ? AND a.outcome IN ('judged', 'reverified')",
+                                  "i", row);
+    if (!judged || kf_sql_step(store, judged, error) != 1) return false;
+    spent->device_seconds = sqlite3_column_double(judged, 0);
     return true;
 }
 

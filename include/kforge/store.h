@@ -405,6 +405,7 @@ int kf_store_next_model_call(kf_store_cursor *cursor, kf_store_model_call *call,
 typedef struct kf_store_spent {
     int64_t calls, prompt_tokens, completion_tokens;
     double cost_usd, seconds;
+    double device_seconds; /* of a run: in which its candidates were judged, builds included; those without a verdict count as 0 */
 } kf_store_spent;
 bool kf_store_run_spent(kf_store *store, const char *run, kf_store_spent *spent, kf_error *error);
 /* The same by how the calls ended ("ok", "truncated", …), most calls first. */

@@ -62,6 +62,17 @@ optimize role.db --candidates 12 --llm replay:cheap.jsonl --llm replay,role=crit
 optimize alone.db --candidates 6 --llm replay,role=critic:dear.jsonl
 [ "$(calls alone.db dear)" -ge 1 ] || fail "a critic alone was not asked"
 
+# A model that says the same for ever is not paid for ever.
+python3 - <<'END'
+import json
+with open("same.jsonl", "w") as file:
+    print(json.dumps({"schema": "kforge-cassette/1", "source": "written by tests/cli/ensemble.sh", "model": "same"}), file=file)
+    for i in range(200): print(json.dumps({"reply": "```cuda\n// fake: speed 1.3\nvoid axpy() {}\n```\n", "cost_usd": 0.01}), file=file)
+END
+optimize same.db --candidates 1000 --llm replay:same.jsonl
+json 'o["end"] == "converged" and "known already" in o["reason"]'
+[ "$(calls same.db same)" -le 50 ] || fail "the same was paid for $(calls same.db same) times"
+
 # A schedule of temperatures, sent and stored.
 optimize heat.db --budget-requests 4 --llm "compatible,temperature_from=1,temperature_to=0.25,temperature_calls=4:m@http://127.0.0.1:$port/heat/v1"
 python3 - "$port" <<'END' || fail "the temperatures are not those of the schedule"

@@ -72,6 +72,18 @@ json 'o["requests"] == 0 and o["end"] == "spent" and "may cost" in o["reason"]'
 [ "$(requests priced)" = 0 ] || fail "a request left that might overspend"
 expect 0 optimize "$task" --workers "$fake" --model "compatible,max_tokens=1000:m@$(at tokens)" --budget-tokens 9000 --calls 8 --store tokens.db --json
 json 'o["tokens"] <= 9000 and o["requests"] >= 1 and o["end"] == "spent"'
+# Time of devices: what is under way counts at what others took, and a run that goes on has what is left.
+FAKE_SLEEP=0.05 expect 0 optimize "$task" --workers "$fake*2" --gpu-seconds 1 --store device.db --json
+json 'o["end"] == "spent" and "device" in o["reason"] and 0.8 <= o["gpu_seconds"] < 1.6 and 8 <= o["judged"] <= 24'
+json '"--gpu-seconds 2" in o["resume"]'
+run=$(python3 -c 'import json; print(json.load(open("out"))["run"])')
+expect 0 show "$run" --store device.db --json
+json '0.8 <= o["spent"]["gpu_seconds"] < 1.6'
+expect 0 show "$run" --store device.db
+says "judging   1"
+python3 -c 'import sqlite3; db = sqlite3.connect("device.db"); db.execute("update run set status = \"interrupted\""); db.commit()'
+FAKE_SLEEP=0.05 expect 0 optimize --resume "$run" --workers "$fake" --store device.db --json
+json 'o["end"] == "spent" and o["gpu_seconds"] < 2.2'
 # The prices that a run began with are written down with it.
 python3 - <<'END' || fail "no prices in the run's options"
 import json, sqlite3, sys

@@ -274,6 +274,22 @@ async def answer(scenario, argument, path, request, attempt, reply):
         return await reply.all([event(chat({"tool_calls": call})), event(chat({}, "tool_calls")), event(chat(usage=USAGE)), event("[DONE]")])
     if scenario == "empty":
         return await reply.all(chat_reply(""))
+    if scenario == "continued":  # ARGUMENT: how the rest begins
+        turns = [message["content"] for message in request["json"]["messages"] if message["role"] == "assistant"]
+        if not turns:
+            return await reply.all(chat_reply("Here:\n```cuda\n// größe 😀\nint x", finish="length"))
+        rest = {"": " = 1;\n```\n", "line": "int x = 1;\n```\n", "fence": "Sure:\n```cuda\nint x = 1;\n```\n", "twice": " = 1; // and"}.get(argument)
+        if argument == "over":
+            rest = "Here:\n```cuda\n// größe 😀\nint x = 1;\n```\n"
+        if argument == "twice" and turns[0].endswith("and"):
+            rest = " on\n```\n"
+        return await reply.all(chat_reply(rest, finish="length" if rest.endswith("and") else "stop"))
+    if scenario == "lost":  # the rest can't be had
+        if any(message["role"] == "assistant" for message in request["json"]["messages"]):
+            return await reply.error(400, openai_error("no assistant turns here, please"))
+        return await reply.all(chat_reply("```cuda\nint x", finish="length"))
+    if scenario == "enough":  # cut off behind a whole block
+        return await reply.all(chat_reply("```cuda\nint x;\n```\nThis is how", finish="length"))
     if scenario == "truncated":
         return await reply.all(chat_reply("```cuda\nint x", finish="length"))
     if scenario == "not_json":

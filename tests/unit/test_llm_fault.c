@@ -16,6 +16,7 @@
 #include "model_server.h"
 
 #define TEXT "```cuda\n// gr\xc3\xb6\xc3\x9f\x65 \xf0\x9f\x98\x80\nint x;\n```\n"
+#define WHOLE "Here:\n```cuda\n// gr\xc3\xb6\xc3\x9f\x65 \xf0\x9f\x98\x80\nint x = 1;\n```\n"
 #define KEY "sk-test-0123456789abcdef"
 
 typedef struct row {
@@ -91,7 +92,18 @@ static const row rows[] = {
      11, 7, 0, 0},
     {"tool_call", "tool", "", KF_LLM_EMPTY, "", "the model called a tool, and none was offered", 1, 11, 7, 0, 0},
     {"empty", "empty", "", KF_LLM_EMPTY, "", "the reply is empty", 1, 11, 7, 0, 0},
-    {"truncated", "truncated", "", KF_LLM_TRUNCATED, "```cuda\nint x", "cut off at the limit of 16384 tokens", 1, 11, 7, 0, 0},
+    {"continued", "continued", "", KF_LLM_OK, WHOLE, "", 2, 22, 14, 0, 0},
+    {"continued_from_the_line", "continued-line", "", KF_LLM_OK, WHOLE, "", 2, 22, 14, 0, 0},
+    {"continued_in_a_new_block", "continued-fence", "", KF_LLM_OK, WHOLE, "", 2, 22, 14, 0, 0},
+    {"continued_from_the_start", "continued-over", "", KF_LLM_OK, WHOLE, "", 2, 22, 14, 0, 0},
+    {"continued_twice", "continued-twice", "", KF_LLM_OK,
+     "Here:\n```cuda\n// gr\xc3\xb6\xc3\x9f\x65 \xf0\x9f\x98\x80\nint x = 1; // and on\n```\n", "", 3, 33, 21, 0, 0},
+    {"not_continued_for_ever", "truncated", "", KF_LLM_TRUNCATED, NULL, "cut off at the limit of 16384 tokens", 3, 33, 21, 0, 0},
+    {"continuation_refused", "lost", "", KF_LLM_TRUNCATED, "```cuda\nint x", "could not be continued", 2, 11, 7, 0, 0},
+    {"whole_enough", "enough", "", KF_LLM_TRUNCATED, "```cuda\nint x;\n```\nThis is how", "cut off at the limit of 16384 tokens", 1,
+     11, 7, 0, 0},
+    {"truncated", "truncated", ",continue=0", KF_LLM_TRUNCATED, "```cuda\nint x", "cut off at the limit of 16384 tokens", 1, 11, 7,
+     0, 0},
     {"not_json", "not_json", ",retries=1", KF_LLM_FAILED, NULL, "events that are no JSON: {oops", 2, -1, -1, 0, 0},
     {"no_events", "no_events", ",retries=1", KF_LLM_FAILED, NULL, "no reply of a model in it: (an empty body)", 2, -1, -1, 0, 0},
     {"old_server", "old", ",effort=low", KF_LLM_OK, TEXT, "", 3, -1, -1, 0, 0},

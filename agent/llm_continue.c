@@ -1,0 +1,80 @@
+#include "llm_continue.h"
+
+#include <string.h>
+
+#include "extract_internal.h"
+
+#define LONGEST_REPEAT 2000 /* bytes that a model may say again */
+#define SHORTEST_REPEAT 12  /* fewer are equal by chance, unless they are all of a line until there */
+#define SHORTEST_LINE 4
+#define START_OVER 64 /* so many equal bytes at the start: the whole reply is said again */
+#define LONGEST_REMARK 300
+
+/* A fence at the line's start; *has_info: words follow it, so it opens a block. */
+static bool is_fence(kf_span line, bool *has_info)
+{
+    kf_span text = kf_span_trim(line);
+    size_t marks = 0;
+    while (marks < text.size && text.data[marks] == text.data[0] && (text.data[0] == '`' || text.data[0] == '~')) marks++;
+    *has_info = text.size > marks;
+    return marks >= 3;
+}
+
+/* How many blocks were closed, and whether one is open at the end. */
+static bool in_block(const char *text, size_t size, int *closed)
+{
+    kf_span rest = {text, size}, line;
+    bool open = false, has_info;
+    *closed = 0;
+    while (kf_span_line(&rest, &line)) {
+        if (!is_fence(line, &has_info)) continue;
+        if (open && !has_info) ++*closed;
+        open = !open || has_info;
+    }
+    return open;
+}
+
+bool kf_reply_is_open(const char *text, size_t size)
+{
+    int closed;
+    return in_block(text, size, &closed) || !closed;
+}
+
+/* Within a block: bytes of `more` up to and with a fence that opens it again, a short remark before it included. */
+static size_t opened_again(const char *more, size_t size)
+{
+    kf_span rest = {more, size < LONGEST_REMARK ? size : LONGEST_REMARK}, line;
+    bool has_info;
+    while (kf_span_line(&rest, &line)) {
+        if (!is_fence(line, &has_info)) continue;
+        return has_info ? (size_t)(rest.data - more) : 0;
+    }
+    return 0;
+}
+
+/* How many bytes at the end of `text` are the first ones of `more`. */
+static size_t overlap(const char *text, size_t size, const char *more, size_t more_size)
+{
+    size_t most = size < more_size ? size : more_size;
+    if (most > LONGEST_REPEAT) most = LONGEST_REPEAT;
+    for (size_t k = most; k >= SHORTEST_LINE; k--) {
+        const char *end = text + size - k;
+        bool whole_line = end == text || end[-1] == '\n';
+        if ((k >= SHORTEST_REPEAT || whole_line) && memcmp(end, more, k) == 0) return k;
+    }
+    return 0;
+}
+
+void kf_reply_join(kf_buffer *text, const char *more, size_t size)
+{
+    int closed;
+    if (text->size >= START_OVER && size >= START_OVER && memcmp(text->data, more, START_OVER) == 0) {
+        kf_buffer_clear(text);
+    } else if (text->size) {
+        size_t skip = in_block(text->data, text->size, &closed) ? opened_again(more, size) : 0;
+        skip += overlap(text->data, text->size, more + skip, size - skip);
+        more += skip;
+        size -= skip;
+    }
+    kf_buffer_append(text, more, size);
+}
