@@ -126,7 +126,9 @@ static void charge_waking(kf_run *r, kf_side side, kf_batch *batch)
 {
     r->waking[side][r->wakings[side]++ % KF_WAKINGS] = batch->waking;
     if (side == BASELINE && (r->wakings[side] == 1 || batch->waking < r->quickest_waking)) r->quickest_waking = batch->waking;
-    batch->seconds += fmax(batch->waking - (WAKING_FACTOR * r->quickest_waking + WAKING_SECONDS), 0);
+    double free_of_charge = fmin(batch->waking, WAKING_FACTOR * r->quickest_waking + WAKING_SECONDS);
+    batch->seconds += batch->waking - free_of_charge;
+    batch->waking = free_of_charge; /* kf_run_conclude compares what is left with the baseline's */
 }
 
 typedef struct glance {
@@ -294,7 +296,7 @@ static bool renew(kf_run *r, uint32_t set, kf_error *error)
 
 static bool one_side(kf_run *r, const pair_plan *plan, kf_side side, double *seconds, double *latency, kf_error *error)
 {
-    kf_batch batch, single = {.seconds = NAN};
+    kf_batch batch, single = {.seconds = NAN, .waking = NAN};
     char letter = side == BASELINE ? 'b' : 'c', latency_letter = side == BASELINE ? 'B' : 'C';
     int shown = plan->timed ? plan->number - 1 : -1;
     uint32_t called = r->calls[side];
@@ -307,7 +309,10 @@ static bool one_side(kf_run *r, const pair_plan *plan, kf_side side, double *sec
         called++;
     } else if (plan->latency) { /* a batch of one call is its own latency */
         single.seconds = batch.seconds;
+        single.waking = batch.waking;
     }
+    r->woke[side][0] = batch.waking;
+    r->woke[side][1] = single.waking;
     *seconds = batch.seconds;
     *latency = single.seconds;
     if (side == BASELINE && !plan->compare_all) return true; /* its errors are known by now */
@@ -429,12 +434,13 @@ static bool size_batches(kf_run *r, kf_error *error)
 static bool adapt(kf_run *r, const double seconds[2], kf_stopping_rule *rule, bool *again, kf_error *error)
 {
     double call = fmax(seconds[CANDIDATE] - r->empty_batch, 1e-6) / r->calls[CANDIDATE];
-    double slower = seconds[CANDIDATE] / seconds[BASELINE];
+    double slower = (seconds[CANDIDATE] / r->calls[CANDIDATE]) / (seconds[BASELINE] / r->calls[BASELINE]);
     if (slower > SLOW) {
         rule->half_width = fmax(rule->half_width, 0.1);
         rule->most_pairs = rule->least_pairs;
         double fewer = r->calls[BASELINE] / slower;
-        r->calls[BASELINE] = r->calls[CANDIDATE] = fewer < 1 ? 1 : (uint32_t)fewer;
+        r->calls[CANDIDATE] =
+            fewer < 1 ? 1 : (uint32_t)fewer; /* the baseline's stay, so that it can still be compared with it alone */
         return true;
     }
     double enough = fmax(SHORT_BATCH, 20 * r->empty_batch);
@@ -490,7 +496,8 @@ bool kf_run_measure_alone(kf_run *r, uint32_t calls, kf_error *error)
 static bool reserve(kf_run *r, kf_error *error)
 {
     size_t capacity = r->capacity;
-    double **arrays[] = {&r->seconds[0], &r->seconds[1], &r->latency[0], &r->latency[1], &r->alone, &r->null};
+    double **arrays[] = {&r->seconds[0], &r->seconds[1], &r->latency[0],       &r->latency[1],       &r->woken[0],
+                         &r->woken[1],   &r->alone,      &r->latency_woken[0], &r->latency_woken[1], &r->null};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         if (!(*arrays[i] = calloc(capacity, sizeof **arrays[i]))) return no_memory(error);
     return true;
@@ -512,10 +519,16 @@ static bool out_of_time(kf_run *r, kf_error *error)
 
 static void keep_times(kf_run *r, const double seconds[2], const double latency[2])
 {
-    for (int side = 0; side < 2; side++) r->seconds[side][r->pairs] = seconds[side] / r->calls[side];
+    for (int side = 0; side < 2; side++) {
+        r->seconds[side][r->pairs] = seconds[side] / r->calls[side];
+        r->woken[side][r->pairs] = r->woke[side][0];
+    }
     r->pairs++;
     if (isnan(latency[BASELINE]) || isnan(latency[CANDIDATE])) return;
-    for (int side = 0; side < 2; side++) r->latency[side][r->latency_pairs] = latency[side];
+    for (int side = 0; side < 2; side++) {
+        r->latency[side][r->latency_pairs] = latency[side];
+        r->latency_woken[side][r->latency_pairs] = r->woke[side][1];
+    }
     r->latency_pairs++;
 }
 
@@ -568,6 +581,8 @@ static void release(kf_run *r)
     for (int side = 0; side < 2; side++) {
         free(r->seconds[side]);
         free(r->latency[side]);
+        free(r->woken[side]);
+        free(r->latency_woken[side]);
         kf_peer_free(r->peers[side]);
         r->peers[side] = NULL;
     }

@@ -32,7 +32,9 @@ typedef struct kf_run {
     double waking[2]
                  [KF_WAKINGS]; /* of the latest batches of each side: seconds from waking a runner to its answer that it is awake */
     size_t wakings[2];
-    double quickest_waking; /* of the baseline */
+    double quickest_waking;              /* of the baseline */
+    double woke[2][2];                   /* by side, batch and single call: the part of the last waking that was not charged */
+    double *woken[2], *latency_woken[2]; /* of each pair, beside seconds and latency */
     size_t pairs, latency_pairs, alone_count, null_count, capacity;
     int serial; /* of the next pair: no two share keys, repeated warm-ups included */
     bool timed;
