@@ -260,7 +260,7 @@ static bool store_call(kf_search *s, kf_call *call, const kf_llm_reply *reply, b
              (long long)clock_of(s));
     s->idle = false;
     call->cost_usd = reply->cost_usd;
-    if (!kf_store_begin(s->store, error)) return false;
+    if (!kf_store_begin_quick(s->store, error)) return false; /* its candidate is not to wait for a disk */
     call->call = kf_store_put_model_call(s->store,
                                          &(kf_store_model_call_new){
                                              .run = s->progress.run,

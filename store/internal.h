@@ -15,6 +15,7 @@ struct kf_store {
     char *path;
     bool writable;
     bool group; /* between kf_store_begin and kf_store_commit */
+    bool quick; /* its commit does not wait for the disk */
     struct {
         const char *sql; /* address of the literal is the key */
         sqlite3_stmt *statement;

@@ -197,11 +197,18 @@ double kf_sql_double(sqlite3_stmt *statement, int column)
 
 /* ---- transactions ---- */
 
+static void end_quick(kf_store *store)
+{
+    if (store->quick) sqlite3_exec(store->db, "PRAGMA synchronous = FULL", NULL, NULL, NULL);
+    store->quick = false;
+}
+
 static void roll_back(kf_store *store)
 {
     if (!sqlite3_get_autocommit(store->db)) kf_sql_do(store, NULL, "ROLLBACK", "");
     store->group = false;
     store->run_key[0] = '\0'; /* that row may have been undone too */
+    end_quick(store);
 }
 
 static bool begin(kf_store *store, kf_error *error)
@@ -240,11 +247,22 @@ bool kf_store_begin(kf_store *store, kf_error *error)
     return store->group = begin(store, error);
 }
 
+/* With a write-ahead log a commit under NORMAL is written and not synced; the next one under FULL syncs the log as a whole. */
+bool kf_store_begin_quick(kf_store *store, kf_error *error)
+{
+    store->quick = !store->group && sqlite3_exec(store->db, "PRAGMA synchronous = NORMAL", NULL, NULL, NULL) == SQLITE_OK;
+    if (kf_store_begin(store, error)) return true;
+    end_quick(store);
+    return false;
+}
+
 bool kf_store_commit(kf_store *store, kf_error *error)
 {
     if (!store->group) return kf_fail(error, KF_ERROR_INTERNAL, "%s: no group of writes is open, or it was undone", store->path);
     store->group = false;
-    return commit(store, error);
+    bool committed = commit(store, error);
+    end_quick(store);
+    return committed;
 }
 
 void kf_store_rollback(kf_store *store)

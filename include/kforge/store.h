@@ -76,6 +76,9 @@ bool kf_store_check(kf_store *store, kf_error *error);
 /* A write that fails undoes the whole open group: kf_store_in_group is then false, and everything since kf_store_begin has to be written
  * again. */
 bool kf_store_begin(kf_store *store, kf_error *error);
+/* The same, but its commit does not wait for the disk: it survives the process, and a power failure from the next other group on. For what must not
+ * hold up what comes after it. */
+bool kf_store_begin_quick(kf_store *store, kf_error *error);
 bool kf_store_commit(kf_store *store, kf_error *error);
 void kf_store_rollback(kf_store *store);
 bool kf_store_in_group(const kf_store *store);
