@@ -34,9 +34,11 @@
 static __device__ float partial_output[MAX_PARTIALS * DIM];
 static __device__ float2 partial_softmax[MAX_PARTIALS]; /* maximum, sum of exponentials */
 
+/* In the order of the elements. Where scores are large, their rounding decides between keys that nearly tie, and another order may lose by an ulp
+ * what the plain loop wins. */
 __device__ __forceinline__ float dot4(float4 a, float4 b, float sum)
 {
-    return fmaf(a.x, b.x, fmaf(a.y, b.y, fmaf(a.z, b.z, fmaf(a.w, b.w, sum))));
+    return fmaf(a.w, b.w, fmaf(a.z, b.z, fmaf(a.y, b.y, fmaf(a.x, b.x, sum))));
 }
 
 /* Loads 4 consecutive elements of `rows` rows from row `first` on; zeros from row `end` on. */
