@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "devices.h"
 #include "kforge/counters.h"
 #include "kforge/file.h"
+#include "kforge/judge.h"
 #include "kforge/json.h"
 #include "kforge/llm.h"
 #include "progress.h"
@@ -17,7 +19,7 @@
 #define MODEL_CANDIDATES 64
 
 typedef struct settings {
-    const char *strategy, *store, *device, *baseline, *counters, *sandbox, *flags, *resume, *output, *prompts;
+    const char *strategy, *store, *device, *devices, *baseline, *counters, *sandbox, *flags, *resume, *output, *prompts;
     double time, cost, budget_usd, gpu_seconds, seconds, timeout;
     int64_t candidates, tokens, budget_tokens, budget_requests, seed, calls;
     bool json;
@@ -385,18 +387,34 @@ static bool report(const kf_invocation *invocation, outcome *o, kf_store *store,
 
 /* ---- the command ----------------------------------------------------------------------------------------------------------------------------------- */
 
+/* Which device the workers of this program judge on, or on which several. */
+static bool choose_devices(const settings *wanted, const char **device, kf_devices *devices, kf_error *error)
+{
+    devices->count = 0;
+    *device = wanted->device;
+    if (!wanted->devices) return true;
+    if (wanted->device && strcmp(wanted->device, "cuda") != 0)
+        return kf_fail(error, KF_ERROR_INPUT, "--devices %s and --device %s: one of them", wanted->devices, wanted->device);
+    *device = "cuda";
+    return kf_devices_parse(wanted->devices, kf_judge_gpu_count(), devices, error);
+}
+
 static int run(const kf_invocation *invocation, const void *values, kf_error *error)
 {
     const settings *wanted = values;
+    kf_devices devices;
+    const char *device;
+    if (!choose_devices(wanted, &device, &devices, error)) return -1;
     __attribute__((cleanup(plan_clear))) plan p = {0};
     kf_auto(kf_store) store = NULL;
     if (!wanted->resume && !plan_new(&p, invocation, wanted, error)) return -1;
     store = kf_store_open(wanted->store, wanted->resume ? KF_STORE_WRITE : KF_STORE_CREATE, error);
     if (!store || (wanted->resume && !plan_resume(&p, store, invocation, wanted, error))) return -1;
     kf_auto(kf_workers) workers =
-        kf_workers_open(wanted->workers.items, wanted->workers.count, &(kf_workers_options){.device = wanted->device}, error);
+        kf_workers_open(wanted->workers.items, wanted->workers.count,
+                        &(kf_workers_options){.device = device, .devices = devices.items, .device_count = devices.count}, error);
     if (!workers || (p.hardware && !kf_workers_expect(workers, p.hardware))) return -1;
-    p.search.device = wanted->device;
+    p.search.device = device;
     kf_progress_view view = {.log = invocation->log, .terminal = invocation->terminal};
     if (!p.run[0] && !has_model(&p)) fprintf(invocation->log, "no model is given (--model), so the tuner works alone\n");
     kf_search_observer observer = {.notify = kf_progress_notify, .context = &view};
@@ -531,6 +549,12 @@ static const kf_option options[] = {
      .help = "Who judges: local, a command that speaks JSON lines ('ssh host kforge worker'), or spool:DIR; *N behind it for N of "
              "them."},
     KF_ROW_DEVICE(settings),
+    {.name = "devices",
+     .type = KF_OPTION_TEXT,
+     .argument = "LIST",
+     .offset = offsetof(settings, devices),
+     .config = true,
+     .help = "Judge on several GPUs of this machine at once, one worker each: all, or their numbers as in 0,2."},
     {.name = "resume",
      .letter = 'r',
      .type = KF_OPTION_TEXT,

@@ -48,7 +48,9 @@ const kf_command kf_command_worker = {
     .synopsis = "",
     .summary = "Judge candidates for kforge elsewhere: jobs in, verdicts out, as JSON lines",
     .description =
-        "It says hello with a line that names its device, then answers every job with one line, in order, until its input ends. "
+        "It says hello with a line that names its device, then answers every job with one line until its input ends. On a GPU it "
+        "takes several "
+        "jobs at a time, compiles some while it measures one, and answers whichever is done. "
         "\"kforge optimize --workers 'ssh host kforge worker'\" starts it where the device is; whatever starts a program and "
         "carries its input and output will do.\n\n"
         "With --spool it takes jobs from a folder instead and waits for more. Several workers may share one; what a worker "

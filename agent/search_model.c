@@ -150,8 +150,7 @@ static int64_t flying(const kf_search *s, int model)
 static bool call_is_due(const kf_search *s)
 {
     if (!kf_strategy_asks(&s->strategy) || (s->quota > 0 && kf_arms_more(s))) return false;
-    size_t limit =
-        s->settings->calls > 0 ? (size_t)s->settings->calls : kf_workers_room(s->workers) + kf_workers_in_flight(s->workers);
+    size_t limit = s->settings->calls > 0 ? (size_t)s->settings->calls : kf_workers_devices(s->workers);
     size_t busy = (size_t)flying(s, -1);
     for (const kf_call *c = s->replies; c; c = c->next) busy++;
     for (const kf_proposal *p = s->in_flight; p; p = p->next) busy += p->model >= 0;

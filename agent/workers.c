@@ -109,7 +109,8 @@ bool kf_pool_hello(kf_workers *pool, kf_end *end, const char *text, size_t size,
     if (pool->hardware && strcmp(pool->hardware, hardware) != 0)
         return kf_fail(error, KF_ERROR_MACHINE, "it judges on %s, this run on %s: their times can't be compared", hardware,
                        pool->hardware);
-    (void)end;
+    const cJSON *jobs = cJSON_GetObjectItemCaseSensitive(json, "jobs");
+    end->jobs_most = cJSON_IsNumber(jobs) && jobs->valuedouble >= 1 ? (size_t)fmin(jobs->valuedouble, KF_WORKER_JOBS) : 1;
     pool->greeted = true;
     if (!pool->hardware) pool->hardware = strdup(hardware);
     if (!pool->device) pool->device = strdup(device);
@@ -152,6 +153,12 @@ bool kf_pool_answer(kf_workers *pool, kf_end *end, kf_pending *job, const char *
     finish(pool, &result);
     kf_pending_free(job);
     return true;
+}
+
+void kf_pool_return(kf_workers *pool, kf_pending *job)
+{
+    job->alone = true;
+    enqueue(pool, job, true);
 }
 
 void kf_pool_failed(kf_workers *pool, kf_end *end, kf_pending *job, bool wrong_machine, const kf_error *why)
@@ -220,8 +227,12 @@ static bool open_spec(kf_workers *pool, const char *text, const kf_workers_optio
     if (!*spec) return kf_fail(error, KF_ERROR_INPUT, "workers \"%s\": expected local, a command or spool:DIR", text);
     if (strncmp(spec, "spool:", 6) == 0) return add_end(pool, kf_spool_open(pool, spec + 6, times, options, error), error);
     bool local = strcmp(spec, "local") == 0;
-    for (size_t i = 0; i < times; i++)
-        if (!add_end(pool, kf_pipe_open(pool, local ? NULL : spec, options, error), error)) return false;
+    size_t devices = local && options->device_count ? options->device_count : 1;
+    for (size_t i = 0; i < times * devices; i++) {
+        kf_workers_options one = *options;
+        if (local && options->device_count) one.device = options->devices[i % devices];
+        if (!add_end(pool, kf_pipe_open(pool, local ? NULL : spec, &one, error), error)) return false;
+    }
     return true;
 }
 
@@ -306,6 +317,16 @@ size_t kf_workers_room(const kf_workers *workers)
     return room > waiting ? room - waiting : 0;
 }
 
+size_t kf_workers_devices(const kf_workers *workers)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < workers->end_count; i++) {
+        const kf_end *end = workers->ends[i];
+        if (!end->given_up) count += end->kind->takes ? 1 : end->kind->room(end) + end->kind->busy(end);
+    }
+    return count;
+}
+
 size_t kf_workers_in_flight(const kf_workers *workers)
 {
     size_t count = queue_length(workers);
@@ -358,7 +379,9 @@ static void advance(kf_workers *workers)
         if (!workers->ends[i]->given_up) workers->ends[i]->kind->advance(workers->ends[i], now);
     for (size_t i = 0; i < workers->end_count && workers->queue; i++) {
         kf_end *end = workers->ends[i];
-        while (!end->given_up && workers->queue && end->kind->room(end)) end->kind->begin(end, dequeue(workers));
+        while (!end->given_up && workers->queue && end->kind->room(end) &&
+               (!end->kind->takes || end->kind->takes(end, workers->queue)))
+            end->kind->begin(end, dequeue(workers));
     }
 }
 

@@ -6,9 +6,11 @@
  *                        'srun -N1 --gres=gpu:1 kforge worker'*8; × may be written for *
  *   spool:DIR, …*N       workers that read DIR (worker.h), whenever they come; N jobs (default 1) are in DIR at a time
  *
+ * A worker's hello says how many jobs it takes at a time: it measures one and compiles others. It may answer them in any order.
+ *
  * A worker that ends, writes what is no answer, or keeps silent for too long is killed and started again, later each time; after
  * KF_WORKER_LIVES failures with no verdict between them it is given up. Its job goes to the next free worker; a job that
- * KF_JOB_DEATHS workers failed with is lost. An answer counts only when it is for the job that was asked: id, task and source have to agree.
+ * KF_JOB_DEATHS workers failed with is lost. Of several jobs at hand nobody knows which it was: each is then tried alone. An answer counts only when it is for the job that was asked: id, task and source have to agree.
  *
  * Every worker is a process group of its own, so that Ctrl-C at a terminal does not reach it, and dies with the process that started it.
  * Nothing blocks longer than asked. An object belongs to one thread.
@@ -29,12 +31,15 @@
 #define KF_WORKER_LIVES 4
 #define KF_JOB_DEATHS 2
 #define KF_WORKERS_MOST 256
+#define KF_WORKER_JOBS 64 /* most jobs that one worker may say it takes at a time */
 #define KF_WORKERS_LISTENED 256
 
 typedef struct kf_workers kf_workers;
 
 typedef struct kf_workers_options {
-    const char *device;   /* for `local`: --device; NULL: what the worker finds */
+    const char *device;         /* for `local`: --device; NULL: what the worker finds */
+    const char *const *devices; /* for `local`: one worker on each of these instead; NULL: none */
+    size_t device_count;
     const char *program;  /* for `local`: the program; NULL: this very one */
     double grace_seconds; /* a job may take so much longer than its own limits allow; 0: 60 */
 } kf_workers_options;
@@ -67,9 +72,11 @@ const char *kf_workers_device(const kf_workers *workers);
 /* For a run that goes on: only workers with this hardware are welcome. */
 bool kf_workers_expect(kf_workers *workers, const char *hardware);
 
-/* How many more jobs can be worked on at once. */
+/* How many more jobs can be worked on at once, those that a worker only compiles while it measures another included. */
 size_t kf_workers_room(const kf_workers *workers);
 size_t kf_workers_in_flight(const kf_workers *workers);
+/* How many workers there are that measure. */
+size_t kf_workers_devices(const kf_workers *workers);
 /* Hands a job over (copied); it waits here when no worker is free. The id has to be new in this object. */
 bool kf_workers_submit(kf_workers *workers, const kf_job *job, int64_t ticket, kf_error *error);
 /* Waits up to `seconds` for a finished job or the first hello. 1: *result is filled (release it); 0: nothing yet, or a signal came;

@@ -18,6 +18,8 @@ typedef struct kf_pending {
     char source_hash[KF_HASH_HEX], task_hash[KF_HASH_HEX];
     int64_t ticket;
     int deaths;
+    bool
+        alone; /* a worker failed with this job and others at hand: next time it gets this one alone, so that it shows whose fault it is */
     double limit; /* seconds that judging may take */
 } kf_pending;
 
@@ -25,10 +27,11 @@ void kf_pending_free(kf_pending *job);
 
 typedef struct kf_end kf_end;
 typedef struct kf_end_kind {
-    size_t (*room)(const kf_end *end);           /* jobs it would take now */
-    size_t (*busy)(const kf_end *end);           /* jobs it has */
-    void (*begin)(kf_end *end, kf_pending *job); /* only when there is room; takes the job over */
-    void (*advance)(kf_end *end, double now);    /* whatever can be done without waiting */
+    size_t (*room)(const kf_end *end);                       /* jobs it would take now */
+    size_t (*busy)(const kf_end *end);                       /* jobs it has */
+    bool (*takes)(const kf_end *end, const kf_pending *job); /* would it take this one now; NULL: whenever there is room */
+    void (*begin)(kf_end *end, kf_pending *job);             /* only when it takes it; takes the job over */
+    void (*advance)(kf_end *end, double now);                /* whatever can be done without waiting */
     /* What to wait for before the next `advance`: descriptors, and *wake is brought forward to a time. Returns their number. */
     int (*watch)(const kf_end *end, struct pollfd fds[KF_END_FDS], double *wake);
     size_t (*withdraw)(kf_end *end, int64_t *tickets, size_t most);
@@ -39,8 +42,9 @@ typedef struct kf_end_kind {
 struct kf_end {
     const kf_end_kind *kind;
     kf_workers *pool;
-    char *name;   /* as in the spec, for messages */
-    int failures; /* in a row */
+    char *name;       /* as in the spec, for messages */
+    int failures;     /* in a row */
+    size_t jobs_most; /* at a time, as its hello said */
     bool given_up;
 };
 
@@ -52,6 +56,8 @@ kf_end *kf_spool_open(kf_workers *pool, const char *directory, size_t jobs, cons
 bool kf_pool_hello(kf_workers *pool, kf_end *end, const char *text, size_t size, kf_error *error);
 /* An answer to `job`. True: it is one, the job is done and freed. False: it is none, with the reason; the job is still the caller's. */
 bool kf_pool_answer(kf_workers *pool, kf_end *end, kf_pending *job, const char *text, size_t size, kf_error *error);
+/* Back into the queue, ahead of the others: the end that had it failed, and not for certain over this job. */
+void kf_pool_return(kf_workers *pool, kf_pending *job);
 /* The end failed while it had `job` (may be NULL; taken over). Counts, and gives the end up when it was once too often. `wrong_machine`:
  * give it up at once. */
 void kf_pool_failed(kf_workers *pool, kf_end *end, kf_pending *job, bool wrong_machine, const kf_error *why);

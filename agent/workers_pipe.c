@@ -1,6 +1,6 @@
 /* A worker that is a child process: lines down its stdin, lines up its stdout, its stderr kept for messages.
  *
- *   down ──start──► starting ──hello──► idle ◄──verdict── busy
+ *   down ──start──► starting ──hello──► idle ◄──last verdict── busy
  *    ▲                                    └──────job──────►
  *    └── it ended, wrote what is no answer, or took too long: killed, reaped, started again after a pause that doubles
  *
@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@
 #include <unistd.h>
 
 #include "kforge/file.h"
+#include "kforge/json.h"
 #include "workers_internal.h"
 
 #define READ_BYTES 65536
@@ -39,8 +41,9 @@ typedef struct pipe_end {
     pid_t pid; /* 0: none; also its process group */
     int pidfd, in, out, err;
     double restart_at, deadline;
-    kf_pending *job;
-    size_t written; /* bytes of the job's line */
+    kf_pending *jobs; /* at hand, in the order they were sent */
+    size_t job_count;
+    size_t written; /* bytes of the last job's line, which may not all be sent; those before are */
     kf_buffer line;
     size_t looked;
     int banner;
@@ -180,10 +183,30 @@ static const char *last_words(pipe_end *p)
     return feed ? feed + 1 : p->tail;
 }
 
+static kf_pending *last_job(const pipe_end *p)
+{
+    kf_pending *job = p->jobs;
+    while (job && job->next) job = job->next;
+    return job;
+}
+
+static kf_pending *take_job(pipe_end *p, kf_pending *job)
+{
+    kf_pending **at = &p->jobs;
+    while (*at != job) at = &(*at)->next;
+    *at = job->next;
+    job->next = NULL;
+    p->job_count--;
+    return job;
+}
+
+/* Which of several jobs it was nobody knows. */
 static void fail(pipe_end *p, bool wrong_machine, const kf_error *why)
 {
     reap(p);
-    kf_pool_failed(p->end.pool, &p->end, kf_steal(&p->job), wrong_machine, why);
+    kf_pending *culprit = p->job_count == 1 ? take_job(p, p->jobs) : NULL;
+    while (p->jobs) kf_pool_return(p->end.pool, take_job(p, last_job(p))); /* each to the front, so the first one last */
+    kf_pool_failed(p->end.pool, &p->end, culprit, wrong_machine, why);
     double pause = FIRST_PAUSE * (double)(1 << (p->end.failures > 8 ? 8 : p->end.failures));
     p->restart_at = kf_now() + pause;
 }
@@ -228,8 +251,9 @@ static ssize_t write_quietly(int fd, const void *data, size_t size)
 
 static void write_job(pipe_end *p)
 {
-    while (p->job && p->written < p->job->size) {
-        ssize_t size = write_quietly(p->in, p->job->line + p->written, p->job->size - p->written);
+    const kf_pending *job = last_job(p);
+    while (job && p->written < job->size) {
+        ssize_t size = write_quietly(p->in, job->line + p->written, job->size - p->written);
         if (size < 0 && errno == EINTR) continue;
         if (size <= 0) return; /* full; or nobody reads, and then it has ended or soon will have */
         p->written += (size_t)size;
@@ -255,6 +279,45 @@ static void read_tail(pipe_end *p)
     }
 }
 
+/* A worker with several jobs works on each as long as it may; between two answers no longer than the longest takes. */
+static void set_deadline(pipe_end *p)
+{
+    double longest = 0;
+    for (const kf_pending *job = p->jobs; job; job = job->next) longest = fmax(longest, job->limit);
+    p->deadline = p->jobs ? kf_now() + longest + p->grace : 0;
+}
+
+/* The job that an answer is for; where there is one job it is that, whatever the answer says of itself. */
+static kf_pending *job_of(const pipe_end *p, const char *text, size_t size)
+{
+    if (p->job_count == 1) return p->jobs;
+    kf_auto(cJSON) json = kf_json_parse(text, size, KF_JOB_BYTES, "answer", NULL);
+    const cJSON *id = cJSON_GetObjectItemCaseSensitive(json, "id");
+    for (kf_pending *job = p->jobs; job && cJSON_IsString(id); job = job->next)
+        if (strcmp(job->id, id->valuestring) == 0) return job;
+    return p->jobs;
+}
+
+/* An answer to one of its jobs. False: it is none. */
+static bool hear_answer(pipe_end *p, const char *text, size_t size, kf_error *why)
+{
+    kf_pending *job = job_of(p, text, size), *before = NULL;
+    if (!job->next && p->written < job->size) return kf_fail(why, KF_ERROR_INPUT, "it answered before it had read the job");
+    bool last = !job->next;
+    for (kf_pending *each = p->jobs; each != job; each = each->next) before = each;
+    kf_pending *after = job->next;
+    if (!kf_pool_answer(p->end.pool, &p->end, job, text, size, why)) return false;
+    if (before) /* the job itself is gone */
+        before->next = after;
+    else
+        p->jobs = after;
+    p->job_count--;
+    if (last && before) p->written = before->size;
+    p->state = p->jobs ? BUSY : IDLE;
+    set_deadline(p);
+    return true;
+}
+
 /* One line from the worker. False: it failed, and is down. */
 static bool hear(pipe_end *p, const char *text, size_t size)
 {
@@ -272,16 +335,10 @@ static bool hear(pipe_end *p, const char *text, size_t size)
         fail(p, why.code == KF_ERROR_MACHINE, &why);
         return false;
     }
-    if (p->state != BUSY) {
+    if (p->state != BUSY)
         kf_fail(&why, KF_ERROR_INPUT, "it wrote a line that nobody asked for");
-    } else if (p->written < p->job->size) {
-        kf_fail(&why, KF_ERROR_INPUT, "it answered before it had read the job");
-    } else if (kf_pool_answer(p->end.pool, &p->end, p->job, text, size, &why)) {
-        p->job = NULL;
-        p->state = IDLE;
-        p->deadline = 0;
+    else if (hear_answer(p, text, size, &why))
         return true;
-    }
     fail(p, false, &why);
     return false;
 }
@@ -331,21 +388,38 @@ static bool read_lines(pipe_end *p)
 
 static size_t pipe_room(const kf_end *end)
 {
-    return ((const pipe_end *)end)->state == IDLE;
+    const pipe_end *p = (const pipe_end *)end;
+    bool serves = p->state == IDLE || p->state == BUSY;
+    return serves && end->jobs_most > p->job_count ? end->jobs_most - p->job_count : 0;
 }
 
 static size_t pipe_busy(const kf_end *end)
 {
-    return ((const pipe_end *)end)->job != NULL;
+    return ((const pipe_end *)end)->job_count;
+}
+
+static bool pipe_takes(const kf_end *end, const kf_pending *job)
+{
+    const pipe_end *p = (const pipe_end *)end;
+    const kf_pending *last = last_job(p);
+    if (!last) return true;
+    return !last->alone && !job->alone && p->written == last->size;
 }
 
 static void pipe_begin(kf_end *end, kf_pending *job)
 {
     pipe_end *p = (pipe_end *)end;
-    p->job = job;
+    kf_pending *last = last_job(p);
+    job->next = NULL;
+    if (last)
+        last->next = job;
+    else
+        p->jobs = job;
+    p->job_count++;
     p->written = 0;
     p->state = BUSY;
-    p->deadline = kf_now() + job->limit + p->grace;
+    double deadline = kf_now() + job->limit + p->grace;
+    if (!last || deadline > p->deadline) p->deadline = deadline;
     write_job(p);
 }
 
@@ -372,7 +446,7 @@ static void pipe_advance(kf_end *end, double now)
             kf_fail(&why, KF_ERROR_MACHINE, "no hello within %d s", HELLO_SECONDS);
         else
             kf_fail(&why, KF_ERROR_MACHINE, "no verdict within %.0f s, more than the job's own limits allow",
-                    p->job->limit + p->grace);
+                    p->jobs->limit + p->grace);
         fail(p, false, &why);
     }
 }
@@ -388,7 +462,8 @@ static int pipe_watch(const kf_end *end, struct pollfd fds[KF_END_FDS], double *
     if (p->pidfd >= 0) fds[count++] = (struct pollfd){.fd = p->pidfd, .events = POLLIN};
     if (p->out >= 0) fds[count++] = (struct pollfd){.fd = p->out, .events = POLLIN};
     if (p->err >= 0) fds[count++] = (struct pollfd){.fd = p->err, .events = POLLIN};
-    if (p->job && p->written < p->job->size) fds[count++] = (struct pollfd){.fd = p->in, .events = POLLOUT};
+    const kf_pending *last = last_job(p);
+    if (last && p->written < last->size) fds[count++] = (struct pollfd){.fd = p->in, .events = POLLOUT};
     return count ? count : p->closing;
 }
 
@@ -408,7 +483,7 @@ static void pipe_close(kf_end *end)
 {
     pipe_end *p = (pipe_end *)end;
     reap(p);
-    kf_pending_free(p->job);
+    while (p->jobs) kf_pending_free(take_job(p, p->jobs));
     free(p->command);
     free(p->program);
     free(p->device);
@@ -419,6 +494,7 @@ static void pipe_close(kf_end *end)
 static const kf_end_kind pipe_kind = {
     .room = pipe_room,
     .busy = pipe_busy,
+    .takes = pipe_takes,
     .begin = pipe_begin,
     .advance = pipe_advance,
     .watch = pipe_watch,

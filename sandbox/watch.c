@@ -205,6 +205,11 @@ bool kf_sandbox_pump(kf_sandbox *sandbox, double seconds)
     return sandbox->ended;
 }
 
+void kf_sandbox_doom(kf_sandbox *sandbox)
+{
+    if (!sandbox->ended && sandbox->pid > 0) kill_for(sandbox, KF_END_KILLED);
+}
+
 void kf_sandbox_kill(kf_sandbox *sandbox)
 {
     if (sandbox->ended || sandbox->pid <= 0) return;

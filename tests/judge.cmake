@@ -1,3 +1,4 @@
+kf_test(timing_lock kf_judge)
 kf_test(judge kf_judge)
 set_tests_properties(unit.judge PROPERTIES TIMEOUT 900 RUN_SERIAL TRUE)
 

@@ -125,7 +125,9 @@ struct kf_device {
     double default_seconds; /* timing budget of a job */
     double batch_seconds;   /* length of a batch to aim at, at most */
     double launch_bound,
-        launch_bias;     /* seconds: shorter calls wait for their launch, whose time differs so much between two processes */
+        launch_bias; /* seconds: shorter calls wait for their launch, whose time differs so much between two processes */
+    bool
+        slow_start; /* starting a runner takes as long as measuring: they are started ahead, and a candidate's serves all workloads */
     double floor_margin; /* faster than this part of the floor is impossible */
     double most_sets;    /* of a problem */
     uint64_t set_bytes;  /* memory that all sets of a problem may take together */
@@ -133,7 +135,7 @@ struct kf_device {
 
 /* NULL with an error when the machine has no such device. `parallel` is borrowed. */
 kf_device *kf_device_cpu_open(kf_parallel *parallel, kf_error *error);
-/* GPU number `ordinal` as the driver counts; `cache` is a folder for the judge's own kernels and figures, NULL for none. */
+/* GPU number `ordinal` as the driver counts, -1: the first that nobody times on now; `cache` is a folder for the judge's own kernels and figures, NULL for none. */
 kf_device *kf_device_cuda_open(int ordinal, const char *cache, kf_error *error);
 /* GPUs that the driver shows, 0 without a driver. */
 int kf_device_cuda_count(void);

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,6 +21,7 @@
 #include "kernels_build.h"
 #include "kforge/file.h"
 #include "paths.h"
+#include "timing_lock.h"
 
 #define RUNNER_MEMORY (8ull << 30) /* of a candidate's own, on the host */
 /* Threads that the driver makes later than at the start. The runner makes it make them all: with host functions, callbacks, asynchronous
@@ -202,35 +202,13 @@ static void cuda_sample(kf_device *device, kf_sample *sample)
 
 /* ---- one process at a time ---------------------------------------------------------------------------------------------------------------- */
 
-/* A file that all users of the machine lock, in /tmp because that is where they all look. */
-static int open_lock(const kf_cuda_device *gpu, kf_error *error)
-{
-    char path[128];
-    snprintf(path, sizeof path, "/tmp/kforge-%s.lock", gpu->uuid);
-    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0 && errno == ENOENT) {
-        fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-        if (fd >= 0) fchmod(fd, 0666); /* past the umask */
-    }
-    if (fd < 0) fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0)
-        kf_fail(error, KF_ERROR_MACHINE, "%s: cannot open: %s; it keeps two kforge from timing on one GPU", path, strerror(errno));
-    return fd;
-}
-
 static bool cuda_reserve(kf_device *device, bool take, const volatile int *stop, kf_error *error)
 {
     kf_cuda_device *gpu = (kf_cuda_device *)device;
-    if (!take) {
-        if (gpu->lock >= 0) flock(gpu->lock, LOCK_UN);
-        return true;
-    }
-    if (gpu->lock < 0 && (gpu->lock = open_lock(gpu, error)) < 0) return false;
-    while (flock(gpu->lock, LOCK_EX | LOCK_NB) < 0) {
-        if (errno != EWOULDBLOCK && errno != EINTR) return kf_fail(error, KF_ERROR_MACHINE, "the timing lock: %s", strerror(errno));
-        if (stop && *stop) return kf_fail(error, KF_ERROR_BUSY, "interrupted");
-        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
-    }
+    if (take)
+        return (gpu->lock >= 0 || (gpu->lock = kf_timing_lock_open(gpu->uuid, error)) >= 0) &&
+               kf_timing_lock_take(gpu->lock, stop, error);
+    if (gpu->lock >= 0) kf_timing_lock_give_back(gpu->lock);
     return true;
 }
 
@@ -270,6 +248,23 @@ static void write_uuid(const cu_uuid *uuid, char *text, size_t size)
     char hex[33];
     for (int i = 0; i < 16; i++) snprintf(hex + 2 * i, 3, "%02x", uuid->bytes[i]);
     snprintf(text, size, "GPU-%.8s-%.4s-%.4s-%.4s-%.12s", hex, hex + 8, hex + 12, hex + 16, hex + 20);
+}
+
+/* The first GPU that nobody times on now; else the first. */
+static int first_free(const kf_cuda *cuda, int count)
+{
+    for (int ordinal = 0; ordinal < count; ordinal++) {
+        cu_device device;
+        cu_uuid uuid;
+        char name[48];
+        if (cuda->device_get(&device, ordinal) != CU_SUCCESS || cuda->device_uuid(&uuid, device) != CU_SUCCESS) continue;
+        write_uuid(&uuid, name, sizeof name);
+        int lock = kf_timing_lock_open(name, NULL);
+        bool free_now = lock >= 0 && kf_timing_lock_is_free(lock);
+        if (lock >= 0) close(lock);
+        if (free_now) return ordinal;
+    }
+    return 0;
 }
 
 static bool identify(kf_cuda_device *gpu, kf_error *error)
@@ -345,6 +340,12 @@ static bool start(kf_cuda_device *gpu, kf_error *error)
     return true;
 }
 
+static void choose(kf_cuda_device *gpu, int ordinal, int count)
+{
+    gpu->ordinal = ordinal < 0 ? first_free(&gpu->cuda, count) : ordinal;
+    snprintf(gpu->head.name, sizeof gpu->head.name, "cuda:%d", gpu->ordinal);
+}
+
 kf_device *kf_device_cuda_open(int ordinal, const char *cache, kf_error *error)
 {
     kf_cuda_device *gpu = calloc(1, sizeof *gpu);
@@ -356,22 +357,22 @@ kf_device *kf_device_cuda_open(int ordinal, const char *cache, kf_error *error)
         return NULL;
     }
     gpu->lock = -1;
-    gpu->ordinal = ordinal;
     gpu->head.operations = &cuda_operations;
     gpu->head.default_seconds = 3;
-    gpu->head.batch_seconds = 0.02;
+    gpu->head.batch_seconds = 0.003; /* 20 times an empty batch; where that is too short for the interval, more pairs follow */
+    gpu->head.slow_start = true;
     /* A/A on an H100: 3.0 us against 3.8 us a call for whole lives of processes (docs/measurements). */
     gpu->head.launch_bound = 10e-6;
     gpu->head.launch_bias = 0.8e-6;
     gpu->head.most_sets = 1024; /* KF_WIRE_MAX_SETS */
     gpu->head.floor_margin = 0.9;
-    snprintf(gpu->head.name, sizeof gpu->head.name, "cuda:%d", ordinal);
+    snprintf(gpu->head.name, sizeof gpu->head.name, ordinal < 0 ? "cuda" : "cuda:%d", ordinal);
     if (!kf_cuda_load(&gpu->cuda, words, sizeof words)) {
         kf_fail(error, KF_ERROR_MACHINE, "%s: %s", gpu->head.name, words);
-    } else if (gpu->cuda.device_count(&count) != CU_SUCCESS || ordinal >= count) {
+    } else if (gpu->cuda.device_count(&count) != CU_SUCCESS || ordinal >= count || !count) {
         kf_fail(error, KF_ERROR_MACHINE, "%s: the driver shows %d GPU%s (CUDA_VISIBLE_DEVICES hides some where it is set)",
                 gpu->head.name, count, count == 1 ? "" : "s");
-    } else if (identify(gpu, error)) {
+    } else if (choose(gpu, ordinal, count), identify(gpu, error)) {
         gpu->nvml = kf_nvml_open(gpu->uuid);
         if (!kf_nvml_driver(gpu->nvml, gpu->driver, sizeof gpu->driver)) snprintf(gpu->driver, sizeof gpu->driver, "unknown");
         if (!kf_cuda_folder(&gpu->cuda, gpu->driver_folder, sizeof gpu->driver_folder))

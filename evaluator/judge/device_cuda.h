@@ -113,6 +113,7 @@ struct kf_sets {
     uint32_t *glance_sets;
     size_t glance_count;
     uint64_t glance_seed;
+    kf_damage late; /* that an earlier glance's outputs had changed */
 };
 
 kf_sets *kf_cuda_sets_new(kf_device *device, const kf_problem *problem, uint32_t count, bool truth, kf_error *error);

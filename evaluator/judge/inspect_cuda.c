@@ -197,6 +197,9 @@ bool kf_cuda_glance(kf_sets *sets, const uint32_t *list, uint32_t count, kf_erro
 {
     const kf_problem *problem = sets->problem;
     size_t used = 0;
+    kf_damage before; /* a single call follows a batch: what the batch left is looked at before it is forgotten */
+    if (!kf_cuda_settled(sets, &before, error)) return false;
+    sets->late = before;
     for (uint32_t k = 0; k < count; k++)
         for (int i = 0; i < problem->argument_count; i++) {
             const kf_problem_argument *argument = &problem->arguments[i];
@@ -213,7 +216,8 @@ bool kf_cuda_glance(kf_sets *sets, const uint32_t *list, uint32_t count, kf_erro
 
 bool kf_cuda_settled(kf_sets *sets, kf_damage *damage, kf_error *error)
 {
-    *damage = (kf_damage){.kind = KF_DAMAGE_NONE};
+    *damage = sets->late;
+    if (damage->kind != KF_DAMAGE_NONE || !sets->glance_count) return true;
     kf_autofree unsigned *changed = calloc(sets->glance_count + 1, sizeof *changed);
     if (!changed) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     if (!glance(sets, changed, error)) return false;

@@ -2,7 +2,6 @@
 #include "kforge/judge.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +13,11 @@
 #include "kforge/file.h"
 #include "kforge/json.h"
 #include "measure.h"
+#include "prepare.h"
 #include "sanitize.h"
-#include "trusted.h"
+
+#define MOST_BUILDS \
+    4 /* ahead of the device: with 1.3 s a build and half a second a verdict they keep it busy, and leave it processors */
 
 /* ---- life -------------------------------------------------------------------------------------------------------------------------------------- */
 
@@ -27,7 +29,7 @@ static bool open_device(kf_judge *judge, const char *name, kf_error *error)
         judge->device = kf_device_cpu_open(judge->parallel, error);
         return judge->device != NULL;
     }
-    int ordinal = 0, used = 0;
+    int ordinal = -1, used = 0; /* any */
     bool numbered = sscanf(name, "cuda:%d%n", &ordinal, &used) == 1 && !name[used] && ordinal >= 0;
     if (strcmp(name, "cuda") != 0 && !numbered)
         return kf_fail(error, KF_ERROR_INPUT, "unknown device \"%s\": cpu, cuda or cuda:N", name);
@@ -38,6 +40,7 @@ static bool open_device(kf_judge *judge, const char *name, kf_error *error)
 kf_judge *kf_judge_new(const kf_judge_settings *settings, kf_error *error)
 {
     kf_auto(kf_judge) judge = calloc(1, sizeof *judge);
+    for (int i = 0; judge && i < 2; i++) pthread_mutex_init(&judge->trusted_locks[i], NULL);
     if (!judge || !(judge->parallel = kf_parallel_new())) {
         kf_fail(error, KF_ERROR_MEMORY, "out of memory");
         return NULL;
@@ -49,16 +52,34 @@ kf_judge *kf_judge_new(const kf_judge_settings *settings, kf_error *error)
         return NULL;
     }
     if (!open_device(judge, settings ? settings->device : NULL, error)) return NULL;
+    if (!(judge->crew = kf_crew_new(judge->device))) {
+        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return NULL;
+    }
     return kf_steal(&judge);
 }
 
 void kf_judge_free(kf_judge *judge)
 {
     if (!judge) return;
+    kf_crew_free(judge->crew);
     if (judge->device) judge->device->operations->free(judge->device);
     kf_parallel_free(judge->parallel);
+    for (int i = 0; i < 2; i++) pthread_mutex_destroy(&judge->trusted_locks[i]);
     free(judge->cache);
     free(judge);
+}
+
+int kf_judge_gpu_count(void)
+{
+    return kf_device_cuda_count();
+}
+
+size_t kf_judge_jobs(const kf_judge *judge)
+{
+    if (!judge->device->slow_start) return 1;
+    long half = sysconf(_SC_NPROCESSORS_ONLN) / 2; /* the judge and its runners wait actively */
+    return 1 + (size_t)(half < 1 ? 1 : half > MOST_BUILDS ? MOST_BUILDS : half);
 }
 
 const char *kf_judge_device(const kf_judge *judge)
@@ -79,73 +100,6 @@ cJSON *kf_judge_describe(const kf_judge *judge)
         !judge->device->operations->describe(judge->device, object))
         return NULL;
     return kf_steal(&object);
-}
-
-/* ---- builds ------------------------------------------------------------------------------------------------------------------------------------- */
-
-typedef struct trusted_work {
-    kf_judge *judge;
-    const kf_job *job;
-    const kf_task_file *baseline_file;
-    kf_trusted baseline, oracle;
-    bool done;
-    kf_error error;
-} trusted_work;
-
-static void *build_trusted(void *context)
-{
-    trusted_work *work = context;
-    const kf_task *task = work->job->task;
-    double seconds = work->job->options.build_seconds;
-    work->done = kf_trusted_get(work->judge->device, work->judge->cache, task, work->baseline_file, false, seconds, &work->baseline,
-                                &work->error) &&
-                 kf_trusted_get(work->judge->device, work->judge->cache, task, kf_task_oracle(task), true, seconds, &work->oracle,
-                                &work->error);
-    return NULL;
-}
-
-typedef struct builds {
-    char *directory; /* of the candidate's */
-    kf_build candidate;
-    trusted_work trusted;
-} builds;
-
-static void builds_free(builds *b)
-{
-    kf_build_free(&b->candidate);
-    kf_trusted_free(&b->trusted.baseline);
-    kf_trusted_free(&b->trusted.oracle);
-    if (b->directory) kf_directory_remove(b->directory, NULL);
-    free(b->directory);
-}
-
-/* The candidate here, the task's own sources meanwhile in another thread (a jail dies with the thread that made it; these end before). */
-static bool build_all(kf_judge *judge, const kf_job *job, builds *b, kf_error *error)
-{
-    pthread_t thread;
-    b->trusted = (trusted_work){.judge = judge, .job = job, .baseline_file = kf_task_baseline(job->task)};
-    if (job->options.baseline) b->trusted.baseline_file = kf_task_baseline_named(job->task, job->options.baseline);
-    if (!b->trusted.baseline_file)
-        return kf_fail(error, KF_ERROR_INPUT, "task %s has no baseline named \"%s\"", kf_task_name(job->task),
-                       job->options.baseline);
-    if (!(b->directory = kf_directory_temporary("kforge-job", error))) return false;
-    bool threaded = pthread_create(&thread, NULL, build_trusted, &b->trusted) == 0;
-    kf_build_request request = {.task = job->task,
-                                .source = job->source,
-                                .size = job->source_size,
-                                .name = "candidate.cu",
-                                .flags = (const char *const *)job->flags,
-                                .asan = job->options.asan,
-                                .seconds = job->options.build_seconds,
-                                .strict_sandbox = job->options.strict_sandbox,
-                                .directory = b->directory};
-    bool built = judge->device->operations->build(judge->device, &request, &b->candidate, error);
-    if (threaded)
-        pthread_join(thread, NULL);
-    else
-        build_trusted(&b->trusted);
-    if (!built) return false;
-    return b->trusted.done || kf_fail_copy(error, &b->trusted.error);
 }
 
 /* ---- what a verdict says about its origin ---------------------------------------------------------------------------------------------------------- */
@@ -219,22 +173,47 @@ static bool describe_origin(kf_verdict *verdict, const kf_judge *judge, const kf
 typedef struct judge_round {
     kf_judge *judge;
     const kf_job *job;
-    const builds *builds;
+    kf_prepared *prepared;
     const kf_secret *secret;
     const volatile int *stop;
-    kf_peer *kept[2]; /* the task's own runners */
+    kf_peer *going; /* the candidate's runner, between two workloads */
+    bool more;      /* jobs that will follow */
     int attempt;
     int layers;
 } judge_round;
 
-static int count_timed(const kf_judge *judge, const kf_task *task, kf_problem *problem)
+static bool is_known(const kf_job *job, const char *code_hash)
 {
-    int timed = 0;
+    for (size_t i = 0; i < job->known_count; i++)
+        if (strcmp(job->known_code[i], code_hash) == 0) return true;
+    return false;
+}
+
+/* Is there a binary worth measuring? Its build is over. */
+static bool is_measurable(const kf_prepared *p)
+{
+    return p->candidate.ok && !is_known(p->job, p->candidate.code_hash);
+}
+
+static const char *await_candidate(void *context, bool *wrong, kf_error *error)
+{
+    kf_prepared *p = context;
+    *wrong = !kf_prepared_await_candidate(p, error);
+    return !*wrong && is_measurable(p) ? p->candidate.binary : NULL;
+}
+
+/* Workloads that apply to the device: all, and those that are timed. */
+static int count_workloads(const kf_judge *judge, const kf_task *task, kf_problem *problem, int *timed)
+{
+    int all = 0;
     bool applies;
-    for (int workload = 0; workload < kf_task_workload_count(task); workload++)
-        if (kf_task_resolve(task, workload, judge->device->operations->kind, problem, &applies, NULL) && applies && problem->timed)
-            timed++;
-    return timed;
+    *timed = 0;
+    for (int workload = 0; workload < kf_task_workload_count(task); workload++) {
+        if (!kf_task_resolve(task, workload, judge->device->operations->kind, problem, &applies, NULL) || !applies) continue;
+        all++;
+        if (problem->timed) ++*timed;
+    }
+    return all;
 }
 
 /* The correctness of what is not timed first: it is quick, and a wrong candidate needs no timing. A first failure ends the round. */
@@ -246,7 +225,8 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
     if (!problem) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     double budget = options->seconds > 0 ? options->seconds : r->judge->device->default_seconds,
            deadline = kf_now() + options->timeout_seconds;
-    int timed_left = count_timed(r->judge, task, problem);
+    int timed_left, left = count_workloads(r->judge, task, problem, &timed_left);
+    bool one_runner = r->judge->device->slow_start && !options->asan, built = kf_prepared_is_built(r->prepared);
     for (int pass = 0; pass < 2; pass++)
         for (int workload = 0; workload < kf_task_workload_count(task); workload++) {
             bool applies;
@@ -261,10 +241,15 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
                                   .problem = problem,
                                   .workload = workload,
                                   .attempt = r->attempt,
-                                  .candidate = r->builds->candidate.binary,
-                                  .baseline = r->builds->trusted.baseline.path,
-                                  .oracle = r->builds->trusted.oracle.path,
-                                  .kept = r->kept,
+                                  .candidate = built && is_measurable(r->prepared) ? r->prepared->candidate.binary : NULL,
+                                  .baseline = r->prepared->trusted[KF_TRUSTED_BASELINE].binary.path,
+                                  .oracle = r->prepared->trusted[KF_TRUSTED_ORACLE].binary.path,
+                                  .await_candidate = await_candidate,
+                                  .await_context = r->prepared,
+                                  .crew = r->judge->crew,
+                                  .spare = r->more,
+                                  .going = one_runner ? &r->going : NULL,
+                                  .last = --left == 0,
                                   .secret = r->secret,
                                   .seconds = timed_left ? budget / timed_left : budget,
                                   .deadline = deadline,
@@ -274,8 +259,11 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
             double started = kf_now();
             if (!kf_measure_workload(&bench, error)) return false;
             r->layers = bench.layers ? bench.layers : r->layers;
+            if (bench.abandoned) return true;
+            built = true;
+            deadline = bench.deadline;
             if (problem->timed) {
-                budget = fmax(budget - (kf_now() - started), 0.05);
+                budget = fmax(budget - (kf_now() - started - bench.waited), 0.05);
                 timed_left--;
             }
             if (result->finding_count) return true;
@@ -285,11 +273,10 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
 
 static bool measure_all(judge_round *r, kf_verdict *verdict, kf_error *error)
 {
+    if (r->attempt) kf_crew_drop_trusted(r->judge->crew); /* a second measurement is one in fresh processes */
     bool done = measure_each(r, verdict, error);
-    for (int i = 0; i < 2; i++) {
-        kf_peer_free(r->kept[i]);
-        r->kept[i] = NULL;
-    }
+    kf_crew_retire(r->judge->crew, kf_steal(&r->going), true);
+    if (!r->judge->device->slow_start) kf_crew_drop_trusted(r->judge->crew);
     return done;
 }
 
@@ -318,68 +305,75 @@ static bool agree(const kf_verdict *a, const kf_verdict *b)
     return isnan(a->speedup.value) || intervals_meet(&a->speedup, &b->speedup);
 }
 
-static bool judge_built(judge_round *r, kf_verdict *verdict, kf_error *error)
+/* Says of a candidate that is not measured why it isn't. */
+static bool say_unmeasured(const kf_judge *judge, const kf_prepared *p, const kf_secret *secret, kf_verdict *verdict,
+                           kf_error *error)
 {
-    bool measured = describe_build(verdict, r->job, &r->builds->candidate) && measure_all(r, verdict, error);
-    if (!measured) return false;
-    if (!describe_origin(verdict, r->judge, r->job, r->secret, r->layers)) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    kf_verdict_conclude(verdict);
+    const kf_build *build = &p->candidate;
+    bool said = describe_build(verdict, p->job, build) && describe_origin(verdict, judge, p->job, secret, build->layers);
+    kf_status status = build->status;
+    if (said && build->ok)
+        said = kf_verdict_add_finding(verdict, NULL, KF_JUDGE_ERROR, KF_BLAME_MACHINE, "code.known", NAN, NAN,
+                                      "not measured: there is a verdict on the same machine code");
+    else if (said)
+        said = kf_verdict_add_finding(verdict, NULL, status,
+                                      status == KF_UNSUPPORTED_DEVICE || status == KF_JUDGE_ERROR ? KF_BLAME_MACHINE
+                                                                                                  : KF_BLAME_CANDIDATE,
+                                      "build.failed", NAN, NAN, "%s", build->reason);
+    if (said) kf_verdict_conclude(verdict);
+    return said || kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+}
+
+/* One round into a new verdict; *verdict is replaced. */
+static bool judge_round_of(judge_round *r, kf_verdict **verdict, kf_error *error)
+{
+    kf_auto(kf_verdict) fresh = new_verdict(r->judge, r->job);
+    if (!fresh) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!measure_all(r, fresh, error) || !kf_prepared_await_candidate(r->prepared, error)) return false;
+    if (!is_measurable(r->prepared)) return say_unmeasured(r->judge, r->prepared, r->secret, *verdict, error);
+    if (!describe_build(fresh, r->job, &r->prepared->candidate) || !describe_origin(fresh, r->judge, r->job, r->secret, r->layers))
+        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    kf_verdict_conclude(fresh);
+    kf_verdict_free(*verdict);
+    *verdict = kf_steal(&fresh);
     return true;
 }
 
-static bool is_known(const kf_job *job, const char *code_hash)
-{
-    for (size_t i = 0; i < job->known_count; i++)
-        if (strcmp(job->known_code[i], code_hash) == 0) return true;
-    return false;
-}
-
 /* Everything that can be said of a job, into *verdict; false: machine, judge or caller. */
-static bool judge_job(kf_judge *judge, const kf_job *job, const volatile int *stop, builds *b, kf_verdict **verdict,
-                      kf_error *error)
+static bool judge_job(kf_judge *judge, kf_prepared *p, bool more, const volatile int *stop, kf_verdict **verdict, kf_error *error)
 {
     kf_secret secret;
-    if (!kf_secret_new(&secret, job->options.replay_key, error) || !build_all(judge, job, b, error)) return false;
-    const char *const *libraries = kf_task_file_libraries(job->task, b->trusted.baseline_file);
-    if (b->trusted.baseline.reason && libraries[0]) { /* a task's author can't know what is installed here */
+    const kf_job *job = p->job;
+    if (!kf_secret_new(&secret, job->options.replay_key, error) || !kf_prepared_await_trusted(p, error)) return false;
+    const kf_trusted_work *baseline = &p->trusted[KF_TRUSTED_BASELINE];
+    const char *const *libraries = kf_task_file_libraries(job->task, baseline->file);
+    if (baseline->binary.reason && libraries[0]) { /* a task's author can't know what is installed here */
         kf_verdict_add_finding(*verdict, NULL, KF_JUDGE_ERROR, KF_BLAME_MACHINE, "baseline.library", NAN, NAN,
                                "baseline \"%s\" needs %s, which is not to be had on this device: %s",
-                               job->options.baseline ? job->options.baseline : "", libraries[0], b->trusted.baseline.reason);
+                               job->options.baseline ? job->options.baseline : "", libraries[0], baseline->binary.reason);
         kf_verdict_conclude(*verdict);
         return true;
     }
-    const char *broken = b->trusted.baseline.reason ? b->trusted.baseline.reason : b->trusted.oracle.reason;
-    if (broken) {
-        kf_verdict_add_finding(*verdict, NULL, KF_JUDGE_ERROR, KF_BLAME_TASK, "task.build", NAN, NAN, "the task's own %s", broken);
+    for (int i = 0; i < KF_TRUSTED_COUNT; i++) {
+        if (!p->trusted[i].binary.reason) continue;
+        kf_verdict_add_finding(*verdict, NULL, KF_JUDGE_ERROR, KF_BLAME_TASK, "task.build", NAN, NAN, "the task's own %s",
+                               p->trusted[i].binary.reason);
         kf_verdict_conclude(*verdict);
         return true;
     }
-    if (!b->candidate.ok) {
-        kf_blame blame = b->candidate.status == KF_UNSUPPORTED_DEVICE || b->candidate.status == KF_JUDGE_ERROR ? KF_BLAME_MACHINE
-                                                                                                               : KF_BLAME_CANDIDATE;
-        if (!describe_build(*verdict, job, &b->candidate) || !describe_origin(*verdict, judge, job, &secret, b->candidate.layers) ||
-            !kf_verdict_add_finding(*verdict, NULL, b->candidate.status, blame, "build.failed", NAN, NAN, "%s",
-                                    b->candidate.reason))
-            return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-        kf_verdict_conclude(*verdict);
-        return true;
+    if (!judge->device->slow_start || kf_prepared_is_built(p)) {
+        if (!kf_prepared_await_candidate(p, error)) return false;
+        if (!is_measurable(p)) return say_unmeasured(judge, p, &secret, *verdict, error);
     }
-    if (is_known(job, b->candidate.code_hash)) {
-        if (!describe_build(*verdict, job, &b->candidate) || !describe_origin(*verdict, judge, job, &secret, b->candidate.layers) ||
-            !kf_verdict_add_finding(*verdict, NULL, KF_JUDGE_ERROR, KF_BLAME_MACHINE, "code.known", NAN, NAN,
-                                    "not measured: there is a verdict on the same machine code"))
-            return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-        kf_verdict_conclude(*verdict);
-        return true;
-    }
-    judge_round first = {.judge = judge, .job = job, .builds = b, .secret = &secret, .stop = stop};
-    if (!judge_built(&first, *verdict, error)) return false;
+    judge_round first = {.judge = judge, .job = job, .prepared = p, .secret = &secret, .stop = stop, .more = more};
+    if (!judge_round_of(&first, verdict, error)) return false;
     if (!job->options.verify || (*verdict)->status != KF_CORRECT) return true;
     kf_auto(kf_verdict) again = new_verdict(judge, job);
     if (!again) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     judge_round second = first;
     second.attempt = 1;
-    if (!judge_built(&second, again, error)) return false;
+    second.going = NULL;
+    if (!judge_round_of(&second, &again, error)) return false;
     again->reverified = agree(*verdict, again);
     if (!again->reverified && again->status == KF_CORRECT &&
         !kf_verdict_add_flag(again, "verify.disagrees:%.4f..%.4f", (*verdict)->speedup.low, (*verdict)->speedup.high))
@@ -389,25 +383,19 @@ static bool judge_job(kf_judge *judge, const kf_job *job, const volatile int *st
     return true;
 }
 
-kf_verdict *kf_judge_run(kf_judge *judge, const kf_job *job, const volatile int *stop, kf_error *error)
+static kf_verdict *measure(kf_judge *judge, const kf_job *job, kf_prepared *prepared, bool more, const volatile int *stop,
+                           const kf_error *unprepared, double started, kf_error *error)
 {
-    double started = kf_now();
-    kf_job sanitized = *job;
-    if (job->options.sanitize && strcmp(judge->device->operations->kind, "cpu") == 0) { /* AddressSanitizer does the work there */
-        sanitized.options.asan = true;
-        job = &sanitized;
-    }
     kf_auto(kf_verdict) verdict = new_verdict(judge, job);
     if (!verdict) {
         kf_fail(error, KF_ERROR_MEMORY, "out of memory for a verdict");
         return NULL;
     }
     kf_error trouble = {0};
-    builds b = {0};
-    bool judged = judge_job(judge, job, stop, &b, &verdict, &trouble) &&
-                  kf_judge_sanitize(judge, job, b.candidate.binary, verdict, stop, &trouble) &&
-                  kf_judge_count(judge, job, b.candidate.binary, verdict, stop, &trouble);
-    builds_free(&b);
+    bool judged = prepared ? judge_job(judge, prepared, more, stop, &verdict, &trouble) &&
+                                 kf_judge_sanitize(judge, job, prepared->candidate.binary, verdict, stop, &trouble) &&
+                                 kf_judge_count(judge, job, prepared->candidate.binary, verdict, stop, &trouble)
+                           : kf_fail_copy(&trouble, unprepared);
     if (!judged) {
         if (trouble.code == KF_ERROR_BUSY) {
             kf_fail_copy(error, &trouble);
@@ -419,4 +407,17 @@ kf_verdict *kf_judge_run(kf_judge *judge, const kf_job *job, const volatile int 
     }
     verdict->judge_seconds = kf_now() - started;
     return kf_steal(&verdict);
+}
+
+kf_verdict *kf_judge_measure(kf_judge *judge, kf_prepared *prepared, bool more, const volatile int *stop, kf_error *error)
+{
+    return measure(judge, prepared->job, prepared, more, stop, NULL, kf_now(), error);
+}
+
+kf_verdict *kf_judge_run(kf_judge *judge, const kf_job *job, const volatile int *stop, kf_error *error)
+{
+    double started = kf_now();
+    kf_error unprepared = {0};
+    kf_auto(kf_prepared) prepared = kf_judge_prepare(judge, job, -1, &unprepared);
+    return measure(judge, prepared ? prepared->job : job, prepared, false, stop, &unprepared, started, error);
 }

@@ -2,6 +2,9 @@
 #ifndef KFORGE_JUDGE_INTERNAL_H
 #define KFORGE_JUDGE_INTERNAL_H
 
+#include <pthread.h>
+
+#include "crew.h"
 #include "device.h"
 #include "kforge/judge.h"
 #include "parallel.h"
@@ -9,7 +12,9 @@
 struct kf_judge {
     kf_device *device;
     kf_parallel *parallel;
-    char *cache; /* NULL: none */
+    kf_crew *crew;
+    char *cache;                      /* NULL: none */
+    pthread_mutex_t trusted_locks[2]; /* of the cache's builds: baselines, oracles */
 };
 
 #endif

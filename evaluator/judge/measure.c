@@ -25,6 +25,7 @@
 #define WARM_CALLS 4096   /* by then the driver's buffers have been written once around, and calls take what they will */
 #define WARM_SECONDS 0.03 /* of batches; long calls need fewer */
 #define WARM_BATCHES 20
+#define WARM_SETTLED 0.02  /* two batches that agree so well end it, unless calls wait for their launch */
 #define GAP_SECONDS 0.0005 /* of work left beside the stream, and as a part of the batch, that makes a finding */
 #define GAP_PART 0.05
 #define WAKING_FACTOR 4.0 /* a waking may take this times the baseline's quickest, and WAKING_SECONDS, before it counts */
@@ -37,7 +38,10 @@
 #define NULLS_A_PAIR 4
 #define LATENCY_PAIRS 8
 #define SHORT_BATCH 0.002 /* seconds; shorter batches of a candidate get more calls */
+#define LONG_BATCH 0.02   /* seconds; none has to be longer */
+#define LENGTH_PART 0.001 /* of the time budget: a batch may be so long where the device would do with less */
 #define SLOW 3.0          /* a candidate this much slower is judged on few calls */
+#define SHORT_CALLS 32
 #define TIMEOUT_FACTOR 100.0
 #define LEAST_TIMEOUT 1.0 /* seconds; a first call may have to build tables */
 
@@ -150,14 +154,30 @@ static void glance_at_nothing(void *context)
     (void)context;
 }
 
-/* One batch of one side on order[first…], and what is to be said about it. */
+/* What the batches since the last refresh broke. The baseline is the task's own: it is looked at in the pairs in which it is compared. */
+static bool inspect(kf_run *r, kf_side side, kf_error *error)
+{
+    kf_damage damage;
+    if (r->over) return true;
+    if (!r->device->inspect(r->sets, r->chosen, &damage, error)) return false;
+    if (damage.kind == KF_DAMAGE_NONE) return true;
+    r->over = true;
+    if (side == CANDIDATE) return kf_checker_damage(r->checker, &damage) || no_memory(error);
+    return kf_verdict_add_finding(r->bench->verdict, r->bench->result, KF_JUDGE_ERROR, KF_BLAME_TASK, "baseline.failed", NAN, NAN,
+                                  "the task's baseline writes where it must not: argument %s",
+                                  r->bench->problem->arguments[damage.argument].name) != NULL ||
+           no_memory(error);
+}
+
+/* One batch of one side on order[first…], and what is to be said about it but for damage. */
 static bool batch_of(kf_run *r, kf_side side, uint32_t first, uint32_t count, char letter, int pair, kf_batch *batch,
                      kf_error *error)
 {
     glance look = {r, r->order + first, count, true, error};
     *batch = (kf_batch){.order = r->order + first, .count = count, .timeout = timeout_of(r, side, count)};
-    if (r->device->glance) batch->answered = glance_now, batch->context = &look;
+    if (r->device->glance) batch->answered = side == CANDIDATE ? glance_now : glance_at_nothing, batch->context = &look;
     kf_peer *peer = r->peers[side];
+    if (r->timed) kf_crew_pause(r->bench->crew);
     kf_peer_event event = kf_peer_batch(peer, batch);
     if (event != KF_PEER_OK)
         return kf_run_report(r, peer, side == CANDIDATE ? KF_ROLE_CANDIDATE : KF_ROLE_BASELINE, event, batch->code,
@@ -179,15 +199,7 @@ static bool batch_of(kf_run *r, kf_side side, uint32_t first, uint32_t count, ch
         }
     }
     for (uint32_t i = first; i < first + count; i++) r->chosen[r->order[i]] = true;
-    kf_damage damage;
-    if (!r->device->inspect(r->sets, r->chosen, &damage, error)) return false;
-    if (damage.kind == KF_DAMAGE_NONE) return true;
-    r->over = true;
-    if (side == CANDIDATE) return kf_checker_damage(r->checker, &damage) || no_memory(error);
-    return kf_verdict_add_finding(r->bench->verdict, r->bench->result, KF_JUDGE_ERROR, KF_BLAME_TASK, "baseline.failed", NAN, NAN,
-                                  "the task's baseline writes where it must not: argument %s",
-                                  r->bench->problem->arguments[damage.argument].name) != NULL ||
-           no_memory(error);
+    return true;
 }
 
 /* Runs the oracle for those of the listed sets whose truth is not there yet. */
@@ -210,6 +222,7 @@ static bool find_truth(kf_run *r, const uint32_t *list, uint32_t count, kf_error
 static bool compare(kf_run *r, kf_side side, const uint32_t *list, uint32_t count, kf_doubts *doubts, kf_error *error)
 {
     bool passed = true;
+    kf_crew_resume(r->bench->crew);
     if (!kf_checker_compare(r->checker, r->sets, r->variations, list, count, side == BASELINE, doubts, &passed, error))
         return false;
     if (!passed) r->over = true;
@@ -232,7 +245,7 @@ static bool hear_baseline(kf_run *r, uint32_t doubtful, const uint32_t *list, ui
         kf_batch batch;
         r->variations[spare] = r->variations[doubtful];
         r->true_known[spare] = false;
-        if (!batch_of(r, BASELINE, at, 1, 0, -1, &batch, error)) return false;
+        if (!batch_of(r, BASELINE, at, 1, 0, -1, &batch, error) || !inspect(r, BASELINE, error)) return false;
         if (r->over || !find_truth(r, &spare, 1, error)) return r->over;
         return r->over || compare(r, BASELINE, &spare, 1, NULL, error);
     }
@@ -244,9 +257,18 @@ static bool refresh(kf_run *r, int number, kf_side side, kf_error *error)
 {
     char purpose[32];
     snprintf(purpose, sizeof purpose, "poison%d", (int)side);
+    kf_crew_resume(r->bench->crew);
     if (!r->device->poison(r->sets, draw(r, purpose, number), error)) return false;
     r->device->cool(r->sets);
     memset(r->chosen, 0, r->set_count * sizeof *r->chosen);
+    return true;
+}
+
+/* What a batch of the baseline that is only timed needs: its inputs, and nothing in a cache. It has no use for poison. */
+static bool ready_baseline(kf_run *r, int number, kf_error *error)
+{
+    if (r->in_place) return refresh(r, number, BASELINE, error);
+    r->device->cool(r->sets);
     return true;
 }
 
@@ -254,6 +276,7 @@ static bool null_batch(kf_run *r, uint32_t count, kf_error *error)
 {
     kf_batch batch = {.order = r->order, .count = count, .null = true, .timeout = 20};
     if (r->device->glance) batch.answered = glance_at_nothing;
+    kf_crew_pause(r->bench->crew);
     r->device->cool(r->sets); /* what comes before every batch */
     kf_peer_event event = kf_peer_batch(r->peers[BASELINE], &batch);
     if (event != KF_PEER_OK)
@@ -300,9 +323,14 @@ static bool one_side(kf_run *r, const pair_plan *plan, kf_side side, double *sec
     char letter = side == BASELINE ? 'b' : 'c', latency_letter = side == BASELINE ? 'B' : 'C';
     int shown = plan->timed ? plan->number - 1 : -1;
     uint32_t called = r->calls[side];
-    if (!refresh(r, plan->serial, side, error) || !batch_of(r, side, 0, called, letter, shown, &batch, error)) return false;
+    bool only_timed = side == BASELINE && !plan->compare_all; /* its errors are known by now */
+    if (!(only_timed ? ready_baseline(r, plan->serial, error) : refresh(r, plan->serial, side, error)) ||
+        !batch_of(r, side, 0, called, letter, shown, &batch, error))
+        return false;
     if (r->over) return true;
     if (plan->latency && called > 1) { /* a set that was left out, cold, with inputs that the batch could not look at */
+        if (side == CANDIDATE && (!inspect(r, side, error) || r->over))
+            return r->over; /* before a left-out set is one that was called */
         if (!renew(r, r->order[called], error)) return false;
         if (!batch_of(r, side, called, 1, latency_letter, shown, &single, error)) return false;
         if (r->over) return true;
@@ -315,7 +343,8 @@ static bool one_side(kf_run *r, const pair_plan *plan, kf_side side, double *sec
     r->woke[side][1] = single.waking;
     *seconds = batch.seconds;
     *latency = single.seconds;
-    if (side == BASELINE && !plan->compare_all) return true; /* its errors are known by now */
+    if (only_timed) return true;
+    if (!inspect(r, side, error) || r->over) return r->over;
     uint32_t compared = choose_compared(r, plan, called);
     if (!find_truth(r, r->list, compared, error)) return false;
     kf_doubts doubts = {.count = 0};
@@ -358,6 +387,7 @@ static bool one_pair(kf_run *r, const pair_plan *plan, double seconds[2], double
     kf_choices_permute(&r->choices, r->order, r->set_count);
     if (plan->number == 1) call_the_left_out(r);
     kf_checker_vary(r->checker, &r->choices, r->order, r->calls[CANDIDATE], r->set_count, !plan->compare_all, r->variations);
+    kf_crew_resume(r->bench->crew);
     if (!r->device->fill(r->sets, draw(r, "inputs", plan->serial), r->variations, error)) return false;
     for (int turn = 0; turn < 2 && !r->over; turn++) {
         kf_side side = (turn == 1) != plan->candidate_first ? CANDIDATE : BASELINE;
@@ -394,6 +424,32 @@ static bool change_sets(kf_run *r, uint32_t count, kf_error *error)
     return true;
 }
 
+/* What a batch has to become cold costs, which an empty one has not, counts less in a longer one: who gives more time gets that. */
+static double batch_length(const kf_run *r)
+{
+    const kf_device *device = r->bench->device;
+    double budget = r->bench->options->seconds > 0 ? r->bench->options->seconds : device->default_seconds;
+    return fmin(fmax(device->batch_seconds, budget * LENGTH_PART), LONG_BATCH);
+}
+
+/* Calls that are short beside an empty batch, many at a time and the same few sets again and again: only how many make a batch follows from it. */
+static bool time_short_calls(kf_run *r, double *best, kf_error *error)
+{
+    uint32_t order[SHORT_CALLS];
+    for (uint32_t i = 0; i < SHORT_CALLS; i++) order[i] = i % r->set_count;
+    *best = INFINITY;
+    for (int turn = 0; turn < 3; turn++) {
+        kf_batch batch = {.order = order, .count = SHORT_CALLS, .timeout = timeout_of(r, BASELINE, SHORT_CALLS)};
+        if (r->device->glance) batch.answered = glance_at_nothing;
+        r->device->cool(r->sets);
+        kf_peer_event event = kf_peer_batch(r->peers[BASELINE], &batch);
+        if (event != KF_PEER_OK)
+            return kf_run_report(r, r->peers[BASELINE], KF_ROLE_BASELINE, event, batch.code, "running a batch of calls", error);
+        *best = fmin(*best, fmax(batch.seconds - r->empty_batch, 1e-6) / SHORT_CALLS);
+    }
+    return true;
+}
+
 /* How long a call of the baseline takes and what a set costs beside it, and with that how many sets make a batch. */
 static bool size_batches(kf_run *r, kf_error *error)
 {
@@ -410,12 +466,14 @@ static bool size_batches(kf_run *r, kf_error *error)
         kf_peer_event event = kf_peer_batch(r->peers[BASELINE], &empty);
         if (event != KF_PEER_OK)
             return kf_run_report(r, r->peers[BASELINE], KF_ROLE_BASELINE, event, empty.code, "running an empty batch", error);
-        if (!batch_of(r, BASELINE, 0, 1, 0, -1, &batch, error)) return false;
+        if (!batch_of(r, BASELINE, 0, 1, 0, -1, &batch, error) || !inspect(r, BASELINE, error)) return false;
         if (turn == 0) continue; /* the first call warms up */
         best = fmin(best, fmax(batch.seconds - empty.seconds, 1e-6));
         r->empty_batch = turn == 1 ? empty.seconds : fmin(r->empty_batch, empty.seconds);
         around = fmin(around, fmax(kf_now() - started - batch.seconds - empty.seconds, 0));
     }
+    if (r->over) return true;
+    if (r->timed && best < 3 * r->empty_batch && !time_short_calls(r, &best, error)) return false;
     if (r->over) return true;
     r->baseline_call = best;
     r->calls[BASELINE] = r->calls[CANDIDATE] = r->set_count - left_out(r->set_count);
@@ -423,7 +481,7 @@ static bool size_batches(kf_run *r, kf_error *error)
     /* A dozen pairs are to fit into the time there is. Comparing costs about as much again as poison and inspection. */
     r->pair_time = bench->seconds / PAIRS_WANTED;
     r->set_cost = (filling + 3 * around) / LEAST_SETS;
-    double wanted = fmin(ceil(bench->device->batch_seconds / best), floor(r->pair_time / (r->set_cost + 2 * best)));
+    double wanted = fmin(ceil(batch_length(r) / best), floor(r->pair_time / (r->set_cost + 2 * best)));
     uint32_t count = sets_for(r, wanted);
     r->calls[BASELINE] = r->calls[CANDIDATE] = (uint32_t)fmin(fmax(wanted, 1), count - left_out(count));
     return count <= LEAST_SETS || change_sets(r, count, error);
@@ -443,7 +501,7 @@ static bool adapt(kf_run *r, const double seconds[2], kf_stopping_rule *rule, bo
             fewer < 1 ? 1 : (uint32_t)fewer; /* the baseline's stay, so that it can still be compared with it alone */
         return true;
     }
-    double enough = fmax(SHORT_BATCH, 20 * r->empty_batch);
+    double enough = fmin(fmax(SHORT_BATCH, 20 * r->empty_batch), 0.7 * batch_length(r));
     if (*again || call * r->calls[CANDIDATE] >= enough) return true;
     double time_for_sets = fmax(r->pair_time - r->calls[BASELINE] * r->baseline_call, r->pair_time / 2);
     double wanted = fmin(ceil(enough / call), floor(time_for_sets / (r->set_cost + call)));
@@ -458,14 +516,20 @@ static bool adapt(kf_run *r, const double seconds[2], kf_stopping_rule *rule, bo
 static bool warm_up(kf_run *r, kf_side side, kf_error *error)
 {
     double seconds = 0;
+    double last = INFINITY;
+    bool launches = r->baseline_call < r->bench->device->launch_bound;
     if (!r->device->fill(r->sets, draw(r, "warm", (int)side), r->variations, error)) return false;
     for (uint32_t i = 0; i < r->set_count; i++) r->order[i] = i;
-    for (uint32_t i = 0, calls = 0; i < WARM_BATCHES && calls < WARM_CALLS && seconds < WARM_SECONDS && !r->over; i++) {
+    for (uint32_t i = 0; i < WARM_BATCHES && seconds < WARM_SECONDS && !r->over; i++) {
         kf_batch batch;
         kf_choices_permute(&r->choices, r->order, r->set_count);
-        if (!refresh(r, -1 - (int)i, side, error) || !batch_of(r, side, 0, r->calls[side], 0, -1, &batch, error)) return false;
+        if (!(side == BASELINE ? ready_baseline(r, -1 - (int)i, error) : refresh(r, -1 - (int)i, side, error)) ||
+            !batch_of(r, side, 0, r->calls[side], 0, -1, &batch, error) || (side == CANDIDATE && !inspect(r, side, error)))
+            return false;
         seconds += batch.seconds;
-        calls += r->calls[side];
+        bool settled = fabs(batch.seconds - last) < WARM_SETTLED * batch.seconds;
+        if (settled && (!launches || kf_peer_calls(r->peers[side]) >= WARM_CALLS)) break;
+        last = batch.seconds;
     }
     return true;
 }
@@ -473,20 +537,13 @@ static bool warm_up(kf_run *r, kf_side side, kf_error *error)
 /* The baseline's batches with no candidate there. */
 bool kf_run_measure_alone(kf_run *r, uint32_t calls, kf_error *error)
 {
-    bool in_place = false;
-    for (int i = 0; i < r->bench->problem->argument_count; i++)
-        in_place = in_place || r->bench->problem->arguments[i].kind == KF_INOUT;
     r->alone_count = 0;
     r->alone_calls = calls;
     for (uint32_t i = 0; i < r->set_count; i++) r->order[i] = i;
     if (!r->device->fill(r->sets, draw(r, "alone", 0), r->variations, error)) return false;
     for (int i = 0; i <= ALONE_BATCHES && !r->over; i++) { /* the first one warms up */
         kf_batch batch;
-        if (i == 0 || in_place) {
-            if (!refresh(r, i, BASELINE, error)) return false;
-        } else { /* the baseline has no use for poison */
-            r->device->cool(r->sets);
-        }
+        if (!ready_baseline(r, i, error)) return false;
         if (!batch_of(r, BASELINE, 0, calls, i ? 'a' : 0, -1, &batch, error)) return false;
         if (i && !r->over) r->alone[r->alone_count++] = batch.seconds / calls;
     }
@@ -575,23 +632,58 @@ static bool measure_pairs(kf_run *r, const kf_stopping_rule *rule, kf_error *err
 
 /* ---- beginning and end -------------------------------------------------------------------------------------------------------------- */
 
-static void release(kf_run *r)
+/* What failed may have left work on the device behind, and nothing else begins before that is gone. */
+static void release(kf_run *r, bool clean)
 {
+    kf_peer *peers[] = {r->peers[CANDIDATE], r->peers[BASELINE], r->oracle};
+    for (size_t i = 0; i < sizeof peers / sizeof *peers; i++) kf_peer_doom(peers[i]);
+    for (size_t i = 0; i < sizeof peers / sizeof *peers; i++) kf_crew_retire(r->bench->crew, peers[i], !clean);
+    if (!clean) kf_crew_drop_trusted(r->bench->crew);
+    r->peers[BASELINE] = r->peers[CANDIDATE] = r->oracle = NULL;
     drop_sets(r);
     for (int side = 0; side < 2; side++) {
         free(r->seconds[side]);
         free(r->latency[side]);
         free(r->woken[side]);
         free(r->latency_woken[side]);
-        kf_peer_free(r->peers[side]);
-        r->peers[side] = NULL;
     }
-    kf_peer_free(r->oracle);
-    r->oracle = NULL;
     kf_checker_free(r->checker);
     r->checker = NULL;
     free(r->alone);
     free(r->null);
+}
+
+/* The task's own runners go on from job to job; without their buffers, whose memory is wanted. */
+static void keep_trusted(kf_run *r)
+{
+    const kf_workbench *bench = r->bench;
+    kf_peer **peers[] = {&r->peers[BASELINE], &r->oracle};
+    for (int i = 0; i < 2; i++)
+        if (*peers[i] && kf_peer_unmap(*peers[i]) == KF_PEER_OK)
+            kf_crew_keep_trusted(bench->crew, i ? KF_ROLE_ORACLE : KF_ROLE_BASELINE, i ? bench->oracle : bench->baseline,
+                                 bench->options->strict_sandbox, kf_steal(peers[i]));
+}
+
+/* The candidate's runner for the next workload of this round. */
+static bool keep_candidate(kf_run *r, kf_error *error)
+{
+    if (!r->bench->going || r->bench->last) return true;
+    kf_peer *peer = r->peers[CANDIDATE];
+    kf_peer_event event = peer ? kf_peer_unmap(peer) : KF_PEER_OK;
+    if (event != KF_PEER_OK) return kf_run_report(r, peer, KF_ROLE_CANDIDATE, event, 0, "giving its buffers back", error);
+    *r->bench->going = kf_steal(&r->peers[CANDIDATE]);
+    return true;
+}
+
+/* Runners for this workload, started side by side. */
+static void expect_runners(const kf_run *r)
+{
+    const kf_workbench *bench = r->bench;
+    bool strict = bench->options->strict_sandbox;
+    size_t count = bench->spare + !(bench->going && *bench->going) +
+                   !kf_crew_has_trusted(bench->crew, KF_ROLE_BASELINE, bench->baseline, strict) +
+                   !kf_crew_has_trusted(bench->crew, KF_ROLE_ORACLE, bench->oracle, strict);
+    if (!bench->options->asan) kf_crew_expect(bench->crew, strict, count);
 }
 
 static bool measure(kf_run *r, kf_error *error)
@@ -600,13 +692,18 @@ static bool measure(kf_run *r, kf_error *error)
     kf_stopping_rule rule = {
         .least_pairs = 8, .most_pairs = 400, .half_width = bench->options->half_width, .seconds = bench->seconds};
     r->capacity = rule.most_pairs;
+    expect_runners(r);
     if (!(r->checker = kf_checker_new(bench))) return no_memory(error);
     if (!reserve(r, error) || !make_sets(r, LEAST_SETS, error)) return false;
     if (!kf_run_start_peer(r, KF_ROLE_BASELINE, &r->peers[BASELINE], error)) return false;
     if (!r->over && !kf_run_start_peer(r, KF_ROLE_ORACLE, &r->oracle, error)) return false;
     if (!r->over && !kf_run_hand_over(r, KF_ROLE_BASELINE, r->peers[BASELINE], error)) return false;
     if (!r->over && !kf_run_hand_over(r, KF_ROLE_ORACLE, r->oracle, error)) return false;
+    if (r->timed && !kf_crew_settle(bench->crew, false, error)) return false;
     if (!r->over && !size_batches(r, error)) return false;
+    /* Nothing that pairs could tell is finer than what two processes differ by. */
+    if (r->baseline_call < bench->device->launch_bound)
+        rule.half_width = fmax(rule.half_width, bench->device->launch_bias / r->baseline_call / 4);
     if (!r->over && r->timed && !warm_up(r, BASELINE, error)) return false;
     if (!r->over && r->timed && !kf_run_measure_alone(r, r->calls[BASELINE], error)) return false;
     if (!r->over && !kf_run_start_peer(r, KF_ROLE_CANDIDATE, &r->peers[CANDIDATE], error)) return false;
@@ -615,8 +712,18 @@ static bool measure(kf_run *r, kf_error *error)
     if (!r->over && !measure_pairs(r, &rule, error)) return false;
     if (!r->over && !kf_run_audit(r, r->peers[CANDIDATE], error)) return false;
     if (!r->over && r->timed && !kf_run_conclude(r, error)) return false;
+    if (!r->over && !keep_candidate(r, error)) return false;
     if (!r->over) bench->result->status = KF_CORRECT;
     return true;
+}
+
+/* The device is as it was: what went wrong, if anything, were numbers. */
+static bool is_clean(const kf_run *r, bool done)
+{
+    const kf_workload_verdict *result = r->bench->result;
+    for (size_t i = 0; i < result->finding_count; i++)
+        if (result->findings[i].status != KF_WRONG_RESULT) return false;
+    return done;
 }
 
 bool kf_measure_workload(kf_workbench *bench, kf_error *error)
@@ -624,15 +731,14 @@ bool kf_measure_workload(kf_workbench *bench, kf_error *error)
     kf_run r = {.bench = bench, .device = bench->device->operations};
     if (r.device->reserve && !r.device->reserve(bench->device, true, bench->stop, error)) return false;
     r.started = kf_now();
+    for (int i = 0; i < bench->problem->argument_count; i++)
+        r.in_place = r.in_place || bench->problem->arguments[i].kind == KF_INOUT;
     r.timed = bench->result->timed && !bench->options->check_only && !bench->options->asan;
     r.choices.state = kf_secret_draw(bench->secret, bench->attempt ? "choices/1" : "choices/0", (uint32_t)bench->workload, 0);
-    bool done = measure(&r, error);
-    if (done && !r.over && bench->kept) {
-        bench->kept[0] = r.peers[BASELINE];
-        bench->kept[1] = r.oracle;
-        r.peers[BASELINE] = r.oracle = NULL;
-    }
-    release(&r);
+    bool done = measure(&r, error), clean = is_clean(&r, done);
+    if (clean) keep_trusted(&r);
+    release(&r, clean);
+    kf_crew_resume(bench->crew);
     if (r.device->reserve) r.device->reserve(bench->device, false, NULL, NULL);
     return done;
 }

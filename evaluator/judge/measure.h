@@ -3,6 +3,7 @@
 #ifndef KFORGE_MEASURE_H
 #define KFORGE_MEASURE_H
 
+#include "crew.h"
 #include "device.h"
 #include "kforge/job.h"
 #include "kforge/verdict.h"
@@ -18,7 +19,14 @@ typedef struct kf_workbench {
     int workload;                              /* its number: keys differ between workloads */
     int attempt;                               /* 0, and 1 for the second measurement of `verify` */
     const char *candidate, *baseline, *oracle; /* binaries */
-    kf_peer **kept; /* two, may be NULL: the task's own runners, baseline and oracle, go on from workload to workload */
+    /* NULL when `candidate` is there. Else it waits for the build and returns the path; NULL: there is nothing to measure, and *wrong says whether
+     * that is because the judge failed (the error is set). */
+    const char *(*await_candidate)(void *context, bool *wrong, kf_error *error);
+    void *await_context;
+    kf_crew *crew;
+    size_t spare;    /* runners to start beyond those that this workload needs */
+    kf_peer **going; /* the candidate's runner, where one serves all workloads of a round; NULL where each has its own */
+    bool last;       /* no other workload follows in this round */
     const kf_secret *secret;
     double seconds;           /* for timing this workload */
     double deadline;          /* kf_now() when the candidate's time is over */
@@ -26,6 +34,8 @@ typedef struct kf_workbench {
     kf_verdict *verdict;
     kf_workload_verdict *result; /* of the verdict */
     int layers;                  /* set: sandbox layers of the candidate's runner */
+    double waited;               /* set: seconds that await_candidate took; they are no part of the measurement's time */
+    bool abandoned;              /* set: await_candidate had nothing */
 } kf_workbench;
 
 /* Fills bench->result. False when judge or machine failed, or on the caller's stop flag (KF_ERROR_BUSY). */

@@ -16,9 +16,11 @@ static void subtract(double *values, size_t count, double cost)
     for (size_t i = 0; i < count; i++) values[i] -= cost;
 }
 
-static bool slower_than(const kf_interval *beside, const kf_interval *alone)
+/* What calls that wait for their launch vary by is no interference. */
+static bool slower_than(const kf_device *device, const kf_interval *beside, const kf_interval *alone)
 {
-    return beside->low > alone->high && beside->value > alone->value * (1 + INTERFERENCE);
+    double bias = alone->value < device->launch_bound ? device->launch_bias : 0;
+    return beside->low > alone->high + bias && beside->value > alone->value * (1 + INTERFERENCE) + bias;
 }
 
 /* Was the baseline slower because the candidate was there? Alone before and alone after have to agree on it: a machine that drifts disagrees. */
@@ -27,13 +29,13 @@ static bool check_interference(kf_run *r, uint32_t calls, kf_error *error)
     kf_workbench *bench = r->bench;
     kf_interval beside = kf_median_interval(r->seconds[BASELINE], r->pairs, 0.95),
                 before = kf_median_interval(r->alone, r->alone_count, 0.95);
-    if (!slower_than(&beside, &before)) return true;
+    if (!slower_than(bench->device, &beside, &before)) return true;
     kf_peer_free(r->peers[CANDIDATE]);
     r->peers[CANDIDATE] = NULL;
     if (!kf_run_measure_alone(r, calls, error)) return false;
     if (r->over) return true;
     kf_interval after = kf_median_interval(r->alone, r->alone_count, 0.95);
-    if (!slower_than(&beside, &after)) return true;
+    if (!slower_than(bench->device, &beside, &after)) return true;
     return kf_verdict_add_finding(
                bench->verdict, bench->result, KF_INTERFERENCE, KF_BLAME_MACHINE, "baseline.disturbed", beside.value / after.value,
                1 + INTERFERENCE, "the baseline took %.3g s a call beside the candidate, %.3g s alone before and %.3g s alone after",

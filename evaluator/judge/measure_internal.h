@@ -38,6 +38,7 @@ typedef struct kf_run {
     size_t pairs, latency_pairs, alone_count, null_count, capacity;
     int serial; /* of the next pair: no two share keys, repeated warm-ups included */
     bool timed;
+    bool in_place;         /* the task has inouts: a call needs its inputs anew */
     int spare_threads;     /* the device's own may appear later */
     int gaps, gap_batches; /* of the candidate: batches with work left beside the stream, and all */
     bool over;             /* a finding ended it */

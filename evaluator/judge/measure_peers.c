@@ -79,34 +79,44 @@ static bool give_scalars(kf_run *r, kf_role role, kf_peer *peer, kf_error *error
     return event == KF_PEER_OK || kf_run_report(r, peer, role, event, 0, "taking its scalars", error);
 }
 
+/* The candidate's binary, which may still be on its way: others may time while this workload waits. NULL: the run is over, or *failed. */
+static const char *candidate_binary(kf_run *r, bool *failed, kf_error *error)
+{
+    kf_workbench *bench = r->bench;
+    *failed = false;
+    if (bench->candidate) return bench->candidate;
+    double started = kf_now();
+    if (r->device->reserve) r->device->reserve(bench->device, false, NULL, NULL);
+    bench->candidate = bench->await_candidate(bench->await_context, failed, error);
+    if (!*failed && r->device->reserve) *failed = !r->device->reserve(bench->device, true, bench->stop, error);
+    bench->waited = kf_now() - started;
+    bench->deadline += bench->waited;
+    r->started += bench->waited;
+    if (bench->candidate && !*failed) return bench->candidate;
+    bench->abandoned = r->over = true;
+    return NULL;
+}
+
 bool kf_run_start_peer(kf_run *r, kf_role role, kf_peer **peer, kf_error *error)
 {
     kf_workbench *bench = r->bench;
     kf_runner_place place;
-    const char *binary = role == KF_ROLE_CANDIDATE ? bench->candidate : role == KF_ROLE_BASELINE ? bench->baseline : bench->oracle;
-    if (!r->device->place(bench->device, bench->options->asan && role == KF_ROLE_CANDIDATE, &place, error)) return false;
-    place.paths[place.path_count++] = (kf_sandbox_path){binary, KF_PATH_READ | KF_PATH_EXEC, false};
-    kf_peer_spec spec = {.program = place.program,
-                         .directory = place.directory,
-                         .binary = binary,
-                         .paths = place.paths,
-                         .path_count = place.path_count,
-                         .environment = place.environment,
-                         .limits = place.limits,
-                         .strict = bench->options->strict_sandbox,
-                         .stop = bench->stop};
+    bool failed = false, candidate = role == KF_ROLE_CANDIDATE, asan = bench->options->asan && candidate,
+         strict = bench->options->strict_sandbox;
+    const char *binary = candidate                  ? candidate_binary(r, &failed, error)
+                         : role == KF_ROLE_BASELINE ? bench->baseline
+                                                    : bench->oracle;
+    if (!binary) return !failed;
+    if (!r->device->place(bench->device, asan, &place, error)) return false;
     r->spare_threads = place.spare_threads;
-    kf_peer **kept = bench->kept && role != KF_ROLE_CANDIDATE ? &bench->kept[role == KF_ROLE_ORACLE] : NULL;
-    if (kept && *kept) { /* of the workload before: what it maps is no more */
-        *peer = *kept;
-        *kept = NULL;
-        if (kf_peer_unmap(*peer) == KF_PEER_OK) return give_scalars(r, role, *peer, error);
-        kf_peer_free(*peer);
-        *peer = NULL;
-    }
-    if (!(*peer = kf_peer_start(&spec, error))) return false;
-    if (role == KF_ROLE_CANDIDATE) bench->layers = kf_peer_layers(*peer);
-    double patience = role == KF_ROLE_CANDIDATE && kf_run_time_left(r) < LOAD_SECONDS ? fmax(kf_run_time_left(r), 1) : LOAD_SECONDS;
+    if (!candidate)
+        *peer = kf_crew_take_trusted(bench->crew, role, binary, strict, bench->stop);
+    else if (bench->going)
+        *peer = kf_steal(bench->going);
+    if (*peer) return give_scalars(r, role, *peer, error);
+    if (!(*peer = kf_crew_take(bench->crew, asan, strict, bench->stop, error)) || !kf_peer_give(*peer, binary, error)) return false;
+    if (candidate) bench->layers = kf_peer_layers(*peer);
+    double patience = candidate && kf_run_time_left(r) < LOAD_SECONDS ? fmax(kf_run_time_left(r), 1) : LOAD_SECONDS;
     kf_peer_event event = kf_peer_load(*peer, patience);
     if (event != KF_PEER_OK) return kf_run_report(r, *peer, role, event, 0, "loading it", error);
     return give_scalars(r, role, *peer, error);

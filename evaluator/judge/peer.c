@@ -1,6 +1,7 @@
 #include "peer.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 
 #include "../runner/counters_wire.h"
 #include "../runner/wire.h"
+#include "kforge/build.h"
 #include "kforge/file.h"
 
 #define COMMAND_SECONDS 20.0 /* for what takes a runner microseconds */
@@ -23,6 +25,11 @@ struct kf_peer {
     int socket;
     const volatile int *stop;
     bool frozen, dead;
+    bool greeted, paused;
+    char *inbox,
+        *binary; /* a folder that only this runner sees, and the path in it that it will load; NULL when it was started for a binary */
+    double start_seconds;
+    uint64_t calls;
     double awake_until; /* kf_now() until which waiting for it does not sleep, so that waking up is not in the time */
     int honest_threads;
     kf_error error;
@@ -176,30 +183,44 @@ static kf_peer_event wake(kf_peer *peer)
 
 /* ---- life ------------------------------------------------------------------------------------------------------------------------------- */
 
-kf_peer *kf_peer_start(const kf_peer_spec *spec, kf_error *error)
+/* The path to load in a folder of the peer's own, which `paths` (of path_count + 1 entries) then shows it. */
+static bool make_inbox(kf_peer *peer, const kf_peer_spec *spec, kf_sandbox_path *paths, kf_error *error)
+{
+    if (!(peer->inbox = kf_directory_temporary("kforge-runner", error))) return false;
+    if (!(peer->binary = kf_path_join(peer->inbox, "candidate.so"))) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    memcpy(paths, spec->paths, spec->path_count * sizeof *paths);
+    paths[spec->path_count] = (kf_sandbox_path){peer->inbox, KF_PATH_READ | KF_PATH_EXEC, false};
+    return true;
+}
+
+kf_peer *kf_peer_spawn(const kf_peer_spec *spec, kf_error *error)
 {
     kf_auto(kf_peer) peer = calloc(1, sizeof *peer);
+    kf_autofree kf_sandbox_path *paths = calloc(spec->path_count + 1, sizeof *paths);
     int pair[2];
-    if (!peer) {
+    if (!peer || !paths) {
         kf_fail(error, KF_ERROR_MEMORY, "out of memory for a runner");
+        if (peer) peer->socket = -1;
         return NULL;
     }
     peer->socket = -1;
     peer->stop = spec->stop;
     peer->memory_limit = spec->limits.memory_bytes;
+    peer->start_seconds = spec->start_seconds > 0 ? spec->start_seconds : COMMAND_SECONDS;
+    if (!spec->binary && !make_inbox(peer, spec, paths, error)) return NULL;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
         kf_fail(error, KF_ERROR_MACHINE, "socketpair: %s", strerror(errno));
         return NULL;
     }
     peer->socket = pair[0];
-    const char *const argv[] = {spec->program, spec->binary, NULL};
+    const char *const argv[] = {spec->program, spec->binary ? spec->binary : peer->binary, NULL};
     const kf_sandbox_fd fds[] = {{.host = pair[1], .child = KF_WIRE_FD}};
     kf_sandbox_spec sandbox = {
         .argv = argv,
         .environment = spec->environment,
         .directory = spec->directory,
-        .paths = spec->paths,
-        .path_count = spec->path_count,
+        .paths = spec->binary ? spec->paths : paths,
+        .path_count = spec->path_count + (spec->binary ? 0 : 1),
         .fds = fds,
         .fd_count = 1,
         .limits = spec->limits,
@@ -212,26 +233,77 @@ kf_peer *kf_peer_start(const kf_peer_spec *spec, kf_error *error)
         kf_fail_prefix(error, "runner");
         return NULL;
     }
+    return kf_steal(&peer);
+}
+
+void kf_peer_pause(kf_peer *peer)
+{
     kf_wire_answer hello;
-    kf_peer_event event = await(peer, 0, kf_now() + (spec->start_seconds > 0 ? spec->start_seconds : COMMAND_SECONDS), &hello);
-    event = only_good(peer, event, &hello);
+    if (peer->greeted || peer->dead || peer->paused) return;
+    if (recv(peer->socket, &hello, sizeof hello, MSG_DONTWAIT | MSG_PEEK) == sizeof hello)
+        kf_peer_greet(peer, NULL);
+    else
+        peer->paused = kf_sandbox_freeze(peer->sandbox, NULL);
+}
+
+void kf_peer_resume(kf_peer *peer)
+{
+    if (peer->paused && !peer->dead) kf_sandbox_thaw(peer->sandbox, NULL);
+    peer->paused = false;
+}
+
+bool kf_peer_greet(kf_peer *peer, kf_error *error)
+{
+    kf_wire_answer hello;
     kf_sandbox_census census;
+    if (peer->greeted) return true;
+    kf_peer_resume(peer);
+    kf_peer_event event = await(peer, 0, kf_now() + peer->start_seconds, &hello);
+    event = only_good(peer, event, &hello);
     if (event == KF_PEER_OK && kf_sandbox_take_census(peer->sandbox, &census, NULL)) peer->honest_threads = census.threads;
     if (event == KF_PEER_OK) event = freeze(peer);
-    if (event != KF_PEER_OK) {
-        if (event == KF_PEER_STOPPED) {
-            kf_fail(error, KF_ERROR_BUSY, "interrupted");
-        } else if (event == KF_PEER_MACHINE) {
-            kf_fail_copy(error, &peer->error);
-        } else {
-            kf_peer_explanation why;
-            kf_autofree char *said = kf_peer_output(peer, 2000);
-            kf_peer_explain(peer, event, "starting", &why);
-            kf_fail(error, KF_ERROR_MACHINE, "the runner does not start: %s%s%s", why.text, said ? ": " : "", said ? said : "");
-        }
-        return NULL;
-    }
-    return kf_steal(&peer);
+    peer->greeted = event == KF_PEER_OK;
+    if (peer->greeted) return true;
+    if (event == KF_PEER_STOPPED) return kf_fail(error, KF_ERROR_BUSY, "interrupted");
+    if (event == KF_PEER_MACHINE) return kf_fail_copy(error, &peer->error);
+    kf_peer_explanation why;
+    kf_autofree char *said = kf_peer_output(peer, 2000);
+    kf_peer_explain(peer, event, "starting", &why);
+    return kf_fail(error, KF_ERROR_MACHINE, "the runner does not start: %s%s%s", why.text, said ? ": " : "", said ? said : "");
+}
+
+kf_peer *kf_peer_start(const kf_peer_spec *spec, kf_error *error)
+{
+    kf_auto(kf_peer) peer = kf_peer_spawn(spec, error);
+    return peer && kf_peer_greet(peer, error) ? kf_steal(&peer) : NULL;
+}
+
+/* A copy, not a link: what the runner sees must not be the file that others load. */
+bool kf_peer_give(kf_peer *peer, const char *binary, kf_error *error)
+{
+    size_t size;
+    kf_autofree char *data = kf_file_read(binary, KF_BINARY_BYTES, &size, error);
+    if (!data) return false;
+    kf_autoclose int fd = open(peer->binary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (fd >= 0 && kf_write_all(fd, data, size)) return true;
+    return kf_fail(error, KF_ERROR_IO, "%s: cannot write: %s", peer->binary, strerror(errno));
+}
+
+void kf_peer_obey(kf_peer *peer, const volatile int *stop)
+{
+    peer->stop = stop;
+}
+
+uint64_t kf_peer_calls(const kf_peer *peer)
+{
+    return peer->calls;
+}
+
+void kf_peer_doom(kf_peer *peer)
+{
+    if (!peer) return;
+    peer->dead = true;
+    kf_sandbox_doom(peer->sandbox);
 }
 
 void kf_peer_free(kf_peer *peer)
@@ -239,6 +311,9 @@ void kf_peer_free(kf_peer *peer)
     if (!peer) return;
     kf_sandbox_free(peer->sandbox);
     if (peer->socket >= 0) close(peer->socket);
+    if (peer->inbox) kf_directory_remove(peer->inbox, NULL);
+    free(peer->inbox);
+    free(peer->binary);
     free(peer);
 }
 
@@ -329,6 +404,7 @@ kf_peer_event kf_peer_batch(kf_peer *peer, kf_batch *batch)
     kf_peer_event event = wake(peer);
     if (event == KF_PEER_OK) event = only_good(peer, ask(peer, &ping, NULL, 0, -1, COMMAND_SECONDS, &answer), &answer);
     if (event != KF_PEER_OK) return event;
+    if (!batch->null) peer->calls += batch->count;
     double started = kf_now();
     batch->waking = started - woken_at;
     peer->awake_until = batch->answered ? started + SPIN_SECONDS : 0;

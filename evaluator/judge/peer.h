@@ -31,7 +31,7 @@ typedef enum kf_peer_event {
 typedef struct kf_peer_spec {
     const char *program;   /* kforge-runner */
     const char *directory; /* it starts there */
-    const char *binary;    /* what it loads */
+    const char *binary;    /* what it loads; NULL: not known yet, kf_peer_give will bring it */
     const kf_sandbox_path *paths;
     size_t path_count;
     const char *const *environment;
@@ -45,7 +45,21 @@ typedef struct kf_peer kf_peer;
 
 /* Spawns the runner and waits for its hello; the candidate is not loaded yet. NULL: the machine's fault. */
 kf_peer *kf_peer_start(const kf_peer_spec *spec, kf_error *error);
+/* The same in two steps, so that several start side by side: spawn does not wait, greet waits for the hello and stops the runner. After a
+ * false kf_peer_greet the peer is of no use but to kf_peer_free. */
+kf_peer *kf_peer_spawn(const kf_peer_spec *spec, kf_error *error);
+bool kf_peer_greet(kf_peer *peer, kf_error *error);
+/* Stops one that is still starting, so that others can be timed, and lets it go on. One that has said hello is greeted instead, and both do nothing
+ * with a greeted one. */
+void kf_peer_pause(kf_peer *peer);
+void kf_peer_resume(kf_peer *peer);
+/* The binary for a runner that was spawned without one: copied into a folder of the runner's own, which it can read and nothing else can write. */
+bool kf_peer_give(kf_peer *peer, const char *binary, kf_error *error);
 void kf_peer_free(kf_peer *peer);
+/* From now on it is this flag (may be NULL) that interrupts waiting for it. */
+void kf_peer_obey(kf_peer *peer, const volatile int *stop);
+/* Begins to kill it; kf_peer_free then waits for what is left. */
+void kf_peer_doom(kf_peer *peer);
 KF_DEFINE_AUTO(kf_peer, kf_peer_free)
 
 kf_peer_event kf_peer_load(kf_peer *peer, double seconds);
@@ -90,6 +104,8 @@ struct kf_count_launch;
 kf_peer_event kf_peer_count(kf_peer *peer, uint32_t set, double seconds, struct kf_count_header *header,
                             struct kf_count_launch *launches);
 
+/* Calls of the entry that it has been asked for since it was started. */
+uint64_t kf_peer_calls(const kf_peer *peer);
 /* Threads now beyond those it had before the candidate was loaded. Negative when it can't be read. */
 int kf_peer_extra_threads(kf_peer *peer);
 int kf_peer_layers(const kf_peer *peer);

@@ -4,8 +4,8 @@
  *   region: one allocation, a whole number of granules (2 MiB), mapped between unmapped addresses in judge and runner
  *   buffer: [front guard: 1 KiB and a stagger][data][back guard: from the next byte on, at least 4 KiB, to the end of the buffer]
  *
- * A large buffer has a region of its own, so that running off its end faults; small ones share regions, or mapping them would take
- * longer than the calls. Inputs, what a runner may write, and the truth never share one: the oracle's runner maps inputs without write access,
+ * In the first sets a large buffer has a region of its own, so that running off its end faults; small ones, and those of the other sets, share
+ * regions, or mapping them would take longer than the calls (0.3 ms a region and process). Inputs, what a runner may write, and the truth never share one: the oracle's runner maps inputs without write access,
  * other runners don't get the truth. The stagger, a different multiple of 256 bytes for each buffer, keeps them from all starting in the same
  * memory channel. */
 #include <stdio.h>
@@ -21,7 +21,9 @@
 #define BACK 4096
 #define STAGGER 256
 #define SHARED_BYTES (8u << 20)  /* buffers up to this size share regions */
-#define REGION_BYTES (64u << 20) /* of shared regions, at most */
+#define REGION_BYTES (64u << 20) /* of regions that small buffers share, at most */
+#define OWN_SETS 4               /* in which large buffers don't share */
+#define LARGE_BYTES (1u << 30)   /* of regions that large ones share, unless one buffer is larger */
 
 enum { CLASS_INPUT, CLASS_WRITTEN, CLASS_TRUTH, CLASS_COUNT };
 
@@ -59,14 +61,15 @@ typedef struct layout {
     uint64_t total;
 } layout;
 
-static void place(layout *l, kf_cuda_buffer *b, uint64_t bytes, int class)
+static void place(layout *l, kf_cuda_buffer *b, uint32_t set, uint64_t bytes, int class)
 {
     kf_sets *sets = l->sets;
     b->bytes = bytes;
     b->data_offset = FRONT + l->placed++ * 5 % 16 * STAGGER;
     b->length = (b->data_offset + bytes + BACK + BACK - 1) / BACK * BACK;
-    bool shared = b->length <= SHARED_BYTES;
-    if (!shared || !l->open[class] || sets->regions[l->open[class] - 1].bytes + b->length > REGION_BYTES) {
+    bool small = b->length <= SHARED_BYTES, shared = small || set >= OWN_SETS;
+    uint64_t most = small ? REGION_BYTES : LARGE_BYTES;
+    if (!shared || !l->open[class] || sets->regions[l->open[class] - 1].bytes + b->length > most) {
         sets->regions[sets->region_count] = (kf_cuda_region){0};
         b->region = sets->region_count++;
         if (shared) l->open[class] = sets->region_count;
@@ -108,10 +111,10 @@ static bool lay_out(kf_sets *sets, kf_error *error)
             const kf_problem_argument *argument = &problem->arguments[i];
             size_t entry = (size_t)set * (size_t)problem->argument_count + (size_t)i;
             if (argument->kind == KF_SCALAR) continue;
-            place(&l, &sets->buffers[entry], argument->bytes, argument->kind == KF_INPUT ? CLASS_INPUT : CLASS_WRITTEN);
+            place(&l, &sets->buffers[entry], set, argument->bytes, argument->kind == KF_INPUT ? CLASS_INPUT : CLASS_WRITTEN);
             if (!sets->truth || !is_truth(argument)) continue;
             uint64_t bytes = kf_cuda_is_widened(argument) ? (uint64_t)argument->elements * sizeof(double) : argument->bytes;
-            place(&l, &sets->truths[entry], bytes, CLASS_TRUTH);
+            place(&l, &sets->truths[entry], set, bytes, CLASS_TRUTH);
         }
     for (uint32_t r = 0; r < sets->region_count; r++) {
         uint64_t granule = sets->gpu->granule;
@@ -312,6 +315,7 @@ bool kf_cuda_fill(kf_sets *sets, uint64_t secret, const kf_set_variation *variat
     batch fills, guards;
     sets->secret = secret;
     sets->glance_count = 0;
+    sets->late = (kf_damage){0};
     kf_cuda_forget_copies(sets);
     memcpy(sets->variations, variations, sets->count * sizeof *variations);
     if (!begin(&fills, sizeof(kf_fill_task), entries, error)) return false;
@@ -340,6 +344,7 @@ bool kf_cuda_poison(kf_sets *sets, uint64_t secret, kf_error *error)
     batch fills, poison;
     sets->poison_secret = secret;
     sets->glance_count = 0;
+    sets->late = (kf_damage){0};
     kf_cuda_forget_copies(sets);
     if (!begin(&fills, sizeof(kf_fill_task), entries, error)) return false;
     if (!begin(&poison, sizeof(kf_poison_task), 2 * entries, error)) {

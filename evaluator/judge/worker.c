@@ -1,8 +1,11 @@
 /* A judge behind a pipe: one line in, one line out.
  *
+ * Where compilers don't disturb the device, several jobs are taken in ahead (as many as the hello says): each is built on a thread of its own, and
+ * the judge, which has to stay in the thread that made it, measures whichever is built. Answers then come in another order than the jobs came.
+ *
  * Who asks may vanish at any time (kill -9, a lost connection). End of file on the input only says that no more jobs follow, since a shell
- * pipeline may close it early; that nobody reads the answers any more shows at the output. A thread watches it while the judge, which has to
- * stay in the thread that made it, is busy, and stops the judge: an abandoned worker does not go on measuring.
+ * pipeline may close it early; that nobody reads the answers any more shows at the output. A thread watches it while the judge is
+ * busy, and stops the judge: an abandoned worker does not go on measuring.
  */
 #include "kforge/worker.h"
 
@@ -23,6 +26,7 @@
 
 #define WATCH_MILLISECONDS 100 /* how long `stop` may go unnoticed */
 #define READ_BYTES 65536
+#define MOST_JOBS 64 /* at hand */
 
 /* ---- lines ----------------------------------------------------------------------------------------------------------------------------- */
 
@@ -39,7 +43,8 @@ char *kf_worker_hello(const kf_judge *judge, kf_error *error)
     bool made = cJSON_AddStringToObject(json, "schema", KF_HELLO_SCHEMA) &&
                 cJSON_AddStringToObject(json, "device", kf_judge_device(judge)) &&
                 cJSON_AddStringToObject(json, "hardware", kf_judge_hardware(judge)) &&
-                cJSON_AddStringToObject(json, "version", KFORGE_VERSION);
+                cJSON_AddStringToObject(json, "version", KFORGE_VERSION) &&
+                cJSON_AddNumberToObject(json, "jobs", (double)kf_judge_jobs(judge));
     cJSON *machine = made ? kf_judge_describe(judge) : NULL;
     if (machine && !cJSON_AddItemToObject(json, "machine", machine)) cJSON_Delete(machine);
     return print_line(made ? json : NULL, error);
@@ -65,27 +70,36 @@ static bool device_fits(const char *wanted, const char *have)
     return !wanted[family] || !have[family];
 }
 
-char *kf_worker_answer(kf_judge *judge, const char *text, size_t size, const char *id, const volatile int *stop, kf_error *error)
+/* The job in a line, or NULL with the *refusal that answers it (NULL when there is no memory for one). */
+static kf_job *read_job(const kf_judge *judge, const char *text, size_t size, const char *id, char **refusal, kf_error *error)
 {
     kf_error why = {0};
     kf_auto(cJSON) json = kf_json_parse(text, size, KF_JOB_BYTES, "job", &why);
     const cJSON *given = cJSON_GetObjectItemCaseSensitive(json, "id");
     const char *name = id ? id : cJSON_IsString(given) ? given->valuestring : NULL;
     kf_auto(kf_job) job = json ? kf_job_from_json(json, &why) : NULL;
-    if (job && id && strcmp(job->id, id) != 0) {
-        kf_fail(&why, KF_ERROR_INPUT, "job: id: \"%s\" is not the name of the file that holds it", job->id);
-        return kf_worker_refusal(name, &why, error);
-    }
-    if (job && !device_fits(job->device, kf_judge_device(judge))) {
-        kf_fail(&why, KF_ERROR_INPUT, "job: device: this worker has %s, not %s", kf_judge_device(judge), job->device);
-        return kf_worker_refusal(name, &why, error);
-    }
-    if (!job) return kf_worker_refusal(name, &why, error);
-    cJSON_Delete(kf_steal(&json)); /* the bundle once more, not needed while the job runs */
-    kf_auto(kf_verdict) verdict = kf_judge_run(judge, job, stop, error);
-    if (!verdict) return NULL;
+    bool fits = job;
+    if (job && id && strcmp(job->id, id) != 0)
+        fits = kf_fail(&why, KF_ERROR_INPUT, "job: id: \"%s\" is not the name of the file that holds it", job->id);
+    else if (job && !device_fits(job->device, kf_judge_device(judge)))
+        fits = kf_fail(&why, KF_ERROR_INPUT, "job: device: this worker has %s, not %s", kf_judge_device(judge), job->device);
+    *refusal = fits ? NULL : kf_worker_refusal(name, &why, error);
+    return fits ? kf_steal(&job) : NULL;
+}
+
+static char *print_verdict(const kf_verdict *verdict, kf_error *error)
+{
     kf_auto(cJSON) answer = kf_verdict_to_json(verdict);
     return print_line(answer, error);
+}
+
+char *kf_worker_answer(kf_judge *judge, const char *text, size_t size, const char *id, const volatile int *stop, kf_error *error)
+{
+    char *refusal;
+    kf_auto(kf_job) job = read_job(judge, text, size, id, &refusal, error);
+    if (!job) return refusal;
+    kf_auto(kf_verdict) verdict = kf_judge_run(judge, job, stop, error);
+    return verdict ? print_verdict(verdict, error) : NULL;
 }
 
 /* ---- the watch on the output -------------------------------------------------------------------------------------------------------------- */
@@ -143,26 +157,29 @@ typedef struct reader {
     bool ended;
 } reader;
 
-/* Reads until `line` holds a newline, the input ends or the watch says stop. 1: a line of *length bytes (without the newline) is there. */
-static int read_line(reader *r, const watch *w, size_t *length, kf_error *error)
+typedef enum reading { READ_LINE, READ_NOTHING, READ_END, READ_FAILED } reading;
+
+/* READ_LINE: `line` holds one, of *length bytes without its newline. Unless it is to `wait`, READ_NOTHING when none is there yet. */
+static reading read_line(reader *r, const watch *w, bool wait, size_t *length, kf_error *error)
 {
     for (;;) {
         char *feed = r->line.size > r->looked ? memchr(r->line.data + r->looked, '\n', r->line.size - r->looked) : NULL;
-        if (feed) return *length = (size_t)(feed - r->line.data), 1;
+        if (feed) return *length = (size_t)(feed - r->line.data), READ_LINE;
         if (r->line.size > KF_JOB_BYTES) r->overlong = true, kf_buffer_free(&r->line);
         r->looked = r->line.size;
-        if (r->ended) return *length = r->line.size, r->line.size > 0 || r->overlong;
-        if (__atomic_load_n(&w->stopped, __ATOMIC_RELAXED)) return 0;
+        if (r->ended) return *length = r->line.size, r->line.size > 0 || r->overlong ? READ_LINE : READ_END;
+        if (__atomic_load_n(&w->stopped, __ATOMIC_RELAXED)) return READ_END;
         struct pollfd fd = {.fd = r->input, .events = POLLIN};
-        int ready = poll(&fd, 1, WATCH_MILLISECONDS);
+        int ready = poll(&fd, 1, wait ? WATCH_MILLISECONDS : 0);
+        if (ready <= 0 && !wait) return READ_NOTHING;
         if (ready <= 0) continue;
         char data[READ_BYTES];
         ssize_t size = read(r->input, data, sizeof data);
         if (size < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-        if (size < 0) return kf_fail(error, KF_ERROR_IO, "reading jobs: %s", strerror(errno)) - 1;
+        if (size < 0) return kf_fail(error, KF_ERROR_IO, "reading jobs: %s", strerror(errno)), READ_FAILED;
         r->ended = size == 0;
         kf_buffer_append(&r->line, data, (size_t)size);
-        if (r->line.failed) return kf_fail(error, KF_ERROR_MEMORY, "out of memory for a job") - 1;
+        if (r->line.failed) return kf_fail(error, KF_ERROR_MEMORY, "out of memory for a job"), READ_FAILED;
     }
 }
 
@@ -190,26 +207,87 @@ static bool is_blank(const char *text, size_t size)
     return at == size;
 }
 
-static bool serve(kf_judge *judge, reader *r, int output, watch *w, kf_error *error)
+/* Jobs at hand, in the order they came. */
+typedef struct at_hand {
+    kf_judge *judge;
+    kf_job *jobs[MOST_JOBS];
+    kf_prepared *prepared[MOST_JOBS]; /* NULL: not even that worked, which kf_judge_run says again, in a verdict */
+    size_t count, most;
+    int built[2]; /* a pipe: a byte for each build that is over */
+} at_hand;
+
+static void let_go(at_hand *h, size_t at)
+{
+    kf_prepared_free(h->prepared[at]);
+    kf_job_free(h->jobs[at]);
+    h->count--;
+    memmove(h->jobs + at, h->jobs + at + 1, (h->count - at) * sizeof *h->jobs);
+    memmove(h->prepared + at, h->prepared + at + 1, (h->count - at) * sizeof *h->prepared);
+}
+
+/* Takes in what has come; waits for it only when there is nothing else to do. */
+static reading take_in(at_hand *h, reader *r, int output, const watch *w, kf_error *error)
 {
     size_t length;
-    int got;
-    while ((got = read_line(r, w, &length, error)) == 1) {
-        if (!r->overlong && is_blank(r->line.data, length)) {
-            drop_line(r, length);
+    reading got = READ_NOTHING;
+    while (h->count < h->most && (got = read_line(r, w, h->count == 0, &length, error)) == READ_LINE) {
+        kf_error why;
+        kf_autofree char *refusal = NULL;
+        kf_job *job = NULL;
+        bool blank = !r->overlong && is_blank(r->line.data, length);
+        kf_fail(&why, KF_ERROR_LIMIT, "job: more than %u bytes", KF_JOB_BYTES);
+        if (r->overlong)
+            refusal = kf_worker_refusal(NULL, &why, error);
+        else if (!blank)
+            job = read_job(h->judge, r->line.data, length, NULL, &refusal, error);
+        drop_line(r, length);
+        if (!blank && !job && !write_line(output, refusal, error)) return READ_FAILED;
+        if (!job) continue;
+        h->prepared[h->count] = kf_judge_prepare(h->judge, job, h->built[1], &why);
+        h->jobs[h->count++] = job;
+    }
+    return got;
+}
+
+/* Which to measure now; -1: wait. The only one there is need not be built: the judge makes ready what it can meanwhile. */
+static int choose(const at_hand *h)
+{
+    for (size_t i = 0; i < h->count; i++)
+        if (!h->prepared[i] || kf_prepared_is_built(h->prepared[i])) return (int)i;
+    return h->count == 1 ? 0 : -1;
+}
+
+static bool measure_one(at_hand *h, size_t at, int output, const watch *w, bool *stopped, kf_error *error)
+{
+    kf_error failure = {0};
+    kf_auto(kf_verdict) verdict = h->prepared[at] ? kf_judge_measure(h->judge, h->prepared[at], h->count > 1, &w->stopped, &failure)
+                                                  : kf_judge_run(h->judge, h->jobs[at], &w->stopped, &failure);
+    let_go(h, at);
+    *stopped = !verdict && failure.code == KF_ERROR_BUSY; /* what was asked is asked again elsewhere */
+    if (*stopped) return true;
+    if (!verdict) return kf_fail_copy(error, &failure);
+    kf_autofree char *answer = print_verdict(verdict, error);
+    return write_line(output, answer, error);
+}
+
+static bool serve(at_hand *h, reader *r, int output, const watch *w, kf_error *error)
+{
+    for (bool stopped = false; !stopped;) {
+        reading got = take_in(h, r, output, w, error);
+        if (got == READ_FAILED) return false;
+        if (got == READ_END && (!h->count || __atomic_load_n(&w->stopped, __ATOMIC_RELAXED))) return true;
+        char drained[64];
+        while (read(h->built[0], drained, sizeof drained) > 0) continue;
+        int at = choose(h);
+        if (at >= 0) {
+            if (!measure_one(h, (size_t)at, output, w, &stopped, error)) return false;
             continue;
         }
-        kf_error why;
-        kf_fail(&why, KF_ERROR_LIMIT, "job: more than %u bytes", KF_JOB_BYTES);
-        kf_error failure = {0};
-        kf_autofree char *answer = r->overlong ? kf_worker_refusal(NULL, &why, &failure)
-                                               : kf_worker_answer(judge, r->line.data, length, NULL, &w->stopped, &failure);
-        drop_line(r, length);
-        if (!answer && failure.code == KF_ERROR_BUSY) return true; /* stopped: what was asked is asked again elsewhere */
-        if (!answer) return kf_fail_copy(error, &failure);
-        if (!write_line(output, answer, error)) return false;
+        struct pollfd fds[] = {{.fd = h->built[0], .events = POLLIN},
+                               {.fd = h->count < h->most && !r->ended ? r->input : -1, .events = POLLIN}};
+        poll(fds, 2, WATCH_MILLISECONDS);
     }
-    return got == 0;
+    return true;
 }
 
 bool kf_worker_serve(kf_judge *judge, int input, int output, const volatile int *stop, kf_error *error)
@@ -219,7 +297,14 @@ bool kf_worker_serve(kf_judge *judge, int input, int output, const volatile int 
     watch w = {.stop = stop, .output = output};
     if (!watch_start(&w, error)) return false;
     reader r = {.input = input};
-    bool served = serve(judge, &r, output, &w, error);
+    at_hand h = {.judge = judge, .most = kf_judge_jobs(judge) < MOST_JOBS ? kf_judge_jobs(judge) : MOST_JOBS};
+    bool served = pipe2(h.built, O_CLOEXEC | O_NONBLOCK) == 0 || kf_fail(error, KF_ERROR_MACHINE, "no pipe: %s", strerror(errno));
+    if (served) {
+        served = serve(&h, &r, output, &w, error);
+        while (h.count) let_go(&h, h.count - 1);
+        close(h.built[0]);
+        close(h.built[1]);
+    }
     watch_end(&w);
     kf_buffer_free(&r.line);
     return served;

@@ -18,8 +18,9 @@
 typedef struct kf_judge kf_judge;
 
 typedef struct kf_judge_settings {
-    const char *device; /* "cpu", "cuda", "cuda:1"; NULL or "": the first GPU, else the CPU */
-    const char *cache;  /* folder for trusted builds; NULL: $XDG_CACHE_HOME/kforge or ~/.cache/kforge; "": none */
+    const char
+        *device; /* "cpu", "cuda:1", "cuda" (the first GPU that nobody times on now); NULL or "": as "cuda", without a GPU "cpu" */
+    const char *cache; /* folder for trusted builds; NULL: $XDG_CACHE_HOME/kforge or ~/.cache/kforge; "": none */
 } kf_judge_settings;
 
 /* Opens the device and measures what every job needs of it (memory bandwidth, caches, the sandbox's layers): some 0.1 s.
@@ -27,6 +28,9 @@ typedef struct kf_judge_settings {
 kf_judge *kf_judge_new(const kf_judge_settings *settings, kf_error *error);
 void kf_judge_free(kf_judge *judge);
 KF_DEFINE_AUTO(kf_judge, kf_judge_free)
+
+/* GPUs that the driver shows; 0 without a driver. */
+int kf_judge_gpu_count(void);
 
 /* "cpu" or "cuda:0"; and the hardware in words that are the same on each machine of its kind: "NVIDIA H200", "cpu AMD EPYC 9654". Borrowed. */
 const char *kf_judge_device(const kf_judge *judge);
@@ -37,6 +41,20 @@ cJSON *kf_judge_describe(const kf_judge *judge);
 /* Judges one job. Whatever goes wrong becomes a verdict: NULL only when there is no memory for one. `stop` (may be NULL) is polled: once it
  * is non-zero the candidate is killed and NULL is returned with KF_ERROR_BUSY "interrupted". */
 kf_verdict *kf_judge_run(kf_judge *judge, const kf_job *job, const volatile int *stop, kf_error *error);
+
+/* The same in two steps, so that compilers work ahead of the device. kf_judge_prepare starts the builds on threads of their own and returns; `job`
+ * has to outlive what it returns. When the candidate's build is over a byte is written to the descriptor `notify` (-1: none).
+ * kf_judge_measure does the rest, on the judge's thread; where starting is slow (a GPU) it makes ready what it can while the candidate still
+ * builds. `more`: another job will follow soon, and what it needs may be started. kf_prepared_free waits for the builds. */
+typedef struct kf_prepared kf_prepared;
+kf_prepared *kf_judge_prepare(kf_judge *judge, const kf_job *job, int notify, kf_error *error);
+bool kf_prepared_is_built(const kf_prepared *prepared);
+kf_verdict *kf_judge_measure(kf_judge *judge, kf_prepared *prepared, bool more, const volatile int *stop, kf_error *error);
+void kf_prepared_free(kf_prepared *prepared);
+KF_DEFINE_AUTO(kf_prepared, kf_prepared_free)
+/* How many jobs it is worth having at hand: one that is measured, and others whose builds go on meanwhile. 1 where compilers would disturb the
+ * timing. */
+size_t kf_judge_jobs(const kf_judge *judge);
 
 /* The second part of `task lint`: runs oracle and baseline of every workload that fits the device and applies kf_lint_outputs. Returns the
  * number of errors reported, or -1 when a trusted source does not build or run, or when interrupted (KF_ERROR_BUSY; `stop` as above). */

@@ -6,7 +6,8 @@
  * file system and on copied folders. A file that is no job gets an answer too: DIR/verdicts/ID.json holding
  * {"schema":"kforge-refusal/1","id":…,"error":…}. The same line answers a bad line on a pipe.
  *
- * hello: {"schema":"kforge-hello/1","device":"cpu","hardware":"cpu AMD EPYC 9654","version":"0.1.0","machine":{…}}
+ * hello: {"schema":"kforge-hello/1","device":"cpu","hardware":"cpu AMD EPYC 9654","version":"0.1.0","jobs":9,"machine":{…}}
+ * "jobs" (1 where it is left out): how many it takes at a time, so that one is measured while others are compiled; it answers them in any order.
  */
 #ifndef KFORGE_WORKER_H
 #define KFORGE_WORKER_H
@@ -20,7 +21,7 @@
 #define KF_REFUSAL_SCHEMA "kforge-refusal/1"
 #define KF_SPOOL_LEASE_SECONDS 120 /* a worker touches what it has taken at least every quarter of this */
 
-/* Writes the hello line, then serves jobs from `input` one after the other until end of file or until *stop is non-zero. It also ends, and
+/* Writes the hello line, then serves jobs from `input`, as many at a time as the hello says, until end of file or until *stop is non-zero. It also ends, and
  * stops the job at hand, when nobody is left to read `output`. The caller sees to it that SIGPIPE is ignored. */
 bool kf_worker_serve(kf_judge *judge, int input, int output, const volatile int *stop, kf_error *error);
 

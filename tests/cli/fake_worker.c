@@ -10,10 +10,11 @@
  *   // fake: code NAME            machine code equals that of every candidate with this NAME
  *   // fake: counters yes         counters of a kernel that memory bounds, where the job asks for counters
  *   // fake: sleep 0.2            judging takes so long
+ *   // fake: build 0.2            building takes so long
  *   // fake: worker die           the worker ends without an answer; hang, garbage, wrong-id, wrong-source, twice, endless likewise
  *   // fake: once FILE            the `worker` line only counts as long as FILE is not there; it is made when it counted
  *
- * $FAKE_SLEEP: seconds for every job. $FAKE_LOG: a file that gets a line a job. $FAKE_HARDWARE: what it says it is.
+ * $FAKE_JOBS: how many jobs it takes at a time. $FAKE_SLEEP: seconds for every job. $FAKE_LOG: a file that gets a line a job. $FAKE_HARDWARE: what it says it is.
  * Usage: fake_worker [--spool DIR [--once] [--lease SECONDS]] [--mute] [--banner]
  */
 #include <fcntl.h>

@@ -127,6 +127,8 @@ int main(int argc, char **argv)
     const char *mode = argc > 1 ? argv[1] : "";
     kf_error error = {0};
     if (strcmp(mode, "numbers") == 0) return check_numbers() != 0;
+    if (strcmp(mode, "throughput") == 0 && argc >= 6)
+        return check_throughput(argv[2], argv[3], atoi(argv[4]), atof(argv[5]), argc > 6 ? atoi(argv[6]) : 1) != 0;
     double started = kf_now();
     kf_judge *judge = kf_judge_new(&(kf_judge_settings){.device = "cuda"}, &error);
     if (!judge) {
@@ -142,6 +144,10 @@ int main(int argc, char **argv)
         cJSON_Delete(object);
     } else if (strcmp(mode, "corpus") == 0 && argc >= 3) {
         failures = check_corpus(judge, argv[2], argc > 3 ? argv[3] : NULL);
+    } else if (strcmp(mode, "leak") == 0 && argc == 4) {
+        failures = check_leaks(judge, argv[2], atoi(argv[3]));
+    } else if (strcmp(mode, "faults") == 0 && argc == 3) {
+        failures = check_faults(judge, argv[2]);
     } else if (strcmp(mode, "same") == 0 && argc == 5) {
         failures = check_same(judge, argv[2], atoi(argv[3]), atof(argv[4]));
     } else if (strcmp(mode, "profile") == 0 && argc >= 4) {
@@ -156,7 +162,9 @@ int main(int argc, char **argv)
         for (int i = 3; i < argc; i++) failures += check_seeds(judge, argv[i], atof(argv[2]));
     } else {
         printf("gpu_check numbers | describe | corpus FOLDER [FILTER] | same TASK TIMES SECONDS | profile SECONDS TASK… | seeds "
-               "SECONDS TASK… | agree SECONDS TASK… | counters SECONDS TASK… | sanitize FOLDER TASK\n");
+               "SECONDS TASK… | agree SECONDS TASK… | counters SECONDS TASK… | sanitize FOLDER TASK | leak FOLDER COUNT | faults "
+               "FOLDER | "
+               "throughput KFORGE TASK COUNT SECONDS [GPUS]\n");
         failures = 2;
     }
     kf_judge_free(judge);

@@ -12,5 +12,10 @@ int check_agree(kf_judge *judge, const char *task, double seconds);        /* gp
 int check_counters(kf_judge *judge, const char *task, double seconds);     /* hardware counters of every seed */
 int check_sanitize(kf_judge *judge, const char *folder, const char *task); /* gpu_sanitize.c: planted faults are found */
 int profile(kf_judge *judge, const char *task, double seconds);            /* gpu_profile.c: where the time of a verdict goes */
+/* gpu_load.c: candidates a second through workers (PROGRAM is kforge), one a device; jobs of all kinds leave nothing behind; faults get their
+ * verdict, and the next job is not affected. `folder` holds hostile/ and selftest/. */
+int check_throughput(const char *program, const char *task, int count, double seconds, int devices);
+int check_leaks(kf_judge *judge, const char *folder, int count);
+int check_faults(kf_judge *judge, const char *folder);
 
 #endif

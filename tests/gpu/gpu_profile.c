@@ -1,4 +1,5 @@
-/* Where the time of a verdict goes: the device's operations, each wrapped by a clock, and the samples as they came. */
+/* Where the time of a verdict goes: the device's operations, each wrapped by a clock, the samples as they came, and a line of time on which what
+ * lies between two operations (runners starting, batches) shows as a gap. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,19 +25,37 @@ enum {
     PREPARE,
     OUTPUT,
     SAMPLE,
+    PLACE,
     COUNT
 };
-static const char *const names[COUNT] = {"build",   "sets_new", "sets_free", "hand_over", "fill",    "poison", "cool",
-                                         "inspect", "glance",   "settled",   "survey",    "prepare", "output", "sample"};
+static const char *const names[COUNT] = {"build",  "sets_new", "sets_free", "hand_over", "fill",   "poison", "cool", "inspect",
+                                         "glance", "settled",  "survey",    "prepare",   "output", "sample", "place"};
 static double spent[COUNT];
 static int calls[COUNT];
 static const kf_device_operations *real;
 
-#define TIMED(number, call)              \
-    double started = kf_now();           \
-    __auto_type result = call;           \
-    spent[number] += kf_now() - started; \
-    calls[number]++;                     \
+#define MOST_MARKS 100000
+static struct {
+    int number;
+    double at, took;
+} marks[MOST_MARKS];
+static size_t mark_count;
+
+static void add(int number, double started)
+{
+    double took = kf_now() - started;
+    spent[number] += took;
+    calls[number]++;
+    if (mark_count == MOST_MARKS) return;
+    marks[mark_count].number = number;
+    marks[mark_count].at = started;
+    marks[mark_count++].took = took;
+}
+
+#define TIMED(number, call)    \
+    double started = kf_now(); \
+    __auto_type result = call; \
+    add(number, started);      \
     return result
 
 static bool build(kf_device *d, const kf_build_request *r, kf_build *b, kf_error *e)
@@ -51,8 +70,7 @@ static void sets_free(kf_sets *s)
 {
     double started = kf_now();
     real->sets_free(s);
-    spent[SETS_FREE] += kf_now() - started;
-    calls[SETS_FREE]++;
+    add(SETS_FREE, started);
 }
 static kf_peer_event hand_over(kf_sets *s, kf_peer *p, kf_role r)
 {
@@ -70,8 +88,7 @@ static void cool(kf_sets *s)
 {
     double started = kf_now();
     real->cool(s);
-    spent[COOL] += kf_now() - started;
-    calls[COOL]++;
+    add(COOL, started);
 }
 static bool inspect(kf_sets *s, const bool *c, kf_damage *d, kf_error *e)
 {
@@ -101,8 +118,25 @@ static void sample(kf_device *d, kf_sample *s)
 {
     double started = kf_now();
     real->sample(d, s);
-    spent[SAMPLE] += kf_now() - started;
-    calls[SAMPLE]++;
+    add(SAMPLE, started);
+}
+static bool place(kf_device *d, bool a, kf_runner_place *p, kf_error *e)
+{
+    TIMED(PLACE, real->place(d, a, p, e));
+}
+
+/* What is rare, with the time before it that no operation took. */
+static void print_line(double begin, double end)
+{
+    double before = begin;
+    printf("   ");
+    for (size_t i = 0; i < mark_count; i++) {
+        int number = marks[i].number;
+        bool rare = number == BUILD || number == SETS_NEW || number == SETS_FREE || number == HAND_OVER || number == PLACE;
+        if (rare) printf(" %.3f(+%.3f) %s %.3f;", marks[i].at - begin, marks[i].at - before, names[number], marks[i].took);
+        if (rare) before = marks[i].at + marks[i].took;
+    }
+    printf(" %.3f(+%.3f) end\n", end - begin, end - before);
 }
 
 int profile(kf_judge *judge, const char *task_path, double seconds)
@@ -116,9 +150,11 @@ int profile(kf_judge *judge, const char *task_path, double seconds)
     wrapped.fill = fill;
     wrapped.poison = poison, wrapped.cool = cool, wrapped.inspect = inspect, wrapped.glance = glance, wrapped.settled = settled;
     wrapped.survey = survey, wrapped.prepare_truth = prepare, wrapped.output = output, wrapped.sample = sample;
+    wrapped.place = place;
     judge->device->operations = &wrapped;
     memset(spent, 0, sizeof spent);
     memset(calls, 0, sizeof calls);
+    mark_count = 0;
     kf_job *job = kf_job_new("profile", task, kf_task_baseline(task)->text, kf_task_baseline(task)->size, NULL, 0, &error);
     job->options.seconds = seconds;
     double started = kf_now(), batches = 0;
@@ -141,6 +177,7 @@ int profile(kf_judge *judge, const char *task_path, double seconds)
         known += spent[i];
         if (calls[i]) printf("   %-10s %6d calls %8.3f s\n", names[i], calls[i], spent[i]);
     }
+    print_line(started, started + wall);
     printf("   batches           %8.3f s\n   rest              %8.3f s\n", batches, wall - known - batches);
     kf_verdict_free(verdict);
     kf_job_free(job);

@@ -1,10 +1,11 @@
 #!/bin/bash
 # run.sh [FOLDER [PART…]]: everything that needs a GPU, on an installation made by pack.sh (default: where this script is). Ends with a short table;
-# says "skipped" where there is no GPU. Parts: numbers describe hostile honest same seeds counters agree sanitize profile. LOGS=DIR keeps what each part says.
+# says "skipped" where there is no GPU. Parts: describe numbers hostile honest faults leak throughput same seeds counters agree sanitize profile.
+# LOGS=DIR keeps what each part says.
 set -u
 folder=$(cd "${1:-$(dirname "$0")/../..}" && pwd)
 [ $# -gt 0 ] && shift
-parts=${*:-describe numbers hostile honest same seeds counters agree sanitize}
+parts=${*:-describe numbers hostile honest faults leak throughput same seeds counters agree sanitize}
 logs=${LOGS:-$(mktemp -d)}
 export LD_LIBRARY_PATH="$folder/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 export XDG_CACHE_HOME=${XDG_CACHE_HOME:-$(mktemp -d)}
@@ -32,8 +33,11 @@ for part in $parts; do
     hostile) run hostile "$check" corpus "$folder/tests" hostile/ ;;
     honest) run honest "$check" corpus "$folder/tests" honest/ ;;
     same) for task in ${SAME:-axpy row_softmax gemm transpose reduction}; do run "same-${task##*/}" "$check" same "$folder/tasks/$task" "${TIMES:-3}" "${SECONDS_EACH:-3}"; done ;;
+    faults) run faults "$check" faults "$folder/tests" ;;
+    leak) run leak "$check" leak "$folder/tests" "${COUNT:-500}" ;;
+    throughput) run throughput "$check" throughput "$folder/bin/kforge" "${TASK:-$folder/tasks/row_softmax}" "${COUNT:-200}" "${SECONDS_EACH:-0}" "${GPUS:-1}" ;;
     profile) run profile "$check" profile "${SECONDS_EACH:-1}" ${TASKS:-"$folder"/tasks/*/} ;;
-    agree) run agree "$check" agree "${SECONDS_EACH:-4}" ${AGREE:-"$folder"/tasks/{axpy,gemm,row_softmax,layernorm,transpose,reduction,bias_gelu,attention}} ;;
+    agree) run agree "$check" agree "${SECONDS_EACH:-20}" ${AGREE:-"$folder"/tasks/{axpy,gemm,row_softmax,layernorm,transpose,reduction,bias_gelu,attention}} ;;
     sanitize) run sanitize "$check" sanitize "$folder/tests/gpu/sanitize" "$folder/tasks/axpy" ;;
     counters) run counters "$check" counters "${SECONDS_EACH:-1}" ${TASKS:-"$folder"/tasks/{gemm,row_softmax,transpose,histogram,spmv_csr}} ;;
     seeds) run seeds "$check" seeds "${SECONDS_EACH:-1}" ${TASKS:-"$folder"/tasks/*/} ;;

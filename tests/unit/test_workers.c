@@ -34,6 +34,7 @@ static int tear_down(void **state)
     (void)state;
     unsetenv("FAKE_LOG");
     unsetenv("FAKE_SLEEP");
+    unsetenv("FAKE_JOBS");
     kf_directory_remove(folder, NULL);
     free(folder);
     return 0;
@@ -261,6 +262,80 @@ static void works_in_parallel(void **state)
         kf_workers_result_free(&result);
     }
     assert_true(kf_now() - started < 1.5); /* 1.8 s one after the other */
+}
+
+/* One worker a device, each told which one is its own. */
+static void one_worker_a_device(void **state)
+{
+    (void)state;
+    char script[600], program[600], log[600];
+    snprintf(program, sizeof program, "%s/program", folder);
+    snprintf(log, sizeof log, "%s/log", folder);
+    int size = snprintf(script, sizeof script, "#!/bin/sh\necho \"$*\" >>%s\nexec %s\n", log, FAKE_WORKER);
+    kf_error error = {0};
+    assert_true(kf_file_write(program, script, (size_t)size, &error));
+    assert_int_equal(chmod(program, 0755), 0);
+    const char *const spec = "local", *const devices[] = {"cuda:0", "cuda:2"};
+    kf_auto(kf_workers) workers = kf_workers_open(
+        &spec, 1, &(kf_workers_options){.program = program, .device = "cuda", .devices = devices, .device_count = 2}, &error);
+    assert_non_null(workers);
+    submit(workers, "d-1", 1, "// fake: speed 1\n// fake: sleep 0.2\n");
+    submit(workers, "d-2", 2, "// fake: speed 1\n// fake: sleep 0.2\n");
+    for (int i = 0; i < 2; i++) {
+        kf_workers_result result = next(workers);
+        assert_int_equal(result.outcome, KF_WORKERS_JUDGED);
+        kf_workers_result_free(&result);
+    }
+    kf_autofree char *text = kf_file_read(log, 4096, NULL, &error);
+    assert_non_null(text);
+    assert_true(says(text, "worker --device cuda:0\n") && says(text, "worker --device cuda:2\n"));
+    assert_int_equal(kf_workers_devices(workers), 2);
+}
+
+/* A worker that takes several jobs builds them side by side, and what is built first is judged first. */
+static void builds_ahead(void **state)
+{
+    (void)state;
+    setenv("FAKE_JOBS", "4", 1);
+    kf_auto(kf_workers) workers = open_one(FAKE_WORKER, 0);
+    double started = kf_now();
+    const char *build[] = {"0.5", "0.1", "0.4", "0.3", "0.4", "0.1"};
+    for (int i = 0; i < 6; i++) {
+        char id[16], source[64];
+        snprintf(id, sizeof id, "b%d", i);
+        snprintf(source, sizeof source, "// fake: build %s\n// fake: speed %d\n", build[i], i + 1);
+        submit(workers, id, i, source);
+    }
+    for (int i = 0; i < 6; i++) {
+        kf_workers_result result = next(workers);
+        assert_int_equal(result.outcome, KF_WORKERS_JUDGED);
+        assert_true(result.verdict->speedup.value > (double)result.ticket + 0.9 &&
+                    result.verdict->speedup.value < (double)result.ticket + 1.1);
+        if (i == 0) assert_int_equal(result.ticket, 1);
+        kf_workers_result_free(&result);
+    }
+    assert_true(kf_now() - started < 1.4); /* 1.8 s one after the other */
+    assert_int_equal(kf_workers_devices(workers), 1);
+    assert_int_equal(kf_workers_room(workers), 4);
+}
+
+/* A job that kills its worker takes none of those with it that the worker had at hand. */
+static void one_of_several_is_to_blame(void **state)
+{
+    (void)state;
+    setenv("FAKE_JOBS", "4", 1);
+    kf_auto(kf_workers) workers = open_one(FAKE_WORKER, 0.2);
+    for (int i = 0; i < 4; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "c%d", i);
+        submit(workers, id, i, i == 2 ? "// fake: worker die\n" : "// fake: build 0.05\n// fake: speed 2\n");
+    }
+    for (int i = 0; i < 4; i++) {
+        kf_workers_result result = next(workers);
+        assert_int_equal(result.outcome, result.ticket == 2 ? KF_WORKERS_LOST : KF_WORKERS_JUDGED);
+        kf_workers_result_free(&result);
+    }
+    assert_int_equal(kf_workers_in_flight(workers), 0);
 }
 
 /* Within a second; one that only waits for init to fetch its status is gone. */
@@ -542,6 +617,9 @@ int main(void)
         TEST(refuses),
         TEST(other_hardware),
         TEST(works_in_parallel),
+        TEST(one_worker_a_device),
+        TEST(builds_ahead),
+        TEST(one_of_several_is_to_blame),
         TEST(leaves_nothing_behind),
         TEST(keeps_keys_to_itself),
         TEST(bad_specs),

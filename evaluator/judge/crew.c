@@ -1,0 +1,184 @@
+#include "crew.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_BLANKS 8
+#define MOST_RETIRED 8
+#define TRUSTED_LIVES \
+    200 /* workloads that a runner of the task's serves: what is peculiar to one process must not colour every verdict */
+
+typedef struct trusted_runner {
+    kf_peer *peer;
+    char *binary;
+    bool strict;
+    int used;
+} trusted_runner;
+
+struct kf_crew {
+    kf_device *device;
+    kf_peer *blanks[MOST_BLANKS], *retired[MOST_RETIRED];
+    size_t blank_count, retired_count;
+    bool strict; /* of the blanks */
+    trusted_runner trusted[2];
+};
+
+static trusted_runner *trusted_of(kf_crew *crew, kf_role role)
+{
+    return &crew->trusted[role == KF_ROLE_ORACLE];
+}
+
+kf_crew *kf_crew_new(kf_device *device)
+{
+    kf_crew *crew = calloc(1, sizeof *crew);
+    if (crew) crew->device = device;
+    return crew;
+}
+
+void kf_crew_free(kf_crew *crew)
+{
+    if (!crew) return;
+    kf_crew_drop_trusted(crew);
+    for (size_t i = 0; i < crew->blank_count; i++) kf_peer_doom(crew->blanks[i]);
+    for (size_t i = 0; i < crew->blank_count; i++) kf_peer_free(crew->blanks[i]);
+    for (size_t i = 0; i < crew->retired_count; i++) kf_peer_free(crew->retired[i]);
+    free(crew);
+}
+
+static kf_peer *spawn(kf_crew *crew, bool asan, bool strict, kf_error *error)
+{
+    kf_runner_place place;
+    if (!crew->device->operations->place(crew->device, asan, &place, error)) return NULL;
+    return kf_peer_spawn(&(kf_peer_spec){.program = place.program,
+                                         .directory = place.directory,
+                                         .paths = place.paths,
+                                         .path_count = place.path_count,
+                                         .environment = place.environment,
+                                         .limits = place.limits,
+                                         .strict = strict},
+                         error);
+}
+
+static void drop_blanks(kf_crew *crew)
+{
+    while (crew->blank_count) kf_crew_retire(crew, crew->blanks[--crew->blank_count], false);
+}
+
+void kf_crew_expect(kf_crew *crew, bool strict, size_t count)
+{
+    if (!crew->device->slow_start) return;
+    if (strict != crew->strict) drop_blanks(crew);
+    crew->strict = strict;
+    while (crew->blank_count < count && crew->blank_count < MOST_BLANKS) {
+        kf_error ignored;
+        kf_peer *peer = spawn(crew, false, strict, &ignored);
+        if (!peer) return;
+        crew->blanks[crew->blank_count++] = peer;
+    }
+}
+
+kf_peer *kf_crew_take(kf_crew *crew, bool asan, bool strict, const volatile int *stop, kf_error *error)
+{
+    if (strict != crew->strict) drop_blanks(crew);
+    crew->strict = strict;
+    while (crew->blank_count && !asan) { /* the one that was started first */
+        kf_peer *peer = crew->blanks[0];
+        memmove(crew->blanks, crew->blanks + 1, --crew->blank_count * sizeof *crew->blanks);
+        kf_peer_obey(peer, stop);
+        kf_error why = {0};
+        if (kf_peer_greet(peer, &why)) return peer;
+        kf_peer_free(peer);
+        if (why.code != KF_ERROR_BUSY)
+            continue; /* it may have died while it waited; the next one says what is wrong with the machine */
+        kf_fail_copy(error, &why);
+        return NULL;
+    }
+    kf_auto(kf_peer) peer = spawn(crew, asan, strict, error);
+    if (!peer) return NULL;
+    kf_peer_obey(peer, stop);
+    return kf_peer_greet(peer, error) ? kf_steal(&peer) : NULL;
+}
+
+void kf_crew_retire(kf_crew *crew, kf_peer *peer, bool unclean)
+{
+    if (!peer) return;
+    if (unclean || !crew->device->slow_start) {
+        kf_peer_free(peer);
+        return;
+    }
+    if (crew->retired_count == MOST_RETIRED) kf_peer_free(crew->retired[--crew->retired_count]);
+    kf_peer_doom(peer);
+    crew->retired[crew->retired_count++] = peer;
+}
+
+void kf_crew_pause(kf_crew *crew)
+{
+    for (size_t i = 0; i < crew->blank_count; i++) kf_peer_pause(crew->blanks[i]);
+}
+
+void kf_crew_resume(kf_crew *crew)
+{
+    for (size_t i = 0; i < crew->blank_count; i++) kf_peer_resume(crew->blanks[i]);
+}
+
+bool kf_crew_settle(kf_crew *crew, bool all, kf_error *error)
+{
+    for (size_t i = 0; i < crew->blank_count && all; i++) {
+        kf_error why = {0};
+        if (kf_peer_greet(crew->blanks[i], &why)) continue;
+        if (why.code == KF_ERROR_BUSY) return kf_fail_copy(error, &why);
+        kf_peer_free(crew->blanks[i]);
+        crew->blanks[i--] = crew->blanks[--crew->blank_count];
+    }
+    while (crew->retired_count) kf_peer_free(crew->retired[--crew->retired_count]);
+    return true;
+}
+
+/* ---- the task's own ---------------------------------------------------------------------------------------------------------------------- */
+
+bool kf_crew_has_trusted(const kf_crew *crew, kf_role role, const char *binary, bool strict)
+{
+    const trusted_runner *t = &crew->trusted[role == KF_ROLE_ORACLE];
+    return t->peer && t->strict == strict && strcmp(t->binary, binary) == 0;
+}
+
+static void drop(kf_crew *crew, trusted_runner *t)
+{
+    kf_crew_retire(crew, t->peer, false);
+    free(t->binary);
+    *t = (trusted_runner){0};
+}
+
+kf_peer *kf_crew_take_trusted(kf_crew *crew, kf_role role, const char *binary, bool strict, const volatile int *stop)
+{
+    trusted_runner *t = trusted_of(crew, role);
+    if (!kf_crew_has_trusted(crew, role, binary, strict)) {
+        drop(crew, t);
+        return NULL;
+    }
+    if (t->used >= TRUSTED_LIVES) {
+        drop(crew, t);
+        return NULL;
+    }
+    kf_peer *peer = t->peer;
+    t->peer = NULL; /* its name and its age stay until it comes back */
+    kf_peer_obey(peer, stop);
+    return peer;
+}
+
+void kf_crew_keep_trusted(kf_crew *crew, kf_role role, const char *binary, bool strict, kf_peer *peer)
+{
+    trusted_runner *t = trusted_of(crew, role);
+    if (!peer) return;
+    kf_peer_obey(peer, NULL);
+    int used = t->binary && strcmp(t->binary, binary) == 0 ? t->used + 1 : 1;
+    kf_crew_retire(crew, t->peer, false);
+    free(t->binary);
+    *t = (trusted_runner){.peer = peer, .binary = strdup(binary), .strict = strict, .used = used};
+    if (!t->binary) drop(crew, t);
+}
+
+void kf_crew_drop_trusted(kf_crew *crew)
+{
+    for (int i = 0; i < 2; i++) drop(crew, &crew->trusted[i]);
+}

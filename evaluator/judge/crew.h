@@ -1,0 +1,38 @@
+/* The runners of one judge, beyond the workload that they are used in. Where starting one takes as long as measuring (a GPU's context: 0.15 s),
+ * some are started before they are needed, side by side, and the task's own two go on from job to job. A runner waits empty: it has loaded
+ * nothing, and what it will load is copied into a folder of its own (kf_peer_give). Candidates are never kept beyond their job.
+ *
+ * Starting and dying runners keep the device busy. So kf_crew_settle waits for the dying before anything is timed, and starting ones stop for as
+ * long as a batch runs (kf_crew_pause): a context is then made in the time that filling and comparing take. */
+#ifndef KFORGE_CREW_H
+#define KFORGE_CREW_H
+
+#include "device.h"
+
+typedef struct kf_crew kf_crew;
+
+kf_crew *kf_crew_new(kf_device *device); /* borrowed; NULL when out of memory */
+void kf_crew_free(kf_crew *crew);
+KF_DEFINE_AUTO(kf_crew, kf_crew_free)
+
+/* Starts runners until `count` wait, and does not wait for them. Does nothing on a device where starting one is quick. What fails here fails
+ * again, and is reported, when one is taken. */
+void kf_crew_expect(kf_crew *crew, bool strict, size_t count);
+/* An empty runner, stopped. The caller's. */
+kf_peer *kf_crew_take(kf_crew *crew, bool asan, bool strict, const volatile int *stop, kf_error *error);
+/* Ends a runner: at once where `unclean`, because something may still be going on in it; else it may die while others work. */
+void kf_crew_retire(kf_crew *crew, kf_peer *peer, bool unclean);
+/* Waits until all that were retired are gone; with `all` also until all that were started are ready. */
+bool kf_crew_settle(kf_crew *crew, bool all, kf_error *error);
+/* Stops what is still starting, and lets it go on. */
+void kf_crew_pause(kf_crew *crew);
+void kf_crew_resume(kf_crew *crew);
+
+/* The task's own runners (KF_ROLE_BASELINE, KF_ROLE_ORACLE) with `binary` loaded. Take: NULL when none is kept, or one with another binary. Keep:
+ * takes it over. Drop: both, before something is measured in fresh processes or after something happened to the device. */
+kf_peer *kf_crew_take_trusted(kf_crew *crew, kf_role role, const char *binary, bool strict, const volatile int *stop);
+void kf_crew_keep_trusted(kf_crew *crew, kf_role role, const char *binary, bool strict, kf_peer *peer);
+void kf_crew_drop_trusted(kf_crew *crew);
+bool kf_crew_has_trusted(const kf_crew *crew, kf_role role, const char *binary, bool strict);
+
+#endif

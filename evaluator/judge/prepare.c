@@ -1,0 +1,108 @@
+#include "prepare.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "kforge/file.h"
+
+static void *build_candidate(void *context)
+{
+    kf_prepared *p = context;
+    const kf_job *job = p->job;
+    kf_build_request request = {.task = job->task,
+                                .source = job->source,
+                                .size = job->source_size,
+                                .name = "candidate.cu",
+                                .flags = (const char *const *)job->flags,
+                                .asan = job->options.asan,
+                                .seconds = job->options.build_seconds,
+                                .strict_sandbox = job->options.strict_sandbox,
+                                .directory = p->directory};
+    p->done = p->judge->device->operations->build(p->judge->device, &request, &p->candidate, &p->error);
+    __atomic_store_n(&p->finished, 1, __ATOMIC_RELEASE);
+    if (p->notify >= 0 && write(p->notify, "", 1) < 0) return NULL; /* a full pipe wakes its reader, too */
+    return NULL;
+}
+
+/* One after the other among all jobs, so that of several that find the cache empty only the first builds. */
+static void *build_trusted(void *context)
+{
+    kf_trusted_work *work = context;
+    const kf_prepared *p = work->prepared;
+    kf_judge *judge = p->judge;
+    pthread_mutex_t *lock = &judge->trusted_locks[work->oracle];
+    pthread_mutex_lock(lock);
+    work->done = kf_trusted_get(judge->device, judge->cache, p->job->task, work->file, work->oracle, p->job->options.build_seconds,
+                                &work->binary, &work->error);
+    pthread_mutex_unlock(lock);
+    return NULL;
+}
+
+kf_prepared *kf_judge_prepare(kf_judge *judge, const kf_job *job, int notify, kf_error *error)
+{
+    kf_auto(kf_prepared) p = calloc(1, sizeof *p);
+    if (!p) {
+        kf_fail(error, KF_ERROR_MEMORY, "out of memory for a job");
+        return NULL;
+    }
+    *p = (kf_prepared){.judge = judge, .own = *job, .job = &p->own, .notify = notify};
+    if (job->options.sanitize && strcmp(judge->device->operations->kind, "cpu") == 0)
+        p->own.options.asan = true; /* AddressSanitizer does the work there */
+    const kf_task_file *baseline =
+        job->options.baseline ? kf_task_baseline_named(job->task, job->options.baseline) : kf_task_baseline(job->task);
+    if (!baseline) {
+        kf_fail(error, KF_ERROR_INPUT, "task %s has no baseline named \"%s\"", kf_task_name(job->task), job->options.baseline);
+        return NULL;
+    }
+    if (!(p->directory = kf_directory_temporary("kforge-job", error))) return NULL;
+    for (int i = 0; i < KF_TRUSTED_COUNT; i++) {
+        kf_trusted_work *work = &p->trusted[i];
+        *work = (kf_trusted_work){.prepared = p, .oracle = i == KF_TRUSTED_ORACLE};
+        work->file = work->oracle ? kf_task_oracle(job->task) : baseline;
+        work->running = pthread_create(&work->thread, NULL, build_trusted, work) == 0;
+        if (!work->running) build_trusted(work);
+    }
+    p->asked = true;
+    p->running = pthread_create(&p->thread, NULL, build_candidate, p) == 0;
+    if (!p->running) build_candidate(p);
+    return kf_steal(&p);
+}
+
+bool kf_prepared_is_built(const kf_prepared *p)
+{
+    return __atomic_load_n(&p->finished, __ATOMIC_ACQUIRE);
+}
+
+bool kf_prepared_await_candidate(kf_prepared *p, kf_error *error)
+{
+    if (p->running) pthread_join(p->thread, NULL);
+    p->running = false;
+    return p->done || kf_fail_copy(error, &p->error);
+}
+
+bool kf_prepared_await_trusted(kf_prepared *p, kf_error *error)
+{
+    for (int i = 0; i < KF_TRUSTED_COUNT; i++) {
+        kf_trusted_work *work = &p->trusted[i];
+        if (work->running) pthread_join(work->thread, NULL);
+        work->running = false;
+    }
+    for (int i = 0; i < KF_TRUSTED_COUNT; i++)
+        if (!p->trusted[i].done) return kf_fail_copy(error, &p->trusted[i].error);
+    return true;
+}
+
+void kf_prepared_free(kf_prepared *p)
+{
+    if (!p) return;
+    if (p->asked) {
+        kf_prepared_await_candidate(p, NULL);
+        kf_prepared_await_trusted(p, NULL);
+    }
+    kf_build_free(&p->candidate);
+    for (int i = 0; i < KF_TRUSTED_COUNT; i++) kf_trusted_free(&p->trusted[i].binary);
+    if (p->directory) kf_directory_remove(p->directory, NULL);
+    free(p->directory);
+    free(p);
+}

@@ -1,0 +1,83 @@
+/* Two kforge never time on one device at once. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "../../evaluator/judge/timing_lock.h"
+#include "kforge/file.h"
+
+static char name[64];
+
+static int set_up(void **state)
+{
+    (void)state;
+    snprintf(name, sizeof name, "test-%ld", (long)getpid());
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    char path[128];
+    snprintf(path, sizeof path, "/tmp/kforge-%s.lock", name);
+    return unlink(path);
+}
+
+static void one_at_a_time(void **state)
+{
+    (void)state;
+    kf_error error = {0};
+    int first = kf_timing_lock_open(name, &error), second = kf_timing_lock_open(name, &error);
+    assert_true(first >= 0 && second >= 0);
+    assert_true(kf_timing_lock_is_free(second));
+    assert_true(kf_timing_lock_take(first, NULL, &error));
+    assert_false(kf_timing_lock_is_free(second));
+    const volatile int stop = 1;
+    assert_false(kf_timing_lock_take(second, &stop, &error));
+    assert_int_equal(error.code, KF_ERROR_BUSY);
+    kf_timing_lock_give_back(first);
+    assert_true(kf_timing_lock_take(second, NULL, &error));
+    close(second);
+    assert_true(kf_timing_lock_is_free(first));
+    close(first);
+}
+
+/* Who waits gets it when its holder is killed. */
+static void death_gives_it_back(void **state)
+{
+    (void)state;
+    kf_error error = {0};
+    int ready[2];
+    assert_int_equal(pipe(ready), 0);
+    pid_t holder = fork();
+    if (holder == 0) {
+        int lock = kf_timing_lock_open(name, NULL);
+        if (lock < 0 || !kf_timing_lock_take(lock, NULL, NULL) || write(ready[1], "", 1) < 0) _exit(1);
+        usleep(300000);
+        _exit(0);
+    }
+    char byte;
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    int lock = kf_timing_lock_open(name, &error);
+    double started = kf_now();
+    assert_false(kf_timing_lock_is_free(lock));
+    assert_true(kf_timing_lock_take(lock, NULL, &error));
+    assert_true(kf_now() - started > 0.1);
+    waitpid(holder, NULL, 0);
+    close(lock);
+    close(ready[0]);
+    close(ready[1]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(one_at_a_time, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(death_gives_it_back, set_up, tear_down)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
