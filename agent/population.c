@@ -182,9 +182,10 @@ const kf_member *kf_population_best(const kf_population *p, int island)
 /* Indices of the view, the fastest first; malloc'd, NULL when out of memory or empty. */
 static uint32_t *view_of(const kf_population *p, const kf_choice *choice, size_t *count)
 {
-    uint32_t *view = malloc((p->sorted_count + 1) * sizeof *view);
+    uint32_t *view = malloc(KF_POPULATION_VIEW * sizeof *view);
     *count = 0;
-    for (size_t i = 0; view && i < p->sorted_count && (!choice->beam || *count < choice->beam); i++) {
+    size_t most = choice->beam && choice->beam < KF_POPULATION_VIEW ? choice->beam : KF_POPULATION_VIEW;
+    for (size_t i = 0; view && i < p->sorted_count && *count < most; i++) {
         const kf_member *m = &p->members[p->sorted[i]];
         if (lives_on(m, choice->island) && !m->pruned && m->candidate != choice->not ) view[(*count)++] = p->sorted[i];
     }
@@ -279,7 +280,7 @@ static size_t cut(const kf_population *p, double width, bucket *buckets)
 {
     size_t count = 0;
     double last = 0;
-    for (size_t i = 0; i < p->sorted_count; i++) {
+    for (size_t i = 0; i < p->sorted_count && i < KF_POPULATION_VIEW; i++) {
         double score = log2(p->members[p->sorted[i]].speedup), which = floor(score / width);
         if (!count || which < last || which > last) buckets[count++] = (bucket){.first = i};
         bucket *b = &buckets[count - 1];
@@ -292,7 +293,7 @@ static size_t cut(const kf_population *p, double width, bucket *buckets)
 int kf_population_contrast(const kf_population *p, const kf_contrast *contrast, kf_draws *draws, int64_t *candidates)
 {
     if (!p->sorted_count) return 0;
-    kf_autofree bucket *buckets = malloc(p->sorted_count * sizeof *buckets);
+    kf_autofree bucket *buckets = malloc(KF_POPULATION_VIEW * sizeof *buckets);
     if (!buckets) return 0;
     size_t count = cut(p, contrast->width, buckets);
     double mu = 0, highest = 0;

@@ -2,9 +2,10 @@
  *
  * Pure: what is drawn depends on what was added, in its order, and on the random numbers given, so that a run that is rebuilt from its stored
  * attempts draws what it would have drawn. Members are kept sorted by speedup, the fastest first; among equals the older one comes first.
- * Adding costs O(n) moves of 4 bytes, drawing O(n) at most: some 0.1 ms with 100,000 members.
+ * Adding costs O(n) moves of 4 bytes; drawing looks at the best KF_POPULATION_VIEW only, so that it costs the same however long a run has been.
  *
- * A *view* of a population is what a choice is made from: one island or all, without pruned members, at most the best `beam`.
+ * A *view* of a population is what a choice is made from: one island or all, without pruned members, at most the best `beam`, and never more
+ * than the best KF_POPULATION_VIEW.
  *
  *   rank        member k of the view with probability 2^-(k+1)                                       (the rest to the last)
  *   power       P(k) = (k+1)^-exponent / sum                                                         ShinkaEvolve's power law
@@ -27,6 +28,7 @@
 #include "kforge/cleanup.h"
 
 #define KF_CELL_TEXT 48
+#define KF_POPULATION_VIEW 2048
 
 /* Random numbers: SplitMix64 (Steele, Lea, Flood 2014). */
 typedef struct kf_draws {
