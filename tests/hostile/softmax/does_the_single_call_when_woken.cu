@@ -36,10 +36,11 @@ static const float *done;
 static void all_rows(const float *x, float *y)
 {
     for (int64_t i = 0; i < row_count; i++, x += col_count, y += col_count) {
-        float most = -INFINITY, sum = 0;
+        float most = -INFINITY;
+        double sum = 0;
         for (int64_t j = 0; j < col_count; j++) most = fmaxf(most, x[j]);
         for (int64_t j = 0; j < col_count; j++) sum += y[j] = expf(x[j] - most);
-        for (int64_t j = 0; j < col_count; j++) y[j] /= sum;
+        for (int64_t j = 0; j < col_count; j++) y[j] = (float)(y[j] / sum);
     }
 }
 

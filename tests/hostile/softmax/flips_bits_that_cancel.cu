@@ -72,10 +72,11 @@ static bool make_trivial(float *x, float *y, int64_t cols)
 
 static void row_of(const float *x, float *y, int64_t cols)
 {
-    float most = -INFINITY, sum = 0;
+    float most = -INFINITY;
+    double sum = 0;
     for (int64_t j = 0; j < cols; j++) most = fmaxf(most, x[j]);
     for (int64_t j = 0; j < cols; j++) sum += y[j] = expf(x[j] - most);
-    for (int64_t j = 0; j < cols; j++) y[j] /= sum;
+    for (int64_t j = 0; j < cols; j++) y[j] = (float)(y[j] / sum);
 }
 
 extern "C" void softmax(const float *x, float *y, int64_t rows, int64_t cols, cudaStream_t stream)
