@@ -45,10 +45,13 @@ uint64_t kf_secret_draw(const kf_secret *secret, const char *purpose, uint32_t a
 
 uint64_t kf_choices_next(kf_choices *choices)
 {
-    uint64_t z = choices->state += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
+    if (!choices->left) {
+        const uint64_t label[2] = {choices->state, choices->counter++};
+        kf_hash hash = kf_hash_bytes(label, sizeof label);
+        memcpy(choices->ready, hash.bytes, sizeof choices->ready);
+        choices->left = sizeof choices->ready / sizeof *choices->ready;
+    }
+    return choices->ready[--choices->left];
 }
 
 uint32_t kf_choices_below(kf_choices *choices, uint32_t limit)

@@ -17,9 +17,12 @@ bool kf_secret_new(kf_secret *secret, const char *replay, kf_error *error);
 void kf_secret_hex(const kf_secret *secret, char hex[65]);
 uint64_t kf_secret_draw(const kf_secret *secret, const char *purpose, uint32_t a, uint32_t b);
 
-/* A stream of choices; seeded by one draw. SplitMix64 (Steele, Lea, Flood 2014). */
+/* A stream of choices; seeded by one draw (`state`, all else zero). A candidate sees the orders that were drawn and must not learn from them which
+ * of its outputs will be compared: SHA-256 over the seed and a counter. */
 typedef struct kf_choices {
-    uint64_t state;
+    uint64_t state, counter;
+    uint64_t ready[4];
+    unsigned left; /* of ready */
 } kf_choices;
 uint64_t kf_choices_next(kf_choices *choices);
 uint32_t kf_choices_below(kf_choices *choices, uint32_t limit); /* uniform in [0, limit) */

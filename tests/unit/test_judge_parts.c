@@ -70,7 +70,7 @@ static void secrets_are_drawn_from(void **state)
 static void permutations_are_fair(void **state)
 {
     (void)state;
-    kf_choices choices = {42};
+    kf_choices choices = {.state = 42};
     int first[5] = {0};
     for (int turn = 0; turn < 50000; turn++) {
         uint32_t items[5] = {0, 1, 2, 3, 4}, seen = 0;
@@ -80,6 +80,28 @@ static void permutations_are_fair(void **state)
         first[items[0]]++;
     }
     for (int i = 0; i < 5; i++) assert_in_range(first[i], 9600, 10400); /* 10000, 4.5 standard deviations */
+}
+
+static uint64_t unshift(uint64_t x, int by)
+{
+    uint64_t result = x;
+    for (int done = by; done < 64; done += by) result = x ^ result >> by;
+    return result;
+}
+
+/* SplitMix64 can be run backwards: from one number to the state and on to the next one. */
+static void one_choice_does_not_tell_the_next(void **state)
+{
+    (void)state;
+    kf_choices choices = {.state = 7};
+    for (int i = 0; i < 20; i++) {
+        uint64_t z = unshift(kf_choices_next(&choices), 31) * 0x319642b2d24d8ec3u;
+        z = unshift(unshift(z, 27) * 0x96de1b173f119089u, 30) + 0x9e3779b97f4a7c15u;
+        z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+        z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+        kf_choices ahead = choices;
+        assert_true(kf_choices_next(&ahead) != (z ^ z >> 31));
+    }
 }
 
 /* ---- digest, loops ------------------------------------------------------------------------------------------------------------------------------- */
@@ -352,6 +374,7 @@ int main(void)
         cmocka_unit_test(vendor_libraries_are_told),
         cmocka_unit_test(secrets_are_drawn_from),
         cmocka_unit_test(permutations_are_fair),
+        cmocka_unit_test(one_choice_does_not_tell_the_next),
         cmocka_unit_test(every_bit_counts),
         cmocka_unit_test(no_two_bits_cancel),
         cmocka_unit_test(loops_do_everything_once),
