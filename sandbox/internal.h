@@ -149,6 +149,7 @@ bool kf_tree_scan(pid_t leader, kf_tree *tree); /* without the leader */
 void kf_tree_free(kf_tree *tree);
 bool kf_tree_all_stopped(pid_t pid);
 int kf_tree_threads(pid_t pid);       /* -1: unknown */
+uint64_t kf_tree_who(pid_t pid);      /* a sum over the numbers of its threads; 0: unknown */
 int kf_tree_descriptors(pid_t pid);   /* -1: unknown */
 int kf_tree_user_threads(uid_t user); /* of the whole machine */
 

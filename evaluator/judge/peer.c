@@ -32,6 +32,7 @@ struct kf_peer {
     uint64_t calls;
     double awake_until; /* kf_now() until which waiting for it does not sleep, so that waking up is not in the time */
     int honest_threads;
+    uint64_t honest_who; /* which they are */
     kf_error error;
 };
 
@@ -260,7 +261,10 @@ bool kf_peer_greet(kf_peer *peer, kf_error *error)
     kf_peer_resume(peer);
     kf_peer_event event = await(peer, 0, kf_now() + peer->start_seconds, &hello);
     event = only_good(peer, event, &hello);
-    if (event == KF_PEER_OK && kf_sandbox_take_census(peer->sandbox, &census, NULL)) peer->honest_threads = census.threads;
+    if (event == KF_PEER_OK && kf_sandbox_take_census(peer->sandbox, &census, NULL)) {
+        peer->honest_threads = census.threads;
+        peer->honest_who = census.who;
+    }
     if (event == KF_PEER_OK) event = freeze(peer);
     peer->greeted = event == KF_PEER_OK;
     if (peer->greeted) return true;
@@ -442,7 +446,8 @@ int kf_peer_extra_threads(kf_peer *peer)
 {
     kf_sandbox_census census;
     if (peer->dead || !kf_sandbox_take_census(peer->sandbox, &census, NULL)) return -1;
-    return census.threads - peer->honest_threads + census.processes;
+    int extra = census.threads - peer->honest_threads + census.processes;
+    return extra == 0 && census.who != peer->honest_who ? 1 : extra; /* as many, but others: one that was there had to go */
 }
 
 pid_t kf_peer_pid(const kf_peer *peer)

@@ -139,6 +139,7 @@ bool kf_sandbox_thaw(kf_sandbox *sandbox, kf_error *error);
 /* Counts threads of the child, processes of its tree beside the child, and open descriptors of the child. */
 typedef struct kf_sandbox_census {
     int threads, processes, descriptors;
+    uint64_t who; /* the leader's threads: equal for the same ones, another for as many others */
 } kf_sandbox_census;
 bool kf_sandbox_take_census(kf_sandbox *sandbox, kf_sandbox_census *census, kf_error *error);
 /* Begins to kill the whole tree and does not wait: its last work, the driver's tidying up after a GPU context above all, may go on until
