@@ -143,7 +143,7 @@ static char *bodies(kf_error *error)
     static const kf_dialect *const dialects[] = {&kf_dialect_chat, &kf_dialect_responses, &kf_dialect_anthropic,
                                                  &kf_dialect_gemini};
     const kf_call_settings settings = {.model = "m", .effort = KF_EFFORT_LOW, .max_tokens = 9999, .temperature = 1};
-    const kf_llm_request request = {.system = "s", .prompt = "p"};
+    const kf_dialect_request request = {.system = "s", .prompt = "p", .begun = "b"};
     kf_autobuffer all = {0};
     for (size_t i = 0; i < sizeof dialects / sizeof *dialects; i++) {
         kf_auto(cJSON) json = cJSON_CreateObject();
