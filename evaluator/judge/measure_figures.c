@@ -89,12 +89,14 @@ static bool check_waking(kf_run *r, kf_error *error)
            no_memory(error);
 }
 
-/* Waking may take the candidate a little longer than the baseline without being charged batch by batch (WAKING_SECONDS). Where it does so every
- * time, something is done in it. */
-static void charge_early_work(double *seconds, double *const woken[2], size_t count, uint32_t calls)
+/* Of a waking, WAKING_SECONDS and some are not charged when it happens. What goes beyond the baseline's usual waking is charged now, on both sides:
+ * a machine that is late adds as much to either, work done early adds to one. */
+static void charge_wakings(double *const seconds[2], double *const woken[2], size_t count, const uint32_t calls[2])
 {
-    double early = kf_median_excess(woken[BASELINE], woken[CANDIDATE], count, 0.9);
-    subtract(seconds, count, -early / calls);
+    double usual = kf_median(woken[BASELINE], count);
+    if (isnan(usual)) return;
+    for (int side = 0; side < 2; side++)
+        for (size_t i = 0; i < count; i++) seconds[side][i] += fmax(woken[side][i] - usual, 0) / calls[side];
 }
 
 bool kf_run_conclude(kf_run *r, kf_error *error)
@@ -103,8 +105,9 @@ bool kf_run_conclude(kf_run *r, kf_error *error)
     kf_workload_verdict *result = bench->result;
     if (!check_waking(r, error)) return false;
     if (r->over) return true;
-    charge_early_work(r->seconds[CANDIDATE], r->woken, r->pairs, r->calls[CANDIDATE]);
-    charge_early_work(r->latency[CANDIDATE], r->latency_woken, r->latency_pairs, 1);
+    static const uint32_t single[2] = {1, 1};
+    charge_wakings(r->seconds, r->woken, r->pairs, r->calls);
+    charge_wakings(r->latency, r->latency_woken, r->latency_pairs, single);
     if (r->calls[BASELINE] == r->alone_calls && r->alone_count && !check_interference(r, r->alone_calls, error)) return false;
     if (r->over) return true;
 

@@ -100,12 +100,6 @@ kf_interval kf_median_interval(const double *values, size_t count, double confid
     return interval_at_rank(sorted, count, sign_test_rank(count, confidence));
 }
 
-double kf_median_excess(const double *usual, const double *others, size_t count, double confidence)
-{
-    kf_interval a = kf_median_interval(usual, count, confidence), b = kf_median_interval(others, count, confidence);
-    return b.low > a.high ? b.value - a.value : 0; /* 0 for NaN */
-}
-
 /* How much larger the variance of the sum of signs is than with independent samples; 1 when nothing speaks for correlation. */
 static double sign_variance_inflation(const double *values, size_t count, double median)
 {

@@ -30,8 +30,6 @@ double kf_quantile(const double *values, size_t count, double q); /* type 7 (lin
 double kf_mad(const double *values, size_t count);
 /* Median with a distribution-free confidence interval at `confidence` (0.95), for independent samples. */
 kf_interval kf_median_interval(const double *values, size_t count, double confidence);
-/* By how much the median of `others` is larger than that of `usual`, `count` samples each; 0 where their intervals meet or are not known. */
-double kf_median_excess(const double *usual, const double *others, size_t count, double confidence);
 /* Speedup from `count` pairs of seconds per call, in the order measured (the order tells how alike neighbours are). A candidate time of 0
  * or less (the fixed cost took it all) counts as an infinite ratio, a baseline time of 0 or less as ratio 0, both as NaN. */
 kf_interval kf_speedup(const double *baseline, const double *candidate, size_t count, double confidence);
