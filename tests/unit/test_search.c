@@ -640,7 +640,7 @@ static void options_survive(void **state)
                                    .prompts = "p",
                                    .baseline = "cublas",
                                    .calls = 3,
-                                   .budget = {1.5, 7, 0.25, 900, 0},
+                                   .budget = {.seconds = 1.5, .candidates = 7, .cost_usd = 0.25, .tokens = 900},
                                    .timing_seconds = 0.7,
                                    .strict_sandbox = true},
                        again;
