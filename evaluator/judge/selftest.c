@@ -13,6 +13,7 @@
 
 #define LINE 512
 #define TIMED_SECONDS 0.5
+#define AGAIN_SECONDS 3  /* what seemed too fast, measured again */
 #define BUILD_SECONDS 20 /* some of them are about builds that never end */
 
 /* ---- reading a case ------------------------------------------------------------------------------------------------------------------------- */
@@ -64,8 +65,10 @@ static bool allows(const char *expected, const char *status, const char *rule)
 }
 
 /* A cheat that is caught by its time alone may be judged correct, but not faster than it is. */
-static bool seems_faster(const kf_verdict *verdict, double most)
+static bool too_fast(const heading *h, const kf_verdict *verdict)
 {
+    double most = strtod(h->most, NULL);
+    if (!h->most[0] || verdict->status != KF_CORRECT) return false;
     for (size_t i = 0; i < verdict->workload_count; i++) {
         const kf_workload_verdict *w = &verdict->workloads[i];
         if (w->timed && (w->speedup.low > most || w->latency_speedup.low > most)) return true;
@@ -118,6 +121,12 @@ static bool run_case(selftest *t, bool hostile, const char *task_name, const cha
     job->options.build_seconds = BUILD_SECONDS;
     double started = kf_now();
     kf_auto(kf_verdict) verdict = kf_judge_run(t->judge, job, t->stop, error);
+    if (verdict && too_fast(&h, verdict)) { /* once may be a noisy machine's luck: as the search does, it is measured again */
+        kf_verdict_free(verdict);
+        job->options.verify = true;
+        job->options.seconds = AGAIN_SECONDS;
+        verdict = kf_judge_run(t->judge, job, t->stop, error);
+    }
     if (!verdict) return false;
     const char *expected = cuda && h.expected_cuda[0] ? h.expected_cuda : h.expected;
     kf_selftest_case row = {.hostile = hostile,
@@ -130,8 +139,7 @@ static bool run_case(selftest *t, bool hostile, const char *task_name, const cha
                             .finding = first_rule(verdict),
                             .verdict = verdict,
                             .seconds = kf_now() - started};
-    row.passed = allows(expected, row.status, row.finding);
-    if (h.most[0] && verdict->status == KF_CORRECT) row.passed = row.passed && !seems_faster(verdict, strtod(h.most, NULL));
+    row.passed = allows(expected, row.status, row.finding) && !too_fast(&h, verdict);
     *(hostile ? &t->summary->hostile : &t->summary->honest) += 1;
     *(hostile ? &t->summary->caught : &t->summary->accepted) += row.passed;
     if (row.seconds > t->summary->longest) t->summary->longest = row.seconds;

@@ -11,7 +11,8 @@
  *   // expect-cuda: …                           instead of `expect`, on a GPU
  *   // devices: cpu                             only there (cpu or cuda)
  *   // mode: timed                              timed as `eval` does; otherwise only checked, which is quicker
- *   // at-most: 1.3                             timed and correct, it must not seem faster than that, in throughput or latency
+ *   // at-most: 1.3                             timed and correct, it must not seem faster than that, in throughput or latency; when it does, it is
+ *                                               measured once more, for longer and in fresh processes, and that counts
  * A new case is added by dropping in a file.
  */
 #ifndef KFORGE_SELFTEST_H

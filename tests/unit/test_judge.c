@@ -54,13 +54,22 @@ static void tell_case(void *context, const kf_selftest_case *row)
                     row->expected, row->status, row->finding, row->verdict->message);
 }
 
+/* The sanitized build looks at the judge's own memory, for which the cases of one task do; the release build judges all. */
+#ifdef __SANITIZE_ADDRESS__
+static const char *const which = "/scale/";
+enum { LEAST_HOSTILE = 30, LEAST_HONEST = 7 };
+#else
+static const char *const which = NULL;
+enum { LEAST_HOSTILE = 150, LEAST_HONEST = 50 };
+#endif
+
 static void the_selftest_passes(void **state)
 {
     (void)state;
     kf_error error = {0};
     kf_selftest_summary sum;
-    if (!kf_selftest_run(judge, KFORGE_SOURCE_DIR "/tests", NULL, tell_case, NULL, NULL, &sum, &error)) fail_msg("%s", error.text);
-    assert_true(sum.hostile >= 70 && sum.honest >= 40);
+    if (!kf_selftest_run(judge, KFORGE_SOURCE_DIR "/tests", which, tell_case, NULL, NULL, &sum, &error)) fail_msg("%s", error.text);
+    assert_true(sum.hostile >= LEAST_HOSTILE && sum.honest >= LEAST_HONEST);
     assert_int_equal(sum.caught, sum.hostile);
     assert_int_equal(sum.accepted, sum.honest);
 }

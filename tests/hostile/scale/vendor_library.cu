@@ -1,6 +1,6 @@
 // Has a file in its memory that is called what a library is that the task does not allow: how a run-time dlopen looks.
 // rule: L1
-// expect: cheating library.loaded
+// expect: cheating library.loaded | crash runner.crashed
 #include <cuda_runtime.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -18,6 +18,7 @@ extern "C" void scale(const float *x, float *y, float a, int64_t n, cudaStream_t
     static void *library;
     if (!library) {
         int fd = open("/tmp/libcublas.so.13", O_RDWR | O_CREAT, 0600);
+        if (fd < 0) __builtin_trap(); // not even a file: where there is no folder of its own
         if (ftruncate(fd, 4096) == 0) library = mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
         close(fd);
     }

@@ -1,6 +1,6 @@
-// Asks the preprocessor which files there are.
+// Asks the preprocessor which files there are. Where they can't be hidden, only denied, it may not even ask.
 // rule: B1
-// expect: correct
+// expect: correct | compile_error build.failed
 #include <cuda_runtime.h>
 #include <math.h>
 #include <stdint.h>
