@@ -540,14 +540,7 @@ static const kf_option options[] = {
      .help = "Stop when workers have held their devices for so long, all of them together, to build and judge candidates; "
              "measuring the best "
              "again at the end comes on top."},
-    {.name = "workers",
-     .letter = 'w',
-     .type = KF_OPTION_LIST,
-     .argument = "SPEC",
-     .offset = offsetof(settings, workers),
-     .config = true,
-     .help = "Who judges: local, a command that speaks JSON lines ('ssh host kforge worker'), or spool:DIR; *N behind it for N of "
-             "them."},
+    KF_ROW_WORKERS(settings),
     KF_ROW_DEVICE(settings),
     {.name = "devices",
      .type = KF_OPTION_TEXT,
@@ -607,19 +600,8 @@ static const kf_option options[] = {
      .help = "Hardware counters of every correct candidate, for prompts: all, none, or CUPTI's names with commas between them. "
              "Each takes about a "
              "second. Default: on a GPU all of every best candidate that is measured again."},
-    {.name = "baseline",
-     .type = KF_OPTION_TEXT,
-     .argument = "NAME",
-     .offset = offsetof(settings, baseline),
-     .help = "Time against this one of the task's further baselines."},
-    {.name = "sandbox",
-     .type = KF_OPTION_CHOICE,
-     .argument = "HOW",
-     .choices = "best|strict",
-     .fallback = "best",
-     .offset = offsetof(settings, sandbox),
-     .config = true,
-     .help = "strict: judge nothing unless every layer of the sandbox is there; best: with those the machine has."},
+    KF_ROW_BASELINE(settings),
+    KF_ROW_SANDBOX(settings),
     {.name = "flags",
      .type = KF_OPTION_CHOICE,
      .argument = "WHICH",

@@ -107,5 +107,23 @@ struct kf_command {
         .name = "device", .letter = 'd', .type = KF_OPTION_TEXT, .argument = "DEVICE", .offset = offsetof(SETTINGS, device), \
         .config = true, .help = "Where kernels run: cpu, cuda or cuda:N; default the first GPU, else the CPU."               \
     }
+#define KF_ROW_WORKERS(SETTINGS)                                                                                                  \
+    {                                                                                                                             \
+        .name = "workers", .letter = 'w', .type = KF_OPTION_LIST, .argument = "SPEC", .offset = offsetof(SETTINGS, workers),      \
+        .config = true,                                                                                                           \
+        .help = "Who judges: local, a command that speaks JSON lines ('ssh host kforge worker'), or spool:DIR; *N behind it for " \
+                "N of them."                                                                                                      \
+    }
+#define KF_ROW_BASELINE(SETTINGS)                                                                               \
+    {                                                                                                           \
+        .name = "baseline", .type = KF_OPTION_TEXT, .argument = "NAME", .offset = offsetof(SETTINGS, baseline), \
+        .help = "Time against this one of the task's further baselines."                                        \
+    }
+#define KF_ROW_SANDBOX(SETTINGS)                                                                                      \
+    {                                                                                                                 \
+        .name = "sandbox", .type = KF_OPTION_CHOICE, .argument = "HOW", .choices = "best|strict", .fallback = "best", \
+        .offset = offsetof(SETTINGS, sandbox), .config = true,                                                        \
+        .help = "strict: judge nothing unless every layer of the sandbox is there; best: with those the machine has." \
+    }
 
 #endif
