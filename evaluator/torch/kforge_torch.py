@@ -1,0 +1,25 @@
+"""The PyTorch worker: what the judge and `kforge import` start, always in the sandbox.
+
+    python3 -I kforge_torch.py serve FILE                               speaks the judge's protocol (runner.py)
+    python3 -I kforge_torch.py describe FILE [--patch NAME=VALUE …]     says what arguments a problem has (describe.py)
+
+Each mode is a file of its own with a function main(arguments) that returns the exit status.
+"""
+import os
+import sys
+
+MODES = {"serve": "runner", "describe": "describe"}
+
+
+def main(arguments):
+    if not arguments or arguments[0] not in MODES:
+        print("kforge_torch.py is started by kforge; it is of no use by hand", file=sys.stderr)
+        return 2
+    sys.dont_write_bytecode = True
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))  # -I leaves the script's folder out
+    module = __import__(MODES[arguments[0]])
+    return module.main(arguments[1:])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

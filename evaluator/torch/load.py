@@ -1,0 +1,268 @@
+"""Loading a problem file in KernelBench's layout: class Model, get_inputs(), get_init_inputs().
+
+A file may define module-level constants (batch_size = 4096) from which others follow. To make a problem smaller they are patched in the syntax
+tree, before anything runs, so that what is computed from them follows, too. The module is executed from its text under a name of its own, is
+known to sys.modules and linecache (torch.jit and inspect ask there), and never under the name "__main__".
+
+Used by runner.py (which runs problems and solutions under the judge's protocol) and describe.py (which tells what arguments a problem has). Both
+run in the sandbox: a problem file is somebody else's code. Needs nothing beyond PyTorch 1.13.
+"""
+import ast
+import inspect
+import linecache
+import random
+import sys
+import traceback
+import types
+
+SEED = 42  # KernelBench's, set before each constructor
+
+
+class LoadError(Exception):
+    """Something is wrong with a file: what, where, what to do about it."""
+
+    def __init__(self, what, where, todo=""):
+        super().__init__("%s: %s%s" % (where, what, "; " + todo if todo else ""))
+        self.what, self.where, self.todo = what, where, todo
+
+    def as_json(self):
+        return {"error": {"what": self.what, "where": self.where, "todo": self.todo}}
+
+
+def place_of(error, name):
+    """"FILE:LINE" of the innermost frame of `error` that lies in the file `name`, else the name alone."""
+    line = None
+    for frame in traceback.extract_tb(error.__traceback__):
+        if frame.filename == name:
+            line = frame.lineno
+    return "%s:%d" % (name, line) if line else name
+
+
+def words_of(error):
+    """One line: the exception's type and what it says."""
+    text = " ".join(str(error).split())
+    return "%s: %s" % (type(error).__name__, text[:300]) if text else type(error).__name__
+
+
+def seed_all(seed=SEED):
+    """What KernelBench seeds (PyTorch, all its devices), and what a file may draw from beside it."""
+    import torch
+
+    torch.manual_seed(seed)
+    random.seed(seed)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        numpy.random.seed(seed & 0xFFFFFFFF)
+
+
+# ---- source ---------------------------------------------------------------------------------------------------------------------------------
+
+
+def _targets(statement):
+    """(name, get, set) of the names that a module-level statement assigns, one value each."""
+    if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and statement.value is not None:
+        yield statement.target.id, statement, "value", None
+    if not isinstance(statement, ast.Assign):
+        return
+    for target in statement.targets:
+        if isinstance(target, ast.Name):
+            yield target.id, statement, "value", None
+        elif isinstance(target, ast.Tuple) and isinstance(statement.value, ast.Tuple) and len(target.elts) == len(statement.value.elts):
+            for index, element in enumerate(target.elts):
+                if isinstance(element, ast.Name):
+                    yield element.id, statement.value, "elts", index
+
+
+def assigned_names(tree):
+    """Names that module-level assignments give a value, in order, each once."""
+    return list(dict.fromkeys(name for statement in tree.body for name, _, _, _ in _targets(statement)))
+
+
+def apply_patches(tree, patches, name):
+    """Replaces the values of module-level assignments: {"batch_size": 4}."""
+    known = assigned_names(tree)
+    for patch in patches:
+        if patch not in known:
+            raise LoadError(
+                "there is no module-level constant \"%s\" to patch" % patch, name, "it has: " + (", ".join(known) if known else "none")
+            )
+    for statement in tree.body:
+        for target, owner, field, index in _targets(statement):
+            if target not in patches:
+                continue
+            value = ast.copy_location(ast.Constant(patches[target]), statement)
+            if index is None:
+                setattr(owner, field, value)
+            else:
+                getattr(owner, field)[index] = value
+    return ast.fix_missing_locations(tree)
+
+
+def parse(text, name):
+    try:
+        return ast.parse(text, filename=name)
+    except SyntaxError as error:
+        where = "%s:%d" % (name, error.lineno) if error.lineno else name
+        raise LoadError("SyntaxError: %s" % error.msg, where, "it has to be valid Python %d.%d" % sys.version_info[:2]) from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise LoadError(words_of(error), name, "it has to be Python source") from None
+
+
+def execute(text, name, module_name, patches=None):
+    """Runs a file's text as a module. Errors of its own become a LoadError."""
+    tree = parse(text, name)
+    if patches:
+        tree = apply_patches(tree, patches, name)
+    module = types.ModuleType(module_name)
+    module.__file__ = name
+    sys.modules[module_name] = module
+    linecache.cache[name] = (len(text), None, text.splitlines(True), name)
+    try:
+        exec(compile(tree, name, "exec"), module.__dict__)
+    except LoadError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise LoadError(words_of(error), place_of(error, name), "importing it has to work") from error
+    module.kforge_assigned = assigned_names(tree)
+    return module
+
+
+# ---- problems -------------------------------------------------------------------------------------------------------------------------------
+
+
+class Problem:
+    """A loaded problem file. `module` is its namespace."""
+
+    def __init__(self, text, name, patches=None, class_name="Model", module_name="kforge_problem"):
+        self.name, self.class_name = name, class_name
+        self.module = execute(text, name, module_name, patches)
+        self.model_class = self._class(class_name)
+
+    @classmethod
+    def read(cls, path, patches=None, class_name="Model"):
+        try:
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+        except (OSError, UnicodeError) as error:
+            raise LoadError(words_of(error), str(path), "expected a readable Python file in UTF-8") from None
+        return cls(text, str(path), patches, class_name)
+
+    def _class(self, class_name):
+        import torch
+
+        found = getattr(self.module, class_name, None)
+        if found is None:
+            raise LoadError("it does not define class %s" % class_name, self.name, "expected class %s(nn.Module)" % class_name)
+        if not (isinstance(found, type) and issubclass(found, torch.nn.Module)):
+            raise LoadError("%s is no subclass of torch.nn.Module" % class_name, self.name, "expected class %s(nn.Module)" % class_name)
+        return found
+
+    def _call(self, function_name, missing):
+        function = getattr(self.module, function_name, None)
+        if function is None and missing is not None:
+            return missing
+        if not callable(function):
+            raise LoadError("it does not define %s()" % function_name, self.name, "expected a function that returns a list")
+        try:
+            value = function()
+        except (Exception, SystemExit) as error:
+            raise LoadError("%s() fails: %s" % (function_name, words_of(error)), place_of(error, self.name)) from error
+        if not isinstance(value, (list, tuple)):
+            raise LoadError("%s() returns %s" % (function_name, type(value).__name__), self.name, "expected a list")
+        return list(value)
+
+    def inputs(self, seed=None):
+        """get_inputs(); seeded first when `seed` is given."""
+        if seed is not None:
+            seed_all(seed)
+        return self._call("get_inputs", None)
+
+    def init_inputs(self, seed=None):
+        if seed is not None:
+            seed_all(seed)
+        return self._call("get_init_inputs", [])
+
+    def construct(self, init=None, seed=SEED, model_class=None):
+        """An instance; the seed is set right before the constructor, as KernelBench does. `init`: the constructor's arguments, None: asks."""
+        chosen = model_class or self.model_class
+        arguments = self.init_inputs(seed) if init is None else init
+        seed_all(seed)
+        try:
+            return chosen(*arguments)
+        except (Exception, SystemExit) as error:
+            where = place_of(error, getattr(sys.modules.get(chosen.__module__), "__file__", None) or self.name)
+            raise LoadError("%s(…) fails: %s" % (chosen.__name__, words_of(error)), where) from error
+
+    def constants(self):
+        """Module-level integers that can be patched: {"batch_size": 16}."""
+        values = ((name, getattr(self.module, name, None)) for name in self.module.kforge_assigned)
+        return {name: value for name, value in values if isinstance(value, int) and not isinstance(value, bool)}
+
+
+# ---- names and kinds that a task's arguments have ---------------------------------------------------------------------------------------------
+
+DTYPES = {  # kforge's name -> PyTorch's
+    "f64": "float64",
+    "f32": "float32",
+    "f16": "float16",
+    "bf16": "bfloat16",
+    "i64": "int64",
+    "i32": "int32",
+    "i16": "int16",
+    "i8": "int8",
+    "u8": "uint8",
+    "bool": "bool",
+}
+
+
+def torch_dtype(name):
+    import torch
+
+    return getattr(torch, DTYPES[name])
+
+
+def dtype_name(dtype):
+    """kforge's name of a torch.dtype; None when it has none."""
+    text = str(dtype).split(".")[-1]
+    return next((ours for ours, theirs in DTYPES.items() if theirs == text), None)
+
+
+def forward_names(model, count):
+    """Names of the first `count` arguments of forward, valid and different."""
+    names = []
+    try:
+        parameters = list(inspect.signature(model.forward).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    for parameter in parameters:
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+            names.append(parameter.name)
+    names = names[:count]
+    while len(names) < count:
+        names.append("in%d" % len(names))
+    return names
+
+
+def state_entries(model):
+    """(state name, tensor, "parameter" or "buffer") in state_dict order; a tensor that has two names comes once."""
+    parameters = {id(parameter) for parameter in model.parameters()}
+    seen, entries = set(), []
+    for name, tensor in model.state_dict(keep_vars=True).items():
+        if id(tensor) in seen or not hasattr(tensor, "dtype"):
+            continue
+        seen.add(id(tensor))
+        entries.append((name, tensor, "parameter" if id(tensor) in parameters else "buffer"))
+    return entries
+
+
+def flatten(value):
+    """The tensors of what forward returned, in order: a tensor, or tuples, lists and dicts of them. Anything else: TypeError."""
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, (list, tuple)):
+        return [tensor for item in value for tensor in flatten(item)]
+    if isinstance(value, dict):
+        return [tensor for item in value.values() for tensor in flatten(item)]
+    raise TypeError("forward returned %s; expected a tensor" % type(value).__name__)
