@@ -8,6 +8,7 @@
  *   task_names.c         which names are allowed               task_distribution.c  the table of distributions
  *   task_params.c        params with overrides and cycles      task_resolve.c       kf_task + workload -> kf_problem
  *   task_canonical.c     canonical text and content address    task_prototype.c     C signatures
+ *   task_torch.c         the "torch" object of tasks for PyTorch
  *   task_lint.c          static advice                         task_lint_outputs.c  degenerate tasks, by their outputs
  */
 #ifndef KFORGE_TASK_INTERNAL_H
@@ -86,14 +87,20 @@ struct kf_task {
     int file_count; /* each file once, in order of first mention */
     kf_task_file files[KF_MAX_TASK_FILES];
     int oracle, baseline; /* indices into files */
+    bool compiled;        /* the baseline */
     int baseline_count;
     struct {
         const char *name;
         int file;
+        bool compiled;
         const char *libraries[KF_MAX_LIBRARIES + 1];
     } baselines[KF_MAX_BASELINES];
     int seed_count;
     int seeds[KF_MAX_SEEDS];
+    const cJSON *torch; /* NULL: none of its files is for PyTorch */
+    int patch_count;
+    const char *patch_names[KF_MAX_PARAMS];
+    kf_formula patches[KF_MAX_PARAMS];
 };
 
 /* task_names.c: NULL when the name may be used, otherwise what is wrong with it ("is a keyword of C++"). */
@@ -134,6 +141,9 @@ bool kf_params_resolve(const kf_task *task, int workload, int device, kf_binding
 bool kf_formula_evaluate(const kf_formula *formula, const kf_binding *bindings, size_t count, kf_value *value, kf_error *error);
 /* The same for an integer; a decimal that is one counts. */
 bool kf_formula_integer(const kf_formula *formula, const kf_binding *bindings, size_t count, int64_t *value, kf_error *error);
+
+/* task_torch.c: the "torch" object, when the files are known. */
+bool kf_task_read_torch(kf_task *task, kf_json_reader *top);
 
 /* task_canonical.c */
 char *kf_canonical_json(const cJSON *value, kf_error *error);

@@ -46,6 +46,7 @@ void kf_task_free(kf_task *task)
     }
     free_formulas(task->params, task->param_count);
     for (int i = 0; i < KF_TASK_DEVICES; i++) free_overrides(&task->device_params[i], task->param_count);
+    free_formulas(task->patches, task->patch_count);
     kf_formula_free(&task->work_bytes);
     kf_formula_free(&task->work_flops);
     for (int i = 0; i < task->file_count; i++) {
@@ -90,8 +91,32 @@ static bool check_text(const char *where, const kf_task_file *file, kf_error *er
     return true;
 }
 
+static bool check_hash(const char *where, const kf_task_file *file, kf_error *error)
+{
+    char hex[KF_HASH_HEX];
+    if (!file->sha256) return true;
+    kf_hash hash = kf_hash_bytes(file->text, file->size);
+    kf_hash_hex(&hash, hex);
+    if (strcmp(hex, file->sha256) == 0) return true;
+    return kf_fail(
+        error, KF_ERROR_INPUT,
+        "%s: the file \"%s\" is another one than the task was made for: its SHA-256 is %.12s…, not %.12s…; make the task anew",
+        where, file->source ? file->source : file->name, hex, file->sha256);
+}
+
+/* A problem file may lie anywhere: it is known by its hash, so a task can bring no other file of the machine with it. */
+static bool read_elsewhere(const kf_task *task, kf_task_file *file, kf_error *error)
+{
+    kf_autofree char *path = file->source[0] == '/' ? strdup(file->source) : kf_path_join(task->folder, file->source);
+    if (!path) return kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", task->where);
+    file->text = kf_file_read(path, KF_SOURCE_BYTES, &file->size, error);
+    return file->text ? check_hash(task->where, file, error) && check_text(task->where, file, error)
+                      : kf_fail_prefix(error, "%s: the problem file", task->where);
+}
+
 static bool read_file(const kf_task *task, const char *root, kf_task_file *file, kf_error *error)
 {
+    if (file->source) return read_elsewhere(task, file, error);
     kf_autofree char *path = kf_path_join(task->folder, file->name);
     if (!path) return kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", task->where);
     kf_autofree char *real = realpath(path, NULL);
@@ -103,7 +128,8 @@ static bool read_file(const kf_task *task, const char *root, kf_task_file *file,
         return kf_fail(error, KF_ERROR_INPUT, "%s: the file \"%s\" is a link that leaves the task's folder", task->where,
                        file->name);
     file->text = kf_file_read(real, KF_SOURCE_BYTES, &file->size, error);
-    return file->text ? check_text(task->where, file, error) : kf_fail_prefix(error, "%s", task->where);
+    return file->text ? check_text(task->where, file, error) && check_hash(task->where, file, error)
+                      : kf_fail_prefix(error, "%s", task->where);
 }
 
 static bool read_files(kf_task *task, kf_error *error)
@@ -160,7 +186,7 @@ static bool take_files(kf_task *task, kf_json_reader *reader, kf_error *error)
         file->size = strlen(text);
         file->text = strdup(text);
         if (!file->text) return kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", task->where);
-        if (!check_text(task->where, file, error)) return false;
+        if (!check_text(task->where, file, error) || !check_hash(task->where, file, error)) return false;
     }
     return kf_json_finish(reader);
 }

@@ -484,17 +484,43 @@ static bool read_libraries(kf_json_reader *reader, const char *libraries[KF_MAX_
     return !reader->failed;
 }
 
-/* {"kind": "cuda", "file": "…"}, and "libraries" where there is a place for them. */
+/* Where a problem file lies that is not in the task's folder, and what it has to hash to. */
+static bool read_elsewhere(kf_json_reader *reader, kf_task_file *file)
+{
+    const char *source = kf_json_string_or(reader, "source", NULL), *sha256 = kf_json_string_or(reader, "sha256", NULL);
+    if (reader->failed) return false;
+    if (source && !source[0]) return kf_json_complain(reader, "source", "is empty; expected the path of a file");
+    if (source && !sha256) return kf_json_complain(reader, "sha256", "missing; a file that lies elsewhere is known by its hash");
+    if (sha256 && (strlen(sha256) != KF_HASH_HEX - 1 || strspn(sha256, "0123456789abcdef") != KF_HASH_HEX - 1))
+        return kf_json_complain(reader, "sha256", "expected %d hexadecimal digits in lower case", KF_HASH_HEX - 1);
+    bool other = (file->source && source && strcmp(file->source, source) != 0) ||
+                 (file->sha256 && sha256 && strcmp(file->sha256, sha256) != 0);
+    if (other) return kf_json_complain(reader, "source", "\"%s\" has another source or sha256 elsewhere in this task", file->name);
+    if (source) file->source = source;
+    if (sha256) file->sha256 = sha256;
+    return true;
+}
+
+/* {"kind": "cuda", "file": "…"}, and "libraries" where there is a place for them; {"kind": "torch", "file": "…", "compile": true} likewise. */
 static bool read_source(kf_task *task, const kf_json_reader *parent, const cJSON *object, const char *key, int *file,
-                        const char **libraries)
+                        const char **libraries, bool *compiled)
 {
     kf_json_reader reader = kf_task_child(parent, object, key, -1);
-    static const char *const kinds[] = {"cuda"};
-    if (!reader.failed && choose(&reader, "kind", kf_json_string_or(&reader, "kind", "cuda"), kinds, 1, "kind of source") < 0)
-        return false;
+    static const char *const kinds[] = {[KF_SOURCE_CUDA] = "cuda", [KF_SOURCE_TORCH] = "torch"};
+    int kind = reader.failed ? -1 : choose(&reader, "kind", kf_json_string_or(&reader, "kind", "cuda"), kinds, 2, "kind of source");
     const char *name = kf_json_string(&reader, "file");
-    return !reader.failed && note_file(task, &reader, "file", name, file) && (!libraries || read_libraries(&reader, libraries)) &&
-           kf_json_finish(&reader);
+    int known = task->file_count;
+    if (kind < 0 || reader.failed || !note_file(task, &reader, "file", name, file)) return false;
+    kf_task_file *noted = &task->files[*file];
+    if (*file < known && noted->kind != (kf_source_kind)kind)
+        return kf_json_complain(&reader, "kind", "\"%s\" is of kind %s elsewhere in this task", name, kinds[noted->kind]);
+    noted->kind = (kf_source_kind)kind;
+    if (kind == KF_SOURCE_TORCH) {
+        if (!read_elsewhere(&reader, noted)) return false;
+        if (compiled) *compiled = kf_json_boolean_or(&reader, "compile", false);
+        return kf_json_finish(&reader);
+    }
+    return (!libraries || read_libraries(&reader, libraries)) && kf_json_finish(&reader);
 }
 
 static bool read_baselines(kf_task *task, kf_json_reader *top)
@@ -510,7 +536,7 @@ static bool read_baselines(kf_task *task, kf_json_reader *top)
             return kf_json_complain(&reader, NULL, "more than %d baselines", KF_MAX_BASELINES);
         task->baselines[task->baseline_count].name = child->string;
         if (!read_source(task, &reader, child, child->string, &task->baselines[task->baseline_count].file,
-                         task->baselines[task->baseline_count].libraries))
+                         task->baselines[task->baseline_count].libraries, &task->baselines[task->baseline_count].compiled))
             return false;
         task->baseline_count++;
     }
@@ -525,7 +551,7 @@ static bool read_files(kf_task *task, kf_json_reader *top)
         const cJSON *object = kf_json_any(top, required[i]);
         if (!object)
             return kf_json_complain(top, required[i], "missing; expected {\"kind\": \"cuda\", \"file\": \"%s.cu\"}", required[i]);
-        if (!read_source(task, top, object, required[i], indices[i], NULL)) return false;
+        if (!read_source(task, top, object, required[i], indices[i], NULL, i ? &task->compiled : NULL)) return false;
     }
     if (!read_baselines(task, top)) return false;
     int count;
@@ -537,6 +563,8 @@ static bool read_files(kf_task *task, kf_json_reader *top)
         snprintf(key, sizeof key, "seeds[%d]", task->seed_count);
         if (!cJSON_IsString(element)) return kf_json_complain(top, key, "expected the name of a file");
         if (!note_file(task, top, key, element->valuestring, &task->seeds[task->seed_count])) return false;
+        if (task->files[task->seeds[task->seed_count]].kind != KF_SOURCE_CUDA)
+            return kf_json_complain(top, key, "\"%s\" is a problem file; a seed is CUDA C", element->valuestring);
         task->seed_count++;
     }
     return true;
@@ -596,6 +624,6 @@ bool kf_task_parse(kf_task *task, kf_error *error)
     return !top.failed && read_head(task, &top) && read_params(task, &top) && read_device_params(task, &top, task->device_params) &&
            read_arguments(task, &top) && read_precision(task, &top) &&
            read_tolerance(&top, &task->has_tolerance, &task->tolerance) && read_work(task, &top) && read_workloads(task, &top) &&
-           read_files(task, &top) && read_libraries(&top, task->libraries) && read_metadata(task, &top) && kf_json_finish(&top) &&
-           resolve_everything(task, error);
+           read_files(task, &top) && kf_task_read_torch(task, &top) && read_libraries(&top, task->libraries) &&
+           read_metadata(task, &top) && kf_json_finish(&top) && resolve_everything(task, error);
 }

@@ -86,10 +86,16 @@ typedef struct kf_problem {
     uint64_t total_bytes;          /* of all buffers of one set */
 } kf_problem;
 
+/* What a file of a task is written in: CUDA C, or a problem file for PyTorch (docs/torch.md). */
+typedef enum kf_source_kind { KF_SOURCE_CUDA, KF_SOURCE_TORCH } kf_source_kind;
+
 typedef struct kf_task_file {
     char *name; /* relative to the task's folder, no ".." */
     char *text; /* NUL-terminated */
     size_t size;
+    kf_source_kind kind;
+    const char *source,
+        *sha256; /* of a problem file that lies elsewhere: its path and what its text has to hash to; borrowed, may be NULL */
 } kf_task_file;
 
 typedef struct kf_task kf_task;
@@ -121,6 +127,13 @@ const kf_task_file *kf_task_baseline(const kf_task *task);
 const kf_task_file *kf_task_baseline_named(const kf_task *task, const char *name);
 int kf_task_seed_count(const kf_task *task);
 const kf_task_file *kf_task_seed(const kf_task *task, int seed);
+/* "compile": true: a baseline for PyTorch goes through torch.compile. `name` NULL: the task's own baseline. */
+bool kf_task_baseline_compiled(const kf_task *task, const char *name);
+/* A task whose oracle or one of whose baselines is a problem file: it has a "torch" object, which says what the arguments are to the problem, and a
+ * candidate may be a Python file with class ModelNew. */
+bool kf_task_is_torch(const kf_task *task);
+/* The patches of the problem file's constants for a workload on a device, {"batch_size": 4}: a new object; NULL with the error. */
+cJSON *kf_task_torch_patches(const kf_task *task, int workload, const char *device, kf_error *error);
 /* What a file of the task may link: the libraries of the named baseline that it is, else those of the task; terminated by NULL. */
 const char *const *kf_task_file_libraries(const kf_task *task, const kf_task_file *file);
 /* Libraries the candidate may use ("cublas", …); terminated by NULL. */

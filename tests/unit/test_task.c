@@ -38,13 +38,22 @@ static cJSON *read_json(const char *path)
     return json;
 }
 
-/* A bundle of the good task whose json may be changed. */
-static cJSON *good_bundle(void)
+/* A bundle of the good task, or of another one, whose json may be changed. */
+static cJSON *bundle_of(const char *folder)
 {
-    kf_auto(kf_task) task = load_good();
+    kf_error error = {0};
+    char path[512];
+    snprintf(path, sizeof path, DATA "%s", folder);
+    kf_auto(kf_task) task = kf_task_load(path, &error);
+    if (!task) fail_msg("%s", error.text);
     cJSON *bundle = kf_task_bundle(task);
     assert_non_null(bundle);
     return bundle;
+}
+
+static cJSON *good_bundle(void)
+{
+    return bundle_of("good");
 }
 
 /* ---- a good task -------------------------------------------------------------------------------------------------------------- */
@@ -374,7 +383,8 @@ static void table_of_broken_tasks(void **state)
     int rows = 0, failures = 0;
     cJSON_ArrayForEach(row, table)
     {
-        kf_auto(cJSON) bundle = good_bundle();
+        const char *folder = cJSON_GetStringValue(cJSON_GetObjectItem(row, "of"));
+        kf_auto(cJSON) bundle = bundle_of(folder ? folder : "good");
         cJSON *json = cJSON_GetObjectItem(bundle, "json");
         cJSON_ArrayForEach(change, cJSON_GetObjectItem(row, "at")) set(json, change->string, change);
         kf_error error = {0};
@@ -434,6 +444,9 @@ static void wrong_type_of_every_key(void **state)
     kf_auto(cJSON) bundle = good_bundle();
     int failures = wrong_types(bundle, cJSON_GetObjectItem(bundle, "json"), bundle);
     assert_true(failures > 800);
+    kf_auto(cJSON) torch = bundle_of("torch");
+    set(cJSON_GetObjectItem(torch, "json"), "torch.init", NULL); /* the problem's business */
+    assert_true(wrong_types(torch, cJSON_GetObjectItem(torch, "json"), torch) > 200);
 }
 
 /* ---- files ---------------------------------------------------------------------------------------------------------------------- */
@@ -464,6 +477,20 @@ static int copy_good(void **state)
     return 0;
 }
 
+static int copy_torch(void **state)
+{
+    (void)state;
+    directory = kf_directory_temporary("kforge-test-task", NULL);
+    assert_non_null(directory);
+    for (int i = 0; i < 2; i++) {
+        kf_autofree char *path = kf_path_join(DATA "torch", i ? "task.json" : "problem.py");
+        size_t size;
+        kf_autofree char *text = kf_file_read(path, 1 << 20, &size, NULL);
+        put(i ? "task.json" : "problem.py", text, size);
+    }
+    return 0;
+}
+
 static int remove_copy(void **state)
 {
     (void)state;
@@ -479,6 +506,65 @@ static void refused(kf_error_code code, const char *expected)
     if (task) fail_msg("accepted; expected \"%s\"", expected);
     if (!strstr(error.text, expected)) fail_msg("\"%s\": expected \"%s\"", error.text, expected);
     assert_int_equal(error.code, code);
+}
+
+static void a_torch_task(void **state)
+{
+    (void)state;
+    kf_error error = {0};
+    kf_auto(kf_task) plain = load_good();
+    assert_false(kf_task_is_torch(plain));
+    kf_auto(kf_task) task = kf_task_load(DATA "torch", &error);
+    if (!task) fail_msg("%s", error.text);
+    assert_true(kf_task_is_torch(task));
+    assert_int_equal(kf_task_oracle(task)->kind, KF_SOURCE_TORCH);
+    assert_ptr_equal(kf_task_oracle(task), kf_task_baseline(task));
+    assert_false(kf_task_baseline_compiled(task, NULL));
+    assert_true(kf_task_baseline_compiled(task, "compiled"));
+    kf_auto(cJSON) patches = kf_task_torch_patches(task, 0, "cpu", &error);
+    kf_autofree char *text = cJSON_PrintUnformatted(patches);
+    assert_string_equal(text, "{\"batch\":2,\"size\":16}");
+    kf_auto(cJSON) bundle = kf_task_bundle(task);
+    kf_auto(kf_task) again = kf_task_from_bundle(bundle, &error);
+    if (!again) fail_msg("%s", error.text);
+    assert_string_equal(kf_task_hash(task), kf_task_hash(again));
+}
+
+/* A problem file of a checkout stays there; the task knows its hash, and its text is part of the task's address. */
+static void problem_file_elsewhere(void **state)
+{
+    (void)state;
+    kf_error error = {0};
+    kf_autofree char *elsewhere = kf_directory_temporary("kforge-test-problem", NULL);
+    kf_autofree char *path = kf_path_join(elsewhere, "7_Conv.py"), *inside = kf_path_join(directory, "problem.py");
+    size_t size;
+    kf_autofree char *text = kf_file_read(inside, 1 << 20, &size, NULL);
+    assert_true(kf_file_write(path, text, size, NULL));
+    assert_int_equal(unlink(inside), 0);
+    kf_hash hash = kf_hash_bytes(text, size);
+    char hex[KF_HASH_HEX];
+    kf_hash_hex(&hash, hex);
+    kf_auto(cJSON) json = read_json(DATA "torch/task.json");
+    cJSON *oracle = cJSON_GetObjectItem(json, "oracle");
+    assert_non_null(cJSON_AddStringToObject(oracle, "source", path));
+    assert_non_null(cJSON_AddStringToObject(oracle, "sha256", hex));
+    kf_autofree char *changed = cJSON_PrintUnformatted(json);
+    put("task.json", changed, strlen(changed));
+    kf_auto(kf_task) task = kf_task_load(directory, &error);
+    if (!task) fail_msg("%s", error.text);
+    assert_string_equal(kf_task_oracle(task)->text, text);
+    kf_auto(cJSON) bundle = kf_task_bundle(task);
+    cJSON_DeleteItemFromObject(cJSON_GetObjectItem(bundle, "files"), "problem.py");
+    cJSON_AddStringToObject(cJSON_GetObjectItem(bundle, "files"), "problem.py", "class Model: pass\n");
+    kf_auto(kf_task) other = kf_task_from_bundle(bundle, &error);
+    assert_null(other);
+    assert_non_null(strstr(error.text, "is another one than the task was made for"));
+    text[0] = '#';
+    assert_true(kf_file_write(path, text, size, NULL));
+    refused(KF_ERROR_INPUT, "is another one than the task was made for");
+    assert_int_equal(unlink(path), 0);
+    refused(KF_ERROR_INPUT, "7_Conv.py");
+    kf_directory_remove(elsewhere, NULL);
 }
 
 static void task_json_or_folder(void **state)
@@ -619,6 +705,8 @@ int main(void)
         cmocka_unit_test(canonical_text),
         cmocka_unit_test(bad_bundles),
         cmocka_unit_test(table_of_broken_tasks),
+        cmocka_unit_test(a_torch_task),
+        cmocka_unit_test_setup_teardown(problem_file_elsewhere, copy_torch, remove_copy),
         cmocka_unit_test(wrong_type_of_every_key),
         cmocka_unit_test_setup_teardown(task_json_or_folder, copy_good, remove_copy),
         cmocka_unit_test_setup_teardown(missing_and_unreadable_files, copy_good, remove_copy),
