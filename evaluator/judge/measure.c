@@ -25,11 +25,7 @@
 #define WARM_CALLS 4096   /* by then the driver's buffers have been written once around, and calls take what they will */
 #define WARM_SECONDS 0.03 /* of batches; long calls need fewer */
 #define WARM_BATCHES 20
-#define WARM_SETTLED 0.02  /* two batches that agree so well end it, unless calls wait for their launch */
-#define GAP_SECONDS 0.0005 /* of work left beside the stream, and as a part of the batch, that makes a finding */
-#define GAP_PART 0.05
-#define WAKING_FACTOR 4.0 /* a waking may take this times the baseline's quickest, and WAKING_SECONDS, before it counts */
-#define WAKING_SECONDS 0.0001
+#define WARM_SETTLED 0.02 /* two batches that agree so well end it, unless calls wait for their launch */
 #define CHECK_PAIRS 3     /* of workloads that are not timed */
 #define COMPARED_PAIRS 2  /* in which all sets are compared */
 #define PAIRS_WANTED 12.0 /* in the time there is */
@@ -42,25 +38,8 @@
 #define LENGTH_PART 0.001 /* of the time budget: a batch may be so long where the device would do with less */
 #define SLOW 3.0          /* a candidate this much slower is judged on few calls */
 #define SHORT_CALLS 32
-#define TIMEOUT_FACTOR 100.0
-#define LEAST_TIMEOUT 1.0 /* seconds; a first call may have to build tables */
 
 /* ---- small things ---------------------------------------------------------------------------------------------------------------------------- */
-
-static bool add_sample(kf_run *r, char side, int pair, const kf_batch *batch)
-{
-    kf_sample sample = {
-        .side = side, .pair = pair, .calls = (int)batch->count, .seconds = batch->seconds, .claimed = batch->claimed};
-    r->device->sample(r->bench->device, &sample);
-    return kf_workload_add_sample(r->bench->result, &sample);
-}
-
-static uint64_t draw(kf_run *r, const char *purpose, int number)
-{
-    char label[48];
-    snprintf(label, sizeof label, "%.24s/%d", purpose, r->bench->attempt);
-    return kf_secret_draw(r->bench->secret, label, (uint32_t)r->bench->workload, (uint32_t)number);
-}
 
 /* Sets that no batch calls, so that nobody can do the work of several calls in one. */
 static uint32_t left_out(uint32_t sets)
@@ -97,322 +76,6 @@ static bool make_sets(kf_run *r, uint32_t count, kf_error *error)
     for (uint32_t i = 0; i < count; i++) r->variations[i].argument = -1;
     r->sets = r->device->sets_new(r->bench->device, r->bench->problem, count, true, error);
     return r->sets != NULL;
-}
-
-/* ---- batches ------------------------------------------------------------------------------------------------------------------------------------- */
-
-static double timeout_of(const kf_run *r, kf_side side, uint32_t calls)
-{
-    if (side == BASELINE) return 60;
-    double seconds = LEAST_TIMEOUT + TIMEOUT_FACTOR * r->baseline_call * calls;
-    if (r->bench->options->asan) seconds *= 10;
-    double left = kf_run_time_left(r);
-    return fmin(seconds, left > 0.1 ? left : 0.1);
-}
-
-/* Work beside the stream that a call left behind is in the time, but the contract is that the stream waits for it. What the runner says is
- * enough here: it has nothing to gain from saying it. One batch may have been held up by the machine, most of them can't. */
-static bool check_gap(kf_run *r, const kf_batch *batch)
-{
-    r->gap_batches++;
-    if (batch->gap > GAP_SECONDS && batch->gap > GAP_PART * batch->seconds) r->gaps++;
-    if (r->gaps < 2 || 2 * r->gaps < r->gap_batches) return true;
-    r->over = true;
-    return kf_verdict_add_finding(
-               r->bench->verdict, r->bench->result, KF_CONTRACT_VIOLATION, KF_BLAME_CANDIDATE, "stream.left", batch->gap, 0,
-               "the device was busy for %.3g s more after the stream was done: outputs have to be final when it is",
-               batch->gap) != NULL;
-}
-
-/* Between waking and the request a runner has nothing to do, but a candidate's signal handler finds inputs that are ready. What goes beyond the
- * baseline's quickest waking is therefore time like any other, on both sides. */
-static void charge_waking(kf_run *r, kf_side side, kf_batch *batch)
-{
-    r->waking[side][r->wakings[side]++ % KF_WAKINGS] = batch->waking;
-    if (side == BASELINE && (r->wakings[side] == 1 || batch->waking < r->quickest_waking)) r->quickest_waking = batch->waking;
-    double free_of_charge = fmin(batch->waking, WAKING_FACTOR * r->quickest_waking + WAKING_SECONDS);
-    batch->seconds += batch->waking - free_of_charge;
-    batch->waking = free_of_charge; /* kf_run_conclude compares what is left with the baseline's */
-}
-
-typedef struct glance {
-    kf_run *r;
-    const uint32_t *list;
-    uint32_t count;
-    bool done;
-    kf_error *error;
-} glance;
-
-static void glance_now(void *context)
-{
-    glance *look = context;
-    look->done = look->r->device->glance(look->r->sets, look->list, look->count, look->error);
-}
-
-static void glance_at_nothing(void *context)
-{
-    (void)context;
-}
-
-/* What the batches since the last refresh broke. The baseline is the task's own: it is looked at in the pairs in which it is compared. */
-static bool inspect(kf_run *r, kf_side side, kf_error *error)
-{
-    kf_damage damage;
-    if (r->over) return true;
-    if (!r->device->inspect(r->sets, r->chosen, &damage, error)) return false;
-    if (damage.kind == KF_DAMAGE_NONE) return true;
-    r->over = true;
-    if (side == CANDIDATE) return kf_checker_damage(r->checker, &damage) || no_memory(error);
-    return kf_verdict_add_finding(r->bench->verdict, r->bench->result, KF_JUDGE_ERROR, KF_BLAME_TASK, "baseline.failed", NAN, NAN,
-                                  "the task's baseline writes where it must not: argument %s",
-                                  r->bench->problem->arguments[damage.argument].name) != NULL ||
-           no_memory(error);
-}
-
-/* One batch of one side on order[first…], and what is to be said about it but for damage. */
-static bool batch_of(kf_run *r, kf_side side, uint32_t first, uint32_t count, char letter, int pair, kf_batch *batch,
-                     kf_error *error)
-{
-    glance look = {r, r->order + first, count, true, error};
-    *batch = (kf_batch){.order = r->order + first, .count = count, .timeout = timeout_of(r, side, count)};
-    if (r->device->glance) batch->answered = side == CANDIDATE ? glance_now : glance_at_nothing, batch->context = &look;
-    kf_peer *peer = r->peers[side];
-    if (r->timed) kf_crew_pause(r->bench->crew);
-    kf_peer_event event = kf_peer_batch(peer, batch);
-    if (event != KF_PEER_OK)
-        return kf_run_report(r, peer, side == CANDIDATE ? KF_ROLE_CANDIDATE : KF_ROLE_BASELINE, event, batch->code,
-                             count == 1 ? "running a call" : "running a batch of calls", error);
-    charge_waking(r, side, batch);
-    if (letter && !add_sample(r, letter, pair, batch)) return no_memory(error);
-    if (!look.done) return false;
-    if (side == CANDIDATE) {
-        r->candidate_time += batch->seconds;
-        if (!check_gap(r, batch)) return no_memory(error);
-        int extra = kf_peer_extra_threads(peer) - r->spare_threads;
-        if (extra > 0) {
-            r->over = true;
-            if (!kf_verdict_add_finding(
-                    r->bench->verdict, r->bench->result, KF_CONTRACT_VIOLATION, KF_BLAME_CANDIDATE, "threads.left", extra, 0,
-                    "%d thread%s or process%s left after the calls returned; host threads have to be joined in the call", extra,
-                    extra == 1 ? "" : "s", extra == 1 ? " is" : "es are"))
-                return no_memory(error);
-        }
-    }
-    for (uint32_t i = first; i < first + count; i++) r->chosen[r->order[i]] = true;
-    return true;
-}
-
-/* Runs the oracle for those of the listed sets whose truth is not there yet. */
-static bool find_truth(kf_run *r, const uint32_t *list, uint32_t count, kf_error *error)
-{
-    kf_autofree uint32_t *missing = calloc(count + 1, sizeof *missing);
-    uint32_t used = 0;
-    if (!missing) return no_memory(error);
-    for (uint32_t i = 0; i < count; i++)
-        if (!r->true_known[list[i]]) missing[used++] = list[i];
-    if (!used) return true;
-    if (!r->device->prepare_truth(r->sets, missing, used, error)) return false;
-    kf_batch batch = {.order = missing, .count = used, .timeout = 60 + r->bench->options->timeout_seconds};
-    kf_peer_event event = kf_peer_batch(r->oracle, &batch);
-    if (event != KF_PEER_OK) return kf_run_report(r, r->oracle, KF_ROLE_ORACLE, event, batch.code, "running a call", error);
-    for (uint32_t i = 0; i < used; i++) r->true_known[missing[i]] = true;
-    return true;
-}
-
-static bool compare(kf_run *r, kf_side side, const uint32_t *list, uint32_t count, kf_doubts *doubts, kf_error *error)
-{
-    bool passed = true;
-    kf_crew_resume(r->bench->crew);
-    if (!kf_checker_compare(r->checker, r->sets, r->variations, list, count, side == BASELINE, doubts, &passed, error))
-        return false;
-    if (!passed) r->over = true;
-    return true;
-}
-
-static bool among(uint32_t set, const uint32_t *list, uint32_t count)
-{
-    for (uint32_t k = 0; k < count; k++)
-        if (list[k] == set) return true;
-    return false;
-}
-
-/* A place in r->order whose set nobody compares any more, those that were left out first; else one whose outputs have passed, which leaves the list.
- * r->set_count: there is none. */
-static uint32_t find_spare(const kf_run *r, const kf_doubts *doubts, uint32_t *list, uint32_t *count)
-{
-    for (uint32_t at = r->set_count; at-- > 0;)
-        if (!among(r->order[at], list, *count)) return at;
-    for (uint32_t at = r->set_count; at-- > 0 && doubts->count < KF_DOUBTS;) { /* fewer: all that did not pass are named */
-        if (among(r->order[at], doubts->sets, doubts->count)) continue;
-        uint32_t k = 0;
-        while (list[k] != r->order[at]) k++;
-        list[k] = list[--*count];
-        return at;
-    }
-    return r->set_count;
-}
-
-/* The baseline on the very inputs of a doubtful set, in a spare one. */
-static bool hear_baseline(kf_run *r, uint32_t doubtful, const kf_doubts *doubts, uint32_t *list, uint32_t *count, kf_error *error)
-{
-    const kf_problem *problem = r->bench->problem;
-    uint32_t at = find_spare(r, doubts, list, count);
-    if (at == r->set_count) return true;
-    uint32_t spare = r->order[at];
-    for (int i = 0; i < problem->argument_count; i++) {
-        kf_argument_kind kind = problem->arguments[i].kind;
-        if ((kind == KF_INPUT || kind == KF_INOUT) && !r->device->copy_input(r->sets, doubtful, spare, i, error)) return false;
-    }
-    kf_batch batch;
-    r->variations[spare] = r->variations[doubtful];
-    r->true_known[spare] = false;
-    if (!batch_of(r, BASELINE, at, 1, 0, -1, &batch, error) || !inspect(r, BASELINE, error)) return false;
-    if (r->over || !find_truth(r, &spare, 1, error)) return r->over;
-    return r->over || compare(r, BASELINE, &spare, 1, NULL, error);
-}
-
-/* Everything between two batches that is not timed. */
-static bool refresh(kf_run *r, int number, kf_side side, kf_error *error)
-{
-    char purpose[32];
-    snprintf(purpose, sizeof purpose, "poison%d", (int)side);
-    kf_crew_resume(r->bench->crew);
-    if (!r->device->poison(r->sets, draw(r, purpose, number), error)) return false;
-    r->device->cool(r->sets);
-    memset(r->chosen, 0, r->set_count * sizeof *r->chosen);
-    return true;
-}
-
-/* What a batch of the baseline that is only timed needs: its inputs, and nothing in a cache. It has no use for poison. */
-static bool ready_baseline(kf_run *r, int number, kf_error *error)
-{
-    if (r->in_place) return refresh(r, number, BASELINE, error);
-    r->device->cool(r->sets);
-    return true;
-}
-
-static bool null_batch(kf_run *r, uint32_t count, kf_error *error)
-{
-    kf_batch batch = {.order = r->order, .count = count, .null = true, .timeout = 20};
-    if (r->device->glance) batch.answered = glance_at_nothing;
-    kf_crew_pause(r->bench->crew);
-    r->device->cool(r->sets); /* what comes before every batch */
-    kf_peer_event event = kf_peer_batch(r->peers[BASELINE], &batch);
-    if (event != KF_PEER_OK)
-        return kf_run_report(r, r->peers[BASELINE], KF_ROLE_BASELINE, event, batch.code, "running an empty batch", error);
-    r->null[r->null_count++] = batch.seconds;
-    return add_sample(r, 'n', -1, &batch) || no_memory(error);
-}
-
-/* ---- pairs --------------------------------------------------------------------------------------------------------------------------------------- */
-
-typedef struct pair_plan {
-    int number; /* of the pair, 0 the warm-up */
-    int serial; /* for keys */
-    bool compare_all;
-    bool timed;
-    bool latency;
-    bool candidate_first;
-} pair_plan;
-
-/* The candidate's outputs of these sets are compared: all that were called, or a random quarter of them, drawn now that they have run. */
-static uint32_t choose_compared(kf_run *r, const pair_plan *plan, uint32_t called)
-{
-    memcpy(r->list, r->order, called * sizeof *r->list);
-    if (plan->compare_all) return called;
-    kf_choices_permute(&r->choices, r->list, called);
-    return (called + 3) / 4;
-}
-
-static bool renew(kf_run *r, uint32_t set, kf_error *error)
-{
-    const kf_problem *problem = r->bench->problem;
-    for (int i = 0; i < problem->argument_count; i++) {
-        kf_argument_kind kind = problem->arguments[i].kind;
-        if ((kind == KF_INPUT || kind == KF_INOUT) && !r->device->copy_input(r->sets, KF_FRESH_INPUT, set, i, error)) return false;
-    }
-    r->true_known[set] = false;
-    r->device->cool(r->sets);
-    return true;
-}
-
-static bool one_side(kf_run *r, const pair_plan *plan, kf_side side, double *seconds, double *latency, kf_error *error)
-{
-    kf_batch batch, single = {.seconds = NAN, .waking = NAN};
-    char letter = side == BASELINE ? 'b' : 'c', latency_letter = side == BASELINE ? 'B' : 'C';
-    int shown = plan->timed ? plan->number - 1 : -1;
-    uint32_t called = r->calls[side];
-    bool only_timed = side == BASELINE && !plan->compare_all; /* its errors are known by now */
-    if (!(only_timed ? ready_baseline(r, plan->serial, error) : refresh(r, plan->serial, side, error)) ||
-        !batch_of(r, side, 0, called, letter, shown, &batch, error))
-        return false;
-    if (r->over) return true;
-    if (plan->latency && called > 1) { /* a set that was left out, cold, with inputs that the batch could not look at */
-        if (side == CANDIDATE && (!inspect(r, side, error) || r->over))
-            return r->over; /* before a left-out set is one that was called */
-        if (!renew(r, r->order[called], error)) return false;
-        if (!batch_of(r, side, called, 1, latency_letter, shown, &single, error)) return false;
-        if (r->over) return true;
-        called++;
-    } else if (plan->latency) { /* a batch of one call is its own latency */
-        single.seconds = batch.seconds;
-        single.waking = batch.waking;
-    }
-    r->woke[side][0] = batch.waking;
-    r->woke[side][1] = single.waking;
-    *seconds = batch.seconds;
-    *latency = single.seconds;
-    if (only_timed) return true;
-    if (!inspect(r, side, error) || r->over) return r->over;
-    uint32_t compared = choose_compared(r, plan, called);
-    if (!find_truth(r, r->list, compared, error)) return false;
-    kf_doubts doubts = {.count = 0};
-    /* Also where everything is compared: a faster candidate has more calls than the baseline, and its single call has inputs of its own. */
-    if (!r->over && !compare(r, side, r->list, compared, side == CANDIDATE ? &doubts : NULL, error)) return false;
-    if (r->over || side == BASELINE) return true;
-    if (r->device->settled) {
-        kf_damage damage;
-        if (!r->device->settled(r->sets, &damage, error)) return false;
-        if (damage.kind != KF_DAMAGE_NONE) {
-            r->over = true;
-            return kf_checker_damage(r->checker, &damage) || no_memory(error);
-        }
-    }
-    for (uint32_t k = 0; k < doubts.count && !r->over; k++)
-        if (!hear_baseline(r, doubts.sets[k], &doubts, r->list, &compared, error)) return false;
-    if (!doubts.count || r->over) return true;
-    return compare(r, side, r->list, compared, NULL, error);
-}
-
-/* Sets that the candidate was not called for in the warm-up come first now, so that after two pairs it has seen all of them: one that works ahead
- * does not know before that what there is to work on. r->chosen still tells of the warm-up. */
-static void call_the_left_out(kf_run *r)
-{
-    uint32_t front = 0;
-    for (uint32_t i = 0; i < r->set_count; i++) {
-        uint32_t set = r->order[i];
-        if (r->chosen[set]) continue;
-        r->order[i] = r->order[front];
-        r->order[front++] = set;
-    }
-    uint32_t called = r->calls[BASELINE] < r->calls[CANDIDATE] ? r->calls[BASELINE] : r->calls[CANDIDATE];
-    kf_choices_permute(&r->choices, r->order, front > called ? front : called);
-}
-
-static bool one_pair(kf_run *r, const pair_plan *plan, double seconds[2], double latency[2], kf_error *error)
-{
-    for (uint32_t i = 0; i < r->set_count; i++) r->order[i] = i;
-    memset(r->true_known, 0, r->set_count * sizeof *r->true_known);
-    kf_choices_permute(&r->choices, r->order, r->set_count);
-    if (plan->number == 1) call_the_left_out(r);
-    kf_checker_vary(r->checker, &r->choices, r->order, r->calls[CANDIDATE], r->set_count, !plan->compare_all, r->variations);
-    kf_crew_resume(r->bench->crew);
-    if (!r->device->fill(r->sets, draw(r, "inputs", plan->serial), r->variations, error)) return false;
-    for (int turn = 0; turn < 2 && !r->over; turn++) {
-        kf_side side = (turn == 1) != plan->candidate_first ? CANDIDATE : BASELINE;
-        if (!one_side(r, plan, side, &seconds[side], &latency[side], error)) return false;
-    }
-    return true;
 }
 
 /* ---- the parts, in order --------------------------------------------------------------------------------------------------------------------------- */
@@ -458,8 +121,8 @@ static bool time_short_calls(kf_run *r, double *best, kf_error *error)
     for (uint32_t i = 0; i < SHORT_CALLS; i++) order[i] = i % r->set_count;
     *best = INFINITY;
     for (int turn = 0; turn < 3; turn++) {
-        kf_batch batch = {.order = order, .count = SHORT_CALLS, .timeout = timeout_of(r, BASELINE, SHORT_CALLS)};
-        if (r->device->glance) batch.answered = glance_at_nothing;
+        kf_batch batch = {.order = order, .count = SHORT_CALLS, .timeout = kf_run_timeout(r, BASELINE, SHORT_CALLS)};
+        if (r->device->glance) batch.answered = kf_run_glance_at_nothing;
         r->device->cool(r->sets);
         kf_peer_event event = kf_peer_batch(r->peers[BASELINE], &batch);
         if (event != KF_PEER_OK)
@@ -474,18 +137,18 @@ static bool size_batches(kf_run *r, kf_error *error)
 {
     kf_workbench *bench = r->bench;
     double started = kf_now(), best = INFINITY, around = INFINITY;
-    if (!r->device->fill(r->sets, draw(r, "probe", 0), r->variations, error)) return false;
+    if (!r->device->fill(r->sets, kf_run_draw(r, "probe", 0), r->variations, error)) return false;
     double filling = kf_now() - started;
     for (int turn = 0; turn < 3 && !r->over; turn++) {
         kf_batch batch, empty = {.order = r->order, .count = 1, .null = true, .timeout = 20};
-        if (r->device->glance) empty.answered = glance_at_nothing;
+        if (r->device->glance) empty.answered = kf_run_glance_at_nothing;
         r->order[0] = (uint32_t)turn;
         started = kf_now();
-        if (!refresh(r, turn, BASELINE, error)) return false;
+        if (!kf_run_refresh(r, turn, BASELINE, error)) return false;
         kf_peer_event event = kf_peer_batch(r->peers[BASELINE], &empty);
         if (event != KF_PEER_OK)
             return kf_run_report(r, r->peers[BASELINE], KF_ROLE_BASELINE, event, empty.code, "running an empty batch", error);
-        if (!batch_of(r, BASELINE, 0, 1, 0, -1, &batch, error) || !inspect(r, BASELINE, error)) return false;
+        if (!kf_run_batch(r, BASELINE, 0, 1, 0, -1, &batch, error) || !kf_run_inspect(r, BASELINE, error)) return false;
         if (turn == 0) continue; /* the first call warms up */
         best = fmin(best, fmax(batch.seconds - empty.seconds, 1e-6));
         r->empty_batch = turn == 1 ? empty.seconds : fmin(r->empty_batch, empty.seconds);
@@ -537,13 +200,14 @@ static bool warm_up(kf_run *r, kf_side side, kf_error *error)
     double seconds = 0;
     double last = INFINITY;
     bool launches = r->baseline_call < r->bench->device->launch_bound;
-    if (!r->device->fill(r->sets, draw(r, "warm", (int)side), r->variations, error)) return false;
+    if (!r->device->fill(r->sets, kf_run_draw(r, "warm", (int)side), r->variations, error)) return false;
     for (uint32_t i = 0; i < r->set_count; i++) r->order[i] = i;
     for (uint32_t i = 0; i < WARM_BATCHES && seconds < WARM_SECONDS && !r->over; i++) {
         kf_batch batch;
         kf_choices_permute(&r->choices, r->order, r->set_count);
-        if (!(side == BASELINE ? ready_baseline(r, -1 - (int)i, error) : refresh(r, -1 - (int)i, side, error)) ||
-            !batch_of(r, side, 0, r->calls[side], 0, -1, &batch, error) || (side == CANDIDATE && !inspect(r, side, error)))
+        if (!(side == BASELINE ? kf_run_ready_baseline(r, -1 - (int)i, error) : kf_run_refresh(r, -1 - (int)i, side, error)) ||
+            !kf_run_batch(r, side, 0, r->calls[side], 0, -1, &batch, error) ||
+            (side == CANDIDATE && !kf_run_inspect(r, side, error)))
             return false;
         seconds += batch.seconds;
         bool settled = fabs(batch.seconds - last) < WARM_SETTLED * batch.seconds;
@@ -559,11 +223,11 @@ bool kf_run_measure_alone(kf_run *r, uint32_t calls, kf_error *error)
     r->alone_count = 0;
     r->alone_calls = calls;
     for (uint32_t i = 0; i < r->set_count; i++) r->order[i] = i;
-    if (!r->device->fill(r->sets, draw(r, "alone", 0), r->variations, error)) return false;
+    if (!r->device->fill(r->sets, kf_run_draw(r, "alone", 0), r->variations, error)) return false;
     for (int i = 0; i <= ALONE_BATCHES && !r->over; i++) { /* the first one warms up */
         kf_batch batch;
-        if (!ready_baseline(r, i, error)) return false;
-        if (!batch_of(r, BASELINE, 0, calls, i ? 'a' : 0, -1, &batch, error)) return false;
+        if (!kf_run_ready_baseline(r, i, error)) return false;
+        if (!kf_run_batch(r, BASELINE, 0, calls, i ? 'a' : 0, -1, &batch, error)) return false;
         if (i && !r->over) r->alone[r->alone_count++] = batch.seconds / calls;
     }
     return true;
@@ -615,15 +279,15 @@ static bool measure_pairs(kf_run *r, const kf_stopping_rule *rule, kf_error *err
     for (int number = 0; !r->over; number++) {
         if (!r->timed && number == CHECK_PAIRS) break;
         double seconds[2] = {NAN, NAN}, latency[2] = {NAN, NAN};
-        pair_plan plan = {.number = number,
-                          .serial = r->serial++,
-                          .timed = r->timed && number > 0,
-                          .compare_all = number < COMPARED_PAIRS || !r->timed,
-                          .latency = r->timed && number > 0 && number <= LATENCY_PAIRS,
-                          .candidate_first = number >= COMPARED_PAIRS && r->timed && number % 2};
+        kf_pair_plan plan = {.number = number,
+                             .serial = r->serial++,
+                             .timed = r->timed && number > 0,
+                             .compare_all = number < COMPARED_PAIRS || !r->timed,
+                             .latency = r->timed && number > 0 && number <= LATENCY_PAIRS,
+                             .candidate_first = number >= COMPARED_PAIRS && r->timed && number % 2};
         for (int i = 0; i < NULLS_A_PAIR && plan.timed && !r->over && r->null_count < NULL_BATCHES; i++)
-            if (!null_batch(r, r->calls[BASELINE], error)) return false;
-        if (!r->over && !one_pair(r, &plan, seconds, latency, error)) return false;
+            if (!kf_run_null_batch(r, r->calls[BASELINE], error)) return false;
+        if (!r->over && !kf_run_pair(r, &plan, seconds, latency, error)) return false;
         if (r->over) break;
         if (number == 0 && r->timed) {
             bool again = repeated;

@@ -1,5 +1,6 @@
-/* What the parts of measuring a workload share: measure.c (the order of batches), measure_peers.c (starting runners, wording what became of them),
- * measure_figures.c (what the times mean). */
+/* What the parts of measuring a workload share: measure.c (how many batches of what), measure_batches.c (one batch), measure_pairs.c (one of each side on
+ * the same sets), measure_peers.c (starting runners, wording what became of them), measure_figures.c (what the times mean). Functions that take a
+ * kf_error return false for what is the machine's or the caller's; what there is to say of a candidate or a task becomes a finding, and r->over. */
 #ifndef KFORGE_MEASURE_INTERNAL_H
 #define KFORGE_MEASURE_INTERNAL_H
 
@@ -55,6 +56,47 @@ static inline double kf_run_time_left(const kf_run *r)
     return r->bench->deadline - kf_now();
 }
 
+/* ---- measure_batches.c ---- */
+
+/* A random number of this workload and measurement, another for each purpose and number. */
+uint64_t kf_run_draw(kf_run *r, const char *purpose, int number);
+/* Seconds that a batch of so many calls may take. */
+double kf_run_timeout(const kf_run *r, kf_side side, uint32_t calls);
+/* Everything between two batches that is not timed. */
+bool kf_run_refresh(kf_run *r, int number, kf_side side, kf_error *error);
+/* What a batch of the baseline that is only timed needs: its inputs, and nothing in a cache. It has no use for poison. */
+bool kf_run_ready_baseline(kf_run *r, int number, kf_error *error);
+/* One batch of one side on r->order[first…], and what is to be said about it but for damage. A letter: it is a sample of that pair. */
+bool kf_run_batch(kf_run *r, kf_side side, uint32_t first, uint32_t count, char letter, int pair, kf_batch *batch, kf_error *error);
+/* An empty batch, into r->null. */
+bool kf_run_null_batch(kf_run *r, uint32_t count, kf_error *error);
+/* Stands for a look at outputs where there is nothing to look at: it takes the same path and time. */
+void kf_run_glance_at_nothing(void *context);
+/* What the batches since the last refresh broke. */
+bool kf_run_inspect(kf_run *r, kf_side side, kf_error *error);
+/* Runs the oracle for those of the listed sets whose truth is not there yet. */
+bool kf_run_find_truth(kf_run *r, const uint32_t *list, uint32_t count, kf_error *error);
+/* Outputs of the listed sets with the truth; what is doubtful into `doubts`, where it is not NULL, instead of a finding. */
+bool kf_run_compare(kf_run *r, kf_side side, const uint32_t *list, uint32_t count, kf_doubts *doubts, kf_error *error);
+/* The baseline on the very inputs of a doubtful set, in a spare one, which may take a set that has passed from the list. */
+bool kf_run_hear_baseline(kf_run *r, uint32_t doubtful, const kf_doubts *doubts, uint32_t *list, uint32_t *count, kf_error *error);
+
+/* ---- measure_pairs.c ---- */
+
+typedef struct kf_pair_plan {
+    int number; /* of the pair, 0 the warm-up */
+    int serial; /* for keys */
+    bool compare_all;
+    bool timed;
+    bool latency;
+    bool candidate_first;
+} kf_pair_plan;
+
+/* Fresh inputs and a batch of each side; seconds of the batches and of the single calls, NAN for what was not made. */
+bool kf_run_pair(kf_run *r, const kf_pair_plan *plan, double seconds[2], double latency[2], kf_error *error);
+
+/* ---- measure_peers.c ---- */
+
 /* Turns an event of a runner into a finding, and the run is over; false for what is the machine's or the caller's. */
 bool kf_run_report(kf_run *r, kf_peer *peer, kf_role role, kf_peer_event event, int code, const char *doing, kf_error *error);
 /* Starts a runner, loads its binary, gives it its scalars. */
@@ -62,8 +104,12 @@ bool kf_run_start_peer(kf_run *r, kf_role role, kf_peer **peer, kf_error *error)
 /* Maps all buffers. */
 bool kf_run_hand_over(kf_run *r, kf_role role, kf_peer *peer, kf_error *error);
 
+/* ---- measure.c ---- */
+
 /* The baseline's batches with no candidate there, into r->alone. */
 bool kf_run_measure_alone(kf_run *r, uint32_t calls, kf_error *error);
+
+/* ---- measure_figures.c ---- */
 
 /* Times to figures: fixed cost, speedups, interference, floor. */
 bool kf_run_conclude(kf_run *r, kf_error *error);

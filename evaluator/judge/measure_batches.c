@@ -1,0 +1,230 @@
+/* One batch: what comes before it, the clock around it, what it broke, what came out. The order of batches is the business of measure.c. */
+#include "measure_internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define GAP_SECONDS 0.0005 /* of work left beside the stream, and as a part of the batch, that makes a finding */
+#define GAP_PART 0.05
+#define WAKING_FACTOR 4.0 /* a waking may take this times the baseline's quickest, and WAKING_SECONDS, before it counts */
+#define WAKING_SECONDS 0.0001
+#define TIMEOUT_FACTOR 100.0
+#define LEAST_TIMEOUT 1.0 /* seconds; a first call may have to build tables */
+
+static bool add_sample(kf_run *r, char side, int pair, const kf_batch *batch)
+{
+    kf_sample sample = {
+        .side = side, .pair = pair, .calls = (int)batch->count, .seconds = batch->seconds, .claimed = batch->claimed};
+    r->device->sample(r->bench->device, &sample);
+    return kf_workload_add_sample(r->bench->result, &sample);
+}
+
+uint64_t kf_run_draw(kf_run *r, const char *purpose, int number)
+{
+    char label[48];
+    snprintf(label, sizeof label, "%.24s/%d", purpose, r->bench->attempt);
+    return kf_secret_draw(r->bench->secret, label, (uint32_t)r->bench->workload, (uint32_t)number);
+}
+
+double kf_run_timeout(const kf_run *r, kf_side side, uint32_t calls)
+{
+    if (side == BASELINE) return 60;
+    double seconds = LEAST_TIMEOUT + TIMEOUT_FACTOR * r->baseline_call * calls;
+    if (r->bench->options->asan) seconds *= 10;
+    double left = kf_run_time_left(r);
+    return fmin(seconds, left > 0.1 ? left : 0.1);
+}
+
+/* Work beside the stream that a call left behind is in the time, but the contract is that the stream waits for it. What the runner says is
+ * enough here: it has nothing to gain from saying it. One batch may have been held up by the machine, most of them can't. */
+static bool check_gap(kf_run *r, const kf_batch *batch)
+{
+    r->gap_batches++;
+    if (batch->gap > GAP_SECONDS && batch->gap > GAP_PART * batch->seconds) r->gaps++;
+    if (r->gaps < 2 || 2 * r->gaps < r->gap_batches) return true;
+    r->over = true;
+    return kf_verdict_add_finding(
+               r->bench->verdict, r->bench->result, KF_CONTRACT_VIOLATION, KF_BLAME_CANDIDATE, "stream.left", batch->gap, 0,
+               "the device was busy for %.3g s more after the stream was done: outputs have to be final when it is",
+               batch->gap) != NULL;
+}
+
+/* Between waking and the request a runner has nothing to do, but a candidate's signal handler finds inputs that are ready. What goes beyond the
+ * baseline's quickest waking is therefore time like any other, on both sides. */
+static void charge_waking(kf_run *r, kf_side side, kf_batch *batch)
+{
+    r->waking[side][r->wakings[side]++ % KF_WAKINGS] = batch->waking;
+    if (side == BASELINE && (r->wakings[side] == 1 || batch->waking < r->quickest_waking)) r->quickest_waking = batch->waking;
+    double free_of_charge = fmin(batch->waking, WAKING_FACTOR * r->quickest_waking + WAKING_SECONDS);
+    batch->seconds += batch->waking - free_of_charge;
+    batch->waking = free_of_charge; /* kf_run_conclude compares what is left with the baseline's */
+}
+
+typedef struct glance {
+    kf_run *r;
+    const uint32_t *list;
+    uint32_t count;
+    bool done;
+    kf_error *error;
+} glance;
+
+static void glance_now(void *context)
+{
+    glance *look = context;
+    look->done = look->r->device->glance(look->r->sets, look->list, look->count, look->error);
+}
+
+void kf_run_glance_at_nothing(void *context)
+{
+    (void)context;
+}
+
+/* What the batches since the last refresh broke. The baseline is the task's own: it is looked at in the pairs in which it is compared. */
+bool kf_run_inspect(kf_run *r, kf_side side, kf_error *error)
+{
+    kf_damage damage;
+    if (r->over) return true;
+    if (!r->device->inspect(r->sets, r->chosen, &damage, error)) return false;
+    if (damage.kind == KF_DAMAGE_NONE) return true;
+    r->over = true;
+    if (side == CANDIDATE) return kf_checker_damage(r->checker, &damage) || no_memory(error);
+    return kf_verdict_add_finding(r->bench->verdict, r->bench->result, KF_JUDGE_ERROR, KF_BLAME_TASK, "baseline.failed", NAN, NAN,
+                                  "the task's baseline writes where it must not: argument %s",
+                                  r->bench->problem->arguments[damage.argument].name) != NULL ||
+           no_memory(error);
+}
+
+/* One batch of one side on order[first…], and what is to be said about it but for damage. */
+bool kf_run_batch(kf_run *r, kf_side side, uint32_t first, uint32_t count, char letter, int pair, kf_batch *batch, kf_error *error)
+{
+    glance look = {r, r->order + first, count, true, error};
+    *batch = (kf_batch){.order = r->order + first, .count = count, .timeout = kf_run_timeout(r, side, count)};
+    if (r->device->glance) batch->answered = side == CANDIDATE ? glance_now : kf_run_glance_at_nothing, batch->context = &look;
+    kf_peer *peer = r->peers[side];
+    if (r->timed) kf_crew_pause(r->bench->crew);
+    kf_peer_event event = kf_peer_batch(peer, batch);
+    if (event != KF_PEER_OK)
+        return kf_run_report(r, peer, side == CANDIDATE ? KF_ROLE_CANDIDATE : KF_ROLE_BASELINE, event, batch->code,
+                             count == 1 ? "running a call" : "running a batch of calls", error);
+    charge_waking(r, side, batch);
+    if (letter && !add_sample(r, letter, pair, batch)) return no_memory(error);
+    if (!look.done) return false;
+    if (side == CANDIDATE) {
+        r->candidate_time += batch->seconds;
+        if (!check_gap(r, batch)) return no_memory(error);
+        int extra = kf_peer_extra_threads(peer) - r->spare_threads;
+        if (extra > 0) {
+            r->over = true;
+            if (!kf_verdict_add_finding(
+                    r->bench->verdict, r->bench->result, KF_CONTRACT_VIOLATION, KF_BLAME_CANDIDATE, "threads.left", extra, 0,
+                    "%d thread%s or process%s left after the calls returned; host threads have to be joined in the call", extra,
+                    extra == 1 ? "" : "s", extra == 1 ? " is" : "es are"))
+                return no_memory(error);
+        }
+    }
+    for (uint32_t i = first; i < first + count; i++) r->chosen[r->order[i]] = true;
+    return true;
+}
+
+/* Runs the oracle for those of the listed sets whose truth is not there yet. */
+bool kf_run_find_truth(kf_run *r, const uint32_t *list, uint32_t count, kf_error *error)
+{
+    kf_autofree uint32_t *missing = calloc(count + 1, sizeof *missing);
+    uint32_t used = 0;
+    if (!missing) return no_memory(error);
+    for (uint32_t i = 0; i < count; i++)
+        if (!r->true_known[list[i]]) missing[used++] = list[i];
+    if (!used) return true;
+    if (!r->device->prepare_truth(r->sets, missing, used, error)) return false;
+    kf_batch batch = {.order = missing, .count = used, .timeout = 60 + r->bench->options->timeout_seconds};
+    kf_peer_event event = kf_peer_batch(r->oracle, &batch);
+    if (event != KF_PEER_OK) return kf_run_report(r, r->oracle, KF_ROLE_ORACLE, event, batch.code, "running a call", error);
+    for (uint32_t i = 0; i < used; i++) r->true_known[missing[i]] = true;
+    return true;
+}
+
+bool kf_run_compare(kf_run *r, kf_side side, const uint32_t *list, uint32_t count, kf_doubts *doubts, kf_error *error)
+{
+    bool passed = true;
+    kf_crew_resume(r->bench->crew);
+    if (!kf_checker_compare(r->checker, r->sets, r->variations, list, count, side == BASELINE, doubts, &passed, error))
+        return false;
+    if (!passed) r->over = true;
+    return true;
+}
+
+static bool among(uint32_t set, const uint32_t *list, uint32_t count)
+{
+    for (uint32_t k = 0; k < count; k++)
+        if (list[k] == set) return true;
+    return false;
+}
+
+/* A place in r->order whose set nobody compares any more, those that were left out first; else one whose outputs have passed, which leaves the list.
+ * r->set_count: there is none. */
+static uint32_t find_spare(const kf_run *r, const kf_doubts *doubts, uint32_t *list, uint32_t *count)
+{
+    for (uint32_t at = r->set_count; at-- > 0;)
+        if (!among(r->order[at], list, *count)) return at;
+    for (uint32_t at = r->set_count; at-- > 0 && doubts->count < KF_DOUBTS;) { /* fewer: all that did not pass are named */
+        if (among(r->order[at], doubts->sets, doubts->count)) continue;
+        uint32_t k = 0;
+        while (list[k] != r->order[at]) k++;
+        list[k] = list[--*count];
+        return at;
+    }
+    return r->set_count;
+}
+
+/* The baseline on the very inputs of a doubtful set, in a spare one. */
+bool kf_run_hear_baseline(kf_run *r, uint32_t doubtful, const kf_doubts *doubts, uint32_t *list, uint32_t *count, kf_error *error)
+{
+    const kf_problem *problem = r->bench->problem;
+    uint32_t at = find_spare(r, doubts, list, count);
+    if (at == r->set_count) return true;
+    uint32_t spare = r->order[at];
+    for (int i = 0; i < problem->argument_count; i++) {
+        kf_argument_kind kind = problem->arguments[i].kind;
+        if ((kind == KF_INPUT || kind == KF_INOUT) && !r->device->copy_input(r->sets, doubtful, spare, i, error)) return false;
+    }
+    kf_batch batch;
+    r->variations[spare] = r->variations[doubtful];
+    r->true_known[spare] = false;
+    if (!kf_run_batch(r, BASELINE, at, 1, 0, -1, &batch, error) || !kf_run_inspect(r, BASELINE, error)) return false;
+    if (r->over || !kf_run_find_truth(r, &spare, 1, error)) return r->over;
+    return r->over || kf_run_compare(r, BASELINE, &spare, 1, NULL, error);
+}
+
+/* Everything between two batches that is not timed. */
+bool kf_run_refresh(kf_run *r, int number, kf_side side, kf_error *error)
+{
+    char purpose[32];
+    snprintf(purpose, sizeof purpose, "poison%d", (int)side);
+    kf_crew_resume(r->bench->crew);
+    if (!r->device->poison(r->sets, kf_run_draw(r, purpose, number), error)) return false;
+    r->device->cool(r->sets);
+    memset(r->chosen, 0, r->set_count * sizeof *r->chosen);
+    return true;
+}
+
+/* What a batch of the baseline that is only timed needs: its inputs, and nothing in a cache. It has no use for poison. */
+bool kf_run_ready_baseline(kf_run *r, int number, kf_error *error)
+{
+    if (r->in_place) return kf_run_refresh(r, number, BASELINE, error);
+    r->device->cool(r->sets);
+    return true;
+}
+
+bool kf_run_null_batch(kf_run *r, uint32_t count, kf_error *error)
+{
+    kf_batch batch = {.order = r->order, .count = count, .null = true, .timeout = 20};
+    if (r->device->glance) batch.answered = kf_run_glance_at_nothing;
+    kf_crew_pause(r->bench->crew);
+    r->device->cool(r->sets); /* what comes before every batch */
+    kf_peer_event event = kf_peer_batch(r->peers[BASELINE], &batch);
+    if (event != KF_PEER_OK)
+        return kf_run_report(r, r->peers[BASELINE], KF_ROLE_BASELINE, event, batch.code, "running an empty batch", error);
+    r->null[r->null_count++] = batch.seconds;
+    return add_sample(r, 'n', -1, &batch) || no_memory(error);
+}

@@ -1,0 +1,105 @@
+/* A pair: one batch of each side on the same sets, and single calls for latency. measure.c says how many and with what; step 4 there. */
+#include "measure_internal.h"
+
+#include <math.h>
+#include <string.h>
+
+/* The candidate's outputs of these sets are compared: all that were called, or a random quarter of them, drawn now that they have run. */
+static uint32_t choose_compared(kf_run *r, const kf_pair_plan *plan, uint32_t called)
+{
+    memcpy(r->list, r->order, called * sizeof *r->list);
+    if (plan->compare_all) return called;
+    kf_choices_permute(&r->choices, r->list, called);
+    return (called + 3) / 4;
+}
+
+static bool renew(kf_run *r, uint32_t set, kf_error *error)
+{
+    const kf_problem *problem = r->bench->problem;
+    for (int i = 0; i < problem->argument_count; i++) {
+        kf_argument_kind kind = problem->arguments[i].kind;
+        if ((kind == KF_INPUT || kind == KF_INOUT) && !r->device->copy_input(r->sets, KF_FRESH_INPUT, set, i, error)) return false;
+    }
+    r->true_known[set] = false;
+    r->device->cool(r->sets);
+    return true;
+}
+
+static bool one_side(kf_run *r, const kf_pair_plan *plan, kf_side side, double *seconds, double *latency, kf_error *error)
+{
+    kf_batch batch, single = {.seconds = NAN, .waking = NAN};
+    char letter = side == BASELINE ? 'b' : 'c', latency_letter = side == BASELINE ? 'B' : 'C';
+    int shown = plan->timed ? plan->number - 1 : -1;
+    uint32_t called = r->calls[side];
+    bool only_timed = side == BASELINE && !plan->compare_all; /* its errors are known by now */
+    if (!(only_timed ? kf_run_ready_baseline(r, plan->serial, error) : kf_run_refresh(r, plan->serial, side, error)) ||
+        !kf_run_batch(r, side, 0, called, letter, shown, &batch, error))
+        return false;
+    if (r->over) return true;
+    if (plan->latency && called > 1) { /* a set that was left out, cold, with inputs that the batch could not look at */
+        if (side == CANDIDATE && (!kf_run_inspect(r, side, error) || r->over))
+            return r->over; /* before a left-out set is one that was called */
+        if (!renew(r, r->order[called], error)) return false;
+        if (!kf_run_batch(r, side, called, 1, latency_letter, shown, &single, error)) return false;
+        if (r->over) return true;
+        called++;
+    } else if (plan->latency) { /* a batch of one call is its own latency */
+        single.seconds = batch.seconds;
+        single.waking = batch.waking;
+    }
+    r->woke[side][0] = batch.waking;
+    r->woke[side][1] = single.waking;
+    *seconds = batch.seconds;
+    *latency = single.seconds;
+    if (only_timed) return true;
+    if (!kf_run_inspect(r, side, error) || r->over) return r->over;
+    uint32_t compared = choose_compared(r, plan, called);
+    if (!kf_run_find_truth(r, r->list, compared, error)) return false;
+    kf_doubts doubts = {.count = 0};
+    /* Also where everything is compared: a faster candidate has more calls than the baseline, and its single call has inputs of its own. */
+    if (!r->over && !kf_run_compare(r, side, r->list, compared, side == CANDIDATE ? &doubts : NULL, error)) return false;
+    if (r->over || side == BASELINE) return true;
+    if (r->device->settled) {
+        kf_damage damage;
+        if (!r->device->settled(r->sets, &damage, error)) return false;
+        if (damage.kind != KF_DAMAGE_NONE) {
+            r->over = true;
+            return kf_checker_damage(r->checker, &damage) || no_memory(error);
+        }
+    }
+    for (uint32_t k = 0; k < doubts.count && !r->over; k++)
+        if (!kf_run_hear_baseline(r, doubts.sets[k], &doubts, r->list, &compared, error)) return false;
+    if (!doubts.count || r->over) return true;
+    return kf_run_compare(r, side, r->list, compared, NULL, error);
+}
+
+/* Sets that the candidate was not called for in the warm-up come first now, so that after two pairs it has seen all of them: one that works ahead
+ * does not know before that what there is to work on. r->chosen still tells of the warm-up. */
+static void call_the_left_out(kf_run *r)
+{
+    uint32_t front = 0;
+    for (uint32_t i = 0; i < r->set_count; i++) {
+        uint32_t set = r->order[i];
+        if (r->chosen[set]) continue;
+        r->order[i] = r->order[front];
+        r->order[front++] = set;
+    }
+    uint32_t called = r->calls[BASELINE] < r->calls[CANDIDATE] ? r->calls[BASELINE] : r->calls[CANDIDATE];
+    kf_choices_permute(&r->choices, r->order, front > called ? front : called);
+}
+
+bool kf_run_pair(kf_run *r, const kf_pair_plan *plan, double seconds[2], double latency[2], kf_error *error)
+{
+    for (uint32_t i = 0; i < r->set_count; i++) r->order[i] = i;
+    memset(r->true_known, 0, r->set_count * sizeof *r->true_known);
+    kf_choices_permute(&r->choices, r->order, r->set_count);
+    if (plan->number == 1) call_the_left_out(r);
+    kf_checker_vary(r->checker, &r->choices, r->order, r->calls[CANDIDATE], r->set_count, !plan->compare_all, r->variations);
+    kf_crew_resume(r->bench->crew);
+    if (!r->device->fill(r->sets, kf_run_draw(r, "inputs", plan->serial), r->variations, error)) return false;
+    for (int turn = 0; turn < 2 && !r->over; turn++) {
+        kf_side side = (turn == 1) != plan->candidate_first ? CANDIDATE : BASELINE;
+        if (!one_side(r, plan, side, &seconds[side], &latency[side], error)) return false;
+    }
+    return true;
+}
