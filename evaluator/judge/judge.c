@@ -174,11 +174,13 @@ typedef struct judge_round {
     kf_judge *judge;
     const kf_job *job;
     kf_prepared *prepared;
-    const kf_secret *secret;
+    kf_secret *secret;
     const volatile int *stop;
-    kf_peer *going; /* the candidate's runner, between two workloads */
-    bool more;      /* jobs that will follow */
-    int attempt;
+    kf_peer *going;  /* the candidate's runner, between two workloads */
+    bool more;       /* jobs that will follow */
+    bool afresh;     /* in processes that no other measurement had */
+    int attempt;     /* 1: the second measurement of `verify` */
+    double deadline; /* of this round */
     int layers;
 } judge_round;
 
@@ -223,8 +225,7 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
     const kf_job_options *options = &r->job->options;
     kf_autofree kf_problem *problem = calloc(1, sizeof *problem);
     if (!problem) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    double budget = options->seconds > 0 ? options->seconds : r->judge->device->default_seconds,
-           deadline = kf_now() + options->timeout_seconds;
+    double budget = options->seconds > 0 ? options->seconds : r->judge->device->default_seconds, deadline = r->deadline;
     int timed_left, left = count_workloads(r->judge, task, problem, &timed_left);
     bool one_runner = r->judge->device->slow_start && !options->asan, built = kf_prepared_is_built(r->prepared);
     for (int pass = 0; pass < 2; pass++)
@@ -273,7 +274,7 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
 
 static bool measure_all(judge_round *r, kf_verdict *verdict, kf_error *error)
 {
-    if (r->attempt) kf_crew_drop_trusted(r->judge->crew); /* a second measurement is one in fresh processes */
+    if (r->afresh) kf_crew_drop_trusted(r->judge->crew);
     bool done = measure_each(r, verdict, error);
     kf_crew_retire(r->judge->crew, kf_steal(&r->going), true);
     if (!r->judge->device->slow_start) kf_crew_drop_trusted(r->judge->crew);
@@ -339,6 +340,29 @@ static bool judge_round_of(judge_round *r, kf_verdict **verdict, kf_error *error
     return true;
 }
 
+bool kf_judge_tries_again(kf_status status, int rounds, double seconds, double timeout)
+{
+    return status == KF_INTERFERENCE && rounds < KF_DISTURBED_ROUNDS && seconds * (rounds + 1) < timeout * rounds;
+}
+
+/* A round; one that the machine disturbed is measured again, with another key and in fresh processes, while the job's time allows. The verdict is the
+ * last one's. */
+static bool judge_undisturbed(judge_round *r, kf_verdict **verdict, kf_error *error)
+{
+    const kf_job_options *options = &r->job->options;
+    double started = kf_now();
+    r->deadline = started + options->timeout_seconds;
+    for (int rounds = 1;; rounds++) {
+        if (!judge_round_of(r, verdict, error)) return false;
+        if (!kf_judge_tries_again((*verdict)->status, rounds, kf_now() - started, options->timeout_seconds))
+            return rounds == 1 || kf_verdict_add_flag(*verdict, "interference.again:%d", rounds - 1) ||
+                   kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        r->going = NULL;
+        r->afresh = true;
+        if (!kf_secret_new(r->secret, options->replay_key, error)) return false;
+    }
+}
+
 /* Everything that can be said of a job, into *verdict; false: machine, judge or caller. */
 static bool judge_job(kf_judge *judge, kf_prepared *p, bool more, const volatile int *stop, kf_verdict **verdict, kf_error *error)
 {
@@ -366,14 +390,15 @@ static bool judge_job(kf_judge *judge, kf_prepared *p, bool more, const volatile
         if (!is_measurable(p)) return say_unmeasured(judge, p, &secret, *verdict, error);
     }
     judge_round first = {.judge = judge, .job = job, .prepared = p, .secret = &secret, .stop = stop, .more = more};
-    if (!judge_round_of(&first, verdict, error)) return false;
+    if (!judge_undisturbed(&first, verdict, error)) return false;
     if (!job->options.verify || (*verdict)->status != KF_CORRECT) return true;
     kf_auto(kf_verdict) again = new_verdict(judge, job);
     if (!again) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     judge_round second = first;
     second.attempt = 1;
+    second.afresh = true;
     second.going = NULL;
-    if (!judge_round_of(&second, &again, error)) return false;
+    if (!judge_undisturbed(&second, &again, error)) return false;
     again->reverified = agree(*verdict, again);
     if (!again->reverified && again->status == KF_CORRECT &&
         !kf_verdict_add_flag(again, "verify.disagrees:%.4f..%.4f", (*verdict)->speedup.low, (*verdict)->speedup.high))

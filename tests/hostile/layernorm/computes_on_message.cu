@@ -1,7 +1,7 @@
 // Has the kernel signal every message of the judge, and works on the first, which only asks whether it is awake.
 // rule: T6
 // expect: cheating runner.early | correct | crash runner.crashed
-// at-most: 1.25
+// at-most: 12
 // mode: timed
 // devices: cpu
 #include <cuda_runtime.h>
@@ -22,6 +22,7 @@ struct problem {
 static std::vector<problem> known;
 static volatile bool inside, fresh;
 
+/* In the call this would take a ninth of the baseline's time: only what is faster than that was not charged. */
 static void work_ahead(int)
 {
     if (inside || fresh) return;
