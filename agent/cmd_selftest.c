@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "command.h"
+#include "kforge/census.h"
+#include "kforge/file.h"
 #include "kforge/json.h"
 #include "kforge/selftest.h"
 #include "table.h"
@@ -41,13 +43,53 @@ static void take_case(void *context, const kf_selftest_case *row)
         kf_json_add_number(object, "seconds", row->seconds);
         cJSON_AddItemToArray(r->cases, object);
     }
-    if (row->passed && !r->wanted->all) return;
+    if (row->passed && row->seconds <= row->limit && !r->wanted->all) return;
     char seconds[KF_FIGURE];
-    kf_table_cell(&r->table, "%s", row->passed ? "ok" : row->hostile ? "MISSED" : "ACCUSED");
+    bool late = row->seconds > row->limit;
+    kf_table_cell(&r->table, "%s", late ? "LATE" : row->passed ? "ok" : row->hostile ? "MISSED" : "ACCUSED");
     kf_table_cell(&r->table, "%s/%s/%s", kind, row->task, row->name);
     kf_table_cell(&r->table, "%s%s%s", row->status, row->finding[0] ? " " : "", row->finding);
     kf_table_cell(&r->table, "%s", row->passed ? "" : row->expected);
     kf_table_cell(&r->table, "%s", kf_figure_seconds(row->seconds, seconds));
+}
+
+/* The judge's temporary files go to a folder of their own, so that whatever is left there was left by it or by a candidate. */
+typedef struct scratch {
+    char *folder, *before_folder; /* $TMPDIR now and before */
+    kf_census *before;
+} scratch;
+
+static void scratch_free(scratch *s)
+{
+    if (!s) return;
+    if (s->folder) kf_directory_remove(s->folder, NULL);
+    if (s->before_folder)
+        setenv("TMPDIR", s->before_folder, 1);
+    else
+        unsetenv("TMPDIR");
+    kf_census_free(s->before);
+    free(s->folder);
+    free(s->before_folder);
+    free(s);
+}
+
+KF_DEFINE_AUTO(scratch, scratch_free)
+
+static scratch *scratch_new(kf_error *error)
+{
+    kf_auto(scratch) s = calloc(1, sizeof *s);
+    const char *given = getenv("TMPDIR");
+    if (!s || (given && !(s->before_folder = strdup(given)))) {
+        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return NULL;
+    }
+    if (!(s->folder = kf_directory_temporary("kforge-selftest", error))) return NULL;
+    if (setenv("TMPDIR", s->folder, 1) != 0) {
+        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return NULL;
+    }
+    if (!(s->before = kf_census_take(s->folder, error))) return NULL;
+    return kf_steal(&s);
 }
 
 static double percent(int part, int whole)
@@ -61,6 +103,8 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     kf_view view = kf_view_of(invocation, wanted->json);
     kf_autofree char *folder = wanted->folder ? strdup(wanted->folder) : kf_selftest_folder(error);
     if (!folder) return -1;
+    kf_auto(scratch) own = scratch_new(error);
+    if (!own) return -1;
     kf_auto(kf_judge) judge = kf_judge_new(&(kf_judge_settings){.device = wanted->device}, error);
     if (!judge) return -1;
     kf_auto(cJSON) json = wanted->json ? cJSON_CreateObject() : NULL;
@@ -73,20 +117,36 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     kf_selftest_summary sum;
     bool done = kf_selftest_run(judge, folder, wanted->filter, take_case, &r, invocation->interrupts, &sum, error);
     if (invocation->terminal) fputs("\r\033[K", invocation->log);
-    bool good = done && sum.hostile + sum.honest > 0 && sum.caught == sum.hostile && sum.accepted == sum.honest;
+    kf_autobuffer left = {0};
+    kf_census_news news = {0};
+    kf_autofree char *device = done ? strdup(kf_judge_device(judge)) : NULL,
+                     *hardware = done ? strdup(kf_judge_hardware(judge)) : NULL;
+    if (done && (!device || !hardware)) done = kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (done) { /* what it still holds is not left behind */
+        kf_judge_free(kf_steal(&judge));
+        kf_auto(kf_census) after = kf_census_take(own->folder, error);
+        done = after != NULL;
+        if (after) news = kf_census_compare(own->before, after, &left);
+    }
+    bool good = done && news.own == 0 && sum.late == 0 && sum.hostile + sum.honest > 0 && sum.caught == sum.hostile &&
+                sum.accepted == sum.honest;
     int status = good ? KF_EXIT_DONE : KF_EXIT_NOTHING;
     if (!done) {
         status = error && error->code == KF_ERROR_BUSY ? KF_EXIT_INTERRUPTED : -1;
     } else if (json) {
         cJSON_AddStringToObject(json, "schema", "kforge-selftest/1");
         cJSON_AddStringToObject(json, "version", KFORGE_VERSION);
-        cJSON_AddStringToObject(json, "device", kf_judge_device(judge));
-        cJSON_AddStringToObject(json, "hardware", kf_judge_hardware(judge));
+        cJSON_AddStringToObject(json, "device", device);
+        cJSON_AddStringToObject(json, "hardware", hardware);
         cJSON_AddNumberToObject(json, "hostile", sum.hostile);
         cJSON_AddNumberToObject(json, "caught", sum.caught);
         cJSON_AddNumberToObject(json, "honest", sum.honest);
         cJSON_AddNumberToObject(json, "accused", sum.honest - sum.accepted);
         kf_json_add_number(json, "seconds", sum.seconds);
+        kf_json_add_number(json, "longest_seconds", sum.longest);
+        cJSON_AddNumberToObject(json, "late", sum.late);
+        cJSON_AddNumberToObject(json, "left_behind", (double)news.own);
+        cJSON_AddStringToObject(json, "new_on_machine", left.data ? left.data : "");
         if (!kf_print_json(view.out, kf_steal(&json), error)) status = -1;
     } else {
         char seconds[KF_FIGURE], longest[KF_FIGURE];
@@ -94,10 +154,15 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
         fprintf(view.out,
                 "%sselftest on %s (%s): %d of %d hostile candidates caught (%.1f %%), %d of %d honest ones accused (%.1f %%), %s, "
                 "longest %s\n",
-                r.table.cell_count ? "\n" : "", kf_judge_device(judge), kf_judge_hardware(judge), sum.caught, sum.hostile,
-                percent(sum.caught, sum.hostile), sum.honest - sum.accepted, sum.honest,
-                sum.honest ? 100 - percent(sum.accepted, sum.honest) : 0, kf_figure_seconds(sum.seconds, seconds),
-                kf_figure_seconds(sum.longest, longest));
+                r.table.cell_count ? "\n" : "", device, hardware, sum.caught, sum.hostile, percent(sum.caught, sum.hostile),
+                sum.honest - sum.accepted, sum.honest, sum.honest ? 100 - percent(sum.accepted, sum.honest) : 0,
+                kf_figure_seconds(sum.seconds, seconds), kf_figure_seconds(sum.longest, longest));
+        if (news.own)
+            fprintf(view.out, "left behind: %s", left.data);
+        else if (news.others)
+            fprintf(view.out, "nothing left behind; new on this machine, perhaps by other programs:\n%s", left.data);
+        else
+            fputs("nothing left behind: no process, descriptor, file, shared memory or socket\n", view.out);
     }
     kf_table_free(&r.table);
     return status;
@@ -131,7 +196,9 @@ const kf_command kf_command_selftest = {
     .description = "Judges a collection of cheating candidates and one of odd but honest ones as any other, and tells which did "
                    "not get the verdict that "
                    "they must get. What it prints belongs beside every leaderboard that this machine's verdicts enter.\n\n"
-                   "The exit status is 0 when every hostile candidate was caught and no honest one accused, else 1.",
+                   "The exit status is 0 when every hostile candidate was caught, no honest one accused, and none held the judge "
+                   "for longer than its "
+                   "limits or left a process, an open descriptor or a file behind, else 1.",
     .examples = "kforge selftest --device cpu\ton the processor\nkforge selftest --filter honest/ --all\twhat is done with the "
                 "honest ones\n",
     .options = options,

@@ -1,5 +1,6 @@
 kf_test(timing_lock kf_judge)
 kf_test(judge kf_judge)
+target_include_directories(test_judge PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/judge)
 set_tests_properties(unit.judge PROPERTIES TIMEOUT 900 RUN_SERIAL TRUE)
 
 add_executable(peer_actor unit/peer_actor.c)
@@ -10,6 +11,7 @@ target_compile_definitions(test_peer PRIVATE PEER_ACTOR="$<TARGET_FILE:peer_acto
 add_dependencies(test_peer peer_actor)
 kf_bench(aa kf_judge)
 kf_test(judge_parts kf_judge)
+kf_test(census kf_judge)
 kf_fuzz(elf kf_judge)
 kf_fuzz(peer kf_model)
 kf_test(scan kf_scan)

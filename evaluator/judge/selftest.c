@@ -14,6 +14,9 @@
 #define LINE 512
 #define TIMED_SECONDS 0.5
 #define AGAIN_SECONDS 3  /* what seemed too fast, measured again */
+#define AHEAD 3          /* cases at hand, the one that is judged among them */
+#define CASE_SECONDS 30  /* no honest one takes a tenth of that on a slow machine */
+#define SLACK_SECONDS 2  /* what ending it may take */
 #define BUILD_SECONDS 20 /* some of them are about builds that never end */
 
 /* ---- reading a case ------------------------------------------------------------------------------------------------------------------------- */
@@ -83,69 +86,51 @@ static const char *first_rule(const kf_verdict *verdict)
     return verdict->finding_count ? verdict->findings[0].rule : "";
 }
 
-/* ---- running ----------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the list of cases ------------------------------------------------------------------------------------------------------------------------ */
+
+typedef struct selftest_case {
+    bool hostile, timed;
+    char *task, *path;
+    const char *name; /* in path */
+    heading heading;
+    kf_job *job;           /* NULL until it is opened */
+    kf_prepared *prepared; /* NULL, too, where that failed: kf_judge_run says why */
+} selftest_case;
+
+typedef struct case_list {
+    selftest_case *cases;
+    size_t count, capacity;
+} case_list;
+
+static void close_case(selftest_case *c)
+{
+    kf_prepared_free(c->prepared);
+    kf_job_free(c->job);
+    c->prepared = NULL;
+    c->job = NULL;
+}
+
+static void list_free(case_list *list)
+{
+    if (!list) return;
+    for (size_t i = 0; i < list->count; i++) {
+        close_case(&list->cases[i]);
+        free(list->cases[i].task);
+        free(list->cases[i].path);
+    }
+    free(list->cases);
+    free(list);
+}
+
+KF_DEFINE_AUTO(case_list, list_free)
 
 typedef struct selftest {
     kf_judge *judge;
     const char *folder, *filter;
-    kf_selftest_report *report;
-    void *context;
-    const volatile int *stop;
+    bool cuda;
+    case_list *list;
     kf_selftest_summary *summary;
 } selftest;
-
-static bool run_case(selftest *t, bool hostile, const char *task_name, const char *path, const char *name, kf_error *error)
-{
-    heading h;
-    size_t size;
-    kf_autofree char *source = kf_file_read(path, KF_SOURCE_BYTES, &size, error), *task_path = NULL;
-    if (!source) return false;
-    read_heading(source, &h);
-    if (!h.about[0] || !h.expected[0] || (hostile && !h.rule[0]))
-        return kf_fail(error, KF_ERROR_INPUT,
-                       "%s: needs a line of what it does, \"// rule: CHEAT\" and \"// expect: STATUS RULE\" at its top", path);
-    bool cuda = strncmp(kf_judge_device(t->judge), "cuda", 4) == 0;
-    if (h.devices[0] && strcmp(h.devices, cuda ? "cuda" : "cpu") != 0) {
-        t->summary->skipped++;
-        return true;
-    }
-    if (asprintf(&task_path, "%s/selftest/%s", t->folder, task_name) < 0) {
-        task_path = NULL;
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    }
-    kf_task *task = kf_task_load(task_path, error);
-    kf_auto(kf_job) job = task ? kf_job_new("selftest", task, source, size, NULL, 0, error) : NULL;
-    if (!job) return kf_fail_prefix(error, "%s", path);
-    job->options.check_only = strcmp(h.mode, "timed") != 0;
-    job->options.seconds = TIMED_SECONDS;
-    job->options.build_seconds = BUILD_SECONDS;
-    double started = kf_now();
-    kf_auto(kf_verdict) verdict = kf_judge_run(t->judge, job, t->stop, error);
-    if (verdict && too_fast(&h, verdict)) { /* once may be a noisy machine's luck: as the search does, it is measured again */
-        kf_verdict_free(verdict);
-        job->options.verify = true;
-        job->options.seconds = AGAIN_SECONDS;
-        verdict = kf_judge_run(t->judge, job, t->stop, error);
-    }
-    if (!verdict) return false;
-    const char *expected = cuda && h.expected_cuda[0] ? h.expected_cuda : h.expected;
-    kf_selftest_case row = {.hostile = hostile,
-                            .task = task_name,
-                            .name = name,
-                            .about = h.about,
-                            .rule = h.rule,
-                            .expected = expected,
-                            .status = kf_status_name(verdict->status),
-                            .finding = first_rule(verdict),
-                            .verdict = verdict,
-                            .seconds = kf_now() - started};
-    row.passed = allows(expected, row.status, row.finding) && !too_fast(&h, verdict);
-    *(hostile ? &t->summary->hostile : &t->summary->honest) += 1;
-    *(hostile ? &t->summary->caught : &t->summary->accepted) += row.passed;
-    if (row.seconds > t->summary->longest) t->summary->longest = row.seconds;
-    if (t->report) t->report(t->context, &row);
-    return true;
-}
 
 static int visible(const struct dirent *entry)
 {
@@ -173,13 +158,37 @@ static bool each(const char *folder,
 
 static bool visit_case(selftest *t, bool hostile, const char *task, const char *path, const char *name, kf_error *error)
 {
-    size_t length = strlen(name);
+    size_t length = strlen(name), size;
     if (length < 4 || strcmp(name + length - 3, ".cu") != 0) return true;
     if (t->filter && !strstr(path + strlen(t->folder), t->filter)) {
         t->summary->skipped++;
         return true;
     }
-    return run_case(t, hostile, task, path, name, error);
+    heading h;
+    kf_autofree char *source = kf_file_read(path, KF_SOURCE_BYTES, &size, error);
+    if (!source) return false;
+    read_heading(source, &h);
+    if (!h.about[0] || !h.expected[0] || (hostile && !h.rule[0]))
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "%s: needs a line of what it does, \"// rule: CHEAT\" and \"// expect: STATUS RULE\" at its top", path);
+    if (h.devices[0] && strcmp(h.devices, t->cuda ? "cuda" : "cpu") != 0) {
+        t->summary->skipped++;
+        return true;
+    }
+    case_list *list = t->list;
+    if (list->count == list->capacity) {
+        size_t capacity = list->capacity ? 2 * list->capacity : 64;
+        selftest_case *more = realloc(list->cases, capacity * sizeof *more);
+        if (!more) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        list->cases = more;
+        list->capacity = capacity;
+    }
+    selftest_case *c = &list->cases[list->count++];
+    *c = (selftest_case){
+        .hostile = hostile, .timed = strcmp(h.mode, "timed") == 0, .task = strdup(task), .path = strdup(path), .heading = h};
+    if (!c->task || !c->path) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    c->name = c->path + strlen(path) - length;
+    return true;
 }
 
 static bool visit_task(selftest *t, bool hostile, const char *task, const char *path, const char *name, kf_error *error)
@@ -190,17 +199,99 @@ static bool visit_task(selftest *t, bool hostile, const char *task, const char *
     return each(path, visit_case, t, hostile, task, error);
 }
 
+/* ---- running ----------------------------------------------------------------------------------------------------------------------------------- */
+
+/* Its builds begin. */
+static bool open_case(selftest *t, selftest_case *c, kf_error *error)
+{
+    size_t size;
+    kf_error unprepared = {0};
+    kf_autofree char *task_path = NULL, *source = kf_file_read(c->path, KF_SOURCE_BYTES, &size, error);
+    if (!source) return false;
+    if (asprintf(&task_path, "%s/selftest/%s", t->folder, c->task) < 0) {
+        task_path = NULL;
+        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    }
+    kf_task *task = kf_task_load(task_path, error);
+    c->job = task ? kf_job_new("selftest", task, source, size, NULL, 0, error) : NULL;
+    if (!c->job) return kf_fail_prefix(error, "%s", c->path);
+    c->job->options.check_only = !c->timed;
+    c->job->options.seconds = TIMED_SECONDS;
+    c->job->options.build_seconds = BUILD_SECONDS;
+    c->job->options.timeout_seconds = CASE_SECONDS;
+    c->prepared = kf_judge_prepare(t->judge, c->job, -1, &unprepared);
+    return true;
+}
+
+/* Opens what may be built while case `at` is judged: a few, but nothing beyond one that is timed, which compilers would disturb. */
+static bool open_ahead(selftest *t, size_t at, kf_error *error)
+{
+    size_t jobs = kf_judge_jobs(t->judge), end = at + (jobs > AHEAD ? jobs : AHEAD);
+    for (size_t i = at; i < end && i < t->list->count; i++) {
+        selftest_case *c = &t->list->cases[i];
+        if (!c->job && !open_case(t, c, error)) return false;
+        if (c->timed) break;
+    }
+    return true;
+}
+
+static bool run_case(selftest *t, size_t at, kf_selftest_report *report, void *context, const volatile int *stop, kf_error *error)
+{
+    selftest_case *c = &t->list->cases[at];
+    heading *h = &c->heading;
+    double started = kf_now();
+    kf_auto(kf_verdict) verdict = c->prepared ? kf_judge_measure(t->judge, c->prepared, at + 1 < t->list->count, stop, error)
+                                              : kf_judge_run(t->judge, c->job, stop, error);
+    if (verdict && too_fast(h, verdict)) { /* once may be a noisy machine's luck: as the search does, it is measured again */
+        kf_verdict_free(verdict);
+        c->job->options.verify = true;
+        c->job->options.seconds = AGAIN_SECONDS;
+        verdict = kf_judge_run(t->judge, c->job, stop, error);
+    }
+    if (!verdict) return false;
+    const char *expected = t->cuda && h->expected_cuda[0] ? h->expected_cuda : h->expected;
+    kf_selftest_case row = {.hostile = c->hostile,
+                            .task = c->task,
+                            .name = c->name,
+                            .about = h->about,
+                            .rule = h->rule,
+                            .expected = expected,
+                            .status = kf_status_name(verdict->status),
+                            .finding = first_rule(verdict),
+                            .verdict = verdict,
+                            .limit = BUILD_SECONDS + CASE_SECONDS * (c->job->options.verify ? 2 : 1) + SLACK_SECONDS,
+                            .seconds = kf_now() - started};
+    row.passed = allows(expected, row.status, row.finding) && !too_fast(h, verdict);
+    *(c->hostile ? &t->summary->hostile : &t->summary->honest) += 1;
+    *(c->hostile ? &t->summary->caught : &t->summary->accepted) += row.passed;
+    if (row.seconds > t->summary->longest) t->summary->longest = row.seconds;
+    if (row.seconds > row.limit) t->summary->late++;
+    if (report) report(context, &row);
+    return true;
+}
+
 bool kf_selftest_run(kf_judge *judge, const char *folder, const char *filter, kf_selftest_report *report, void *context,
                      const volatile int *stop, kf_selftest_summary *summary, kf_error *error)
 {
     static const char *const kinds[] = {"honest", "hostile"};
     double started = kf_now();
     *summary = (kf_selftest_summary){0};
-    selftest t = {judge, folder, filter, report, context, stop, summary};
+    kf_auto(case_list) list = calloc(1, sizeof *list);
+    if (!list) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    selftest t = {.judge = judge,
+                  .folder = folder,
+                  .filter = filter,
+                  .cuda = strncmp(kf_judge_device(judge), "cuda", 4) == 0,
+                  .list = list,
+                  .summary = summary};
     for (int kind = 0; kind < 2; kind++) {
         kf_autofree char *path = kf_path_join(folder, kinds[kind]);
         if (!path) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
         if (!each(path, visit_task, &t, kind == 1, NULL, error)) return false;
+    }
+    for (size_t i = 0; i < list->count; i++) {
+        if (!open_ahead(&t, i, error) || !run_case(&t, i, report, context, stop, error)) return false;
+        close_case(&list->cases[i]);
     }
     summary->seconds = kf_now() - started;
     return true;

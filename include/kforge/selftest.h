@@ -30,7 +30,7 @@ typedef struct kf_selftest_case {
     bool passed;
     const char *status, *finding; /* what came out; finding "" for none */
     const kf_verdict *verdict;
-    double seconds;
+    double seconds, limit; /* that it held the judge, and that it may: the limits of build and job, and 2 s to end it */
 } kf_selftest_case;
 
 typedef void kf_selftest_report(void *context, const kf_selftest_case *row);
@@ -39,6 +39,7 @@ typedef struct kf_selftest_summary {
     int hostile, caught;  /* hostile cases, and those with an expected verdict */
     int honest, accepted; /* honest cases, ditto */
     int skipped;          /* not for this device, or not for the filter */
+    int late;             /* held the judge longer than they may */
     double seconds, longest;
 } kf_selftest_summary;
 
