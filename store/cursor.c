@@ -1,7 +1,30 @@
-/* Rows on demand. A cursor has a statement of its own, so several may be read at once and beside the cached ones. */
+/* Rows on demand. A cursor has a statement of its own, so several may be read at once and beside the cached ones; the statements of freed cursors are
+ * kept for the next of the same text. */
 #include "internal.h"
 
 #include <stdarg.h>
+#include <string.h>
+
+static sqlite3_stmt *take_idle(kf_store *store, const char *sql)
+{
+    for (size_t i = 0; i < KF_IDLE_CURSORS; i++) {
+        sqlite3_stmt *statement = store->idle[i];
+        if (!statement || strcmp(sqlite3_sql(statement), sql) != 0) continue;
+        store->idle[i] = NULL;
+        return statement;
+    }
+    return NULL;
+}
+
+static void put_idle(kf_store *store, sqlite3_stmt *statement)
+{
+    if (!statement) return;
+    sqlite3_reset(statement); /* ends its read snapshot */
+    sqlite3_clear_bindings(statement);
+    sqlite3_stmt **slot = &store->idle[store->next_idle++ % KF_IDLE_CURSORS];
+    sqlite3_finalize(*slot);
+    *slot = statement;
+}
 
 kf_store_cursor *kf_cursor(kf_store *store, kf_error *error, const char *sql, const char *types, ...)
 {
@@ -11,7 +34,9 @@ kf_store_cursor *kf_cursor(kf_store *store, kf_error *error, const char *sql, co
         return NULL;
     }
     cursor->store = store;
-    if (sqlite3_prepare_v2(store->db, sql, -1, &cursor->statement, NULL) != SQLITE_OK) {
+    cursor->statement = take_idle(store, sql);
+    if (!cursor->statement &&
+        sqlite3_prepare_v3(store->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &cursor->statement, NULL) != SQLITE_OK) {
         kf_sql_fail(store, "reading", error);
         return NULL;
     }
@@ -46,7 +71,7 @@ int kf_cursor_step(kf_store_cursor *cursor, kf_error *error)
 void kf_store_cursor_free(kf_store_cursor *cursor)
 {
     if (!cursor) return;
-    sqlite3_finalize(cursor->statement);
+    put_idle(cursor->store, cursor->statement);
     kf_kin_free(cursor->kin);
     free(cursor);
 }

@@ -7,7 +7,8 @@
 
 #include "kforge/store.h"
 
-#define KF_STATEMENTS 256            /* slots of the statement cache, a power of two well above the number of statements */
+#define KF_STATEMENTS 256 /* slots of the statement cache, a power of two well above the number of statements */
+#define KF_IDLE_CURSORS 16
 #define KF_APPLICATION_ID 0x6b666f72 /* "kfor": PRAGMA application_id of a store */
 
 struct kf_store {
@@ -20,6 +21,9 @@ struct kf_store {
         const char *sql; /* address of the literal is the key */
         sqlite3_stmt *statement;
     } statements[KF_STATEMENTS];
+    sqlite3_stmt
+        *idle[KF_IDLE_CURSORS]; /* of cursors that were freed: preparing a query over a run takes longer than most of its answers */
+    size_t next_idle;
     ZSTD_CCtx *compressor;
     ZSTD_DCtx *decompressor;
     /* The run that was written last: rows of a run refer to the same three numbers. Forgotten on every rollback. */

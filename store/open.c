@@ -324,6 +324,7 @@ void kf_store_close(kf_store *store)
     if (!store) return;
     if (store->db) kf_store_rollback(store);
     for (size_t i = 0; i < KF_STATEMENTS; i++) sqlite3_finalize(store->statements[i].statement);
+    for (size_t i = 0; i < KF_IDLE_CURSORS; i++) sqlite3_finalize(store->idle[i]);
     sqlite3_close_v2(store->db);
     ZSTD_freeCCtx(store->compressor);
     ZSTD_freeDCtx(store->decompressor);
