@@ -21,6 +21,7 @@
 #define HARDWARE_TOKENS 1500
 #define FIGURES_TOKENS 2000
 #define DIAGNOSIS_TOKENS 1000
+#define FLAGS_TOKENS 400
 #define EXEMPLAR_TOKENS 6000 /* of one source; longer ones are left out */
 
 static const char *const kind_names[KF_PROMPT_KIND_COUNT] = {
@@ -138,12 +139,12 @@ static char *word_exemplars(const kf_prompt_exemplar *list, int count, const cha
 }
 
 typedef struct blocks {
-    char *log, *notes, *hardware, *figures, *diagnosis, *exemplars, *negatives;
+    char *log, *notes, *hardware, *figures, *diagnosis, *flags, *exemplars, *negatives;
 } blocks;
 
 static void blocks_clear(blocks *b)
 {
-    char **all[] = {&b->log, &b->notes, &b->hardware, &b->figures, &b->diagnosis, &b->exemplars, &b->negatives};
+    char **all[] = {&b->log, &b->notes, &b->hardware, &b->figures, &b->diagnosis, &b->flags, &b->exemplars, &b->negatives};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(*all[i]);
 }
 
@@ -154,9 +155,10 @@ static bool make_blocks(const kf_prompt_context *context, blocks *b)
     b->hardware = cut(context->hardware, HARDWARE_TOKENS);
     b->figures = cut(context->figures, FIGURES_TOKENS);
     b->diagnosis = cut(context->diagnosis, DIAGNOSIS_TOKENS);
+    b->flags = cut(context->flags, FLAGS_TOKENS);
     b->exemplars = word_exemplars(context->exemplars, context->exemplar_count, "Candidate");
     b->negatives = word_exemplars(context->negatives, context->negative_count, "Slower candidate");
-    return b->log && b->notes && b->hardware && b->figures && b->diagnosis && b->exemplars && b->negatives;
+    return b->log && b->notes && b->hardware && b->figures && b->diagnosis && b->flags && b->exemplars && b->negatives;
 }
 
 /* Parts stand in lines of their own, which end already. */
@@ -200,6 +202,7 @@ static char *build(kf_prompt_kind kind, const kf_prompt_context *context, const 
         {"exemplars", b.exemplars, false},
         {"negatives", b.negatives, false},
         {"diagnosis", b.diagnosis, true},
+        {"flags", b.flags, true},
         {"figures", b.figures, true},
         {"build_log", b.log, true},
         {"failure", context->failure, true},

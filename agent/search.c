@@ -34,6 +34,7 @@ static const char *const step_names[KF_STEP_COUNT] = {
     [KF_STEP_RETHINK] = "rethink",
     [KF_STEP_CRITIC_OPTIMISE] = "critic_optimise",
     [KF_STEP_CRITIC_REPAIR] = "critic_repair",
+    [KF_STEP_SUMMARY] = "summary",
     [KF_STEP_VERIFY] = "verify",
 };
 

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kforge/form.h"
 #include "kforge/json.h"
 #include "search_internal.h"
 
@@ -44,6 +45,25 @@ kf_arm *kf_arm_find(kf_search *s, const char *source, size_t size)
     for (size_t i = 0; i < s->arm_count; i++)
         if (strcmp(s->arms[i]->hash, hash) == 0) return s->arms[i];
     return NULL;
+}
+
+/* Found when it is first asked for: many sources are never compared. */
+static bool form_of(kf_arm *arm, kf_error *error)
+{
+    if (!arm->formed && !kf_form_hash(arm->source, arm->size, arm->form, error)) return false;
+    return arm->formed = true;
+}
+
+bool kf_arm_like(kf_search *s, const char *source, size_t size, kf_arm **arm, kf_error *error)
+{
+    char form[KF_HASH_HEX];
+    *arm = NULL;
+    if (!kf_form_hash(source, size, form, error)) return false;
+    for (size_t i = 0; i < s->arm_count && *form && !*arm; i++) {
+        if (!form_of(s->arms[i], error)) return false;
+        if (strcmp(s->arms[i]->form, form) == 0) *arm = s->arms[i];
+    }
+    return true;
 }
 
 /* A tuner's order depends on the run's seed and the source alone, whenever the source came. */
@@ -235,6 +255,12 @@ kf_proposal *kf_proposal_new(kf_step step, kf_arm *arm, const kf_tune_point *poi
         return NULL;
     }
     proposal->flag_count = count;
+    if (!form_of(arm, error)) {
+        kf_proposal_free(proposal);
+        return NULL;
+    }
+    if (*arm->form)
+        kf_store_candidate_hash(arm->form, strlen(arm->form), (const char *const *)proposal->flags, (size_t)count, proposal->form);
     return proposal;
 }
 

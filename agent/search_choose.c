@@ -16,7 +16,7 @@
 
 bool kf_step_is_critic(kf_step step)
 {
-    return step == KF_STEP_CRITIC_OPTIMISE || step == KF_STEP_CRITIC_REPAIR;
+    return step == KF_STEP_CRITIC_OPTIMISE || step == KF_STEP_CRITIC_REPAIR || step == KF_STEP_SUMMARY;
 }
 
 bool kf_strategy_asks(const kf_strategy *t)
@@ -68,6 +68,15 @@ bool kf_choose_repair(kf_search *s, const kf_proposal *p, kf_status status, int6
                               .depth = p->depth + 1,
                               .island = p->island},
                     false, error);
+}
+
+/* The best candidate is shown; the summary itself goes to the notes (search_notes.c). */
+bool kf_choose_summary(kf_search *s, kf_error *error)
+{
+    const kf_strategy *t = &s->strategy;
+    const kf_member *best = kf_population_best(s->population, -1);
+    if (!t->summary || !best || s->model_candidates % t->summary) return true;
+    return make_due(s, &(kf_due){.step = KF_STEP_SUMMARY, .candidate = best->candidate, .model = -1}, false, error);
 }
 
 static bool is_diagnosis(const char *text, size_t size)

@@ -39,6 +39,7 @@ typedef enum kf_step {
     KF_STEP_RETHINK,         /* another algorithm */
     KF_STEP_CRITIC_OPTIMISE, /* a diagnosis, no candidate */
     KF_STEP_CRITIC_REPAIR,
+    KF_STEP_SUMMARY, /* what paid and what did not, no candidate */
     KF_STEP_VERIFY,
     KF_STEP_COUNT
 } kf_step;
@@ -50,6 +51,8 @@ typedef struct kf_arm {
     char *source, *name; /* name: "baseline", the seed's file, or the step that made it */
     size_t size;
     char hash[KF_HASH_HEX]; /* of the source */
+    char form[KF_HASH_HEX]; /* of its normal form, once it was asked for; "" none */
+    bool formed;
     kf_tune_space *space;
     kf_tuner *tuner; /* NULL: nothing to tune */
     kf_tune_point initial;
@@ -83,6 +86,8 @@ typedef struct kf_proposal {
     int64_t others[KF_EXEMPLARS]; /* the candidates that it was shown beside the parent */
     int other_count;
     char move[KF_MOVE_BYTES]; /* what its model says it changed, "" nothing */
+    char form[KF_HASH_HEX];   /* as kf_store_attempt_new.form, "" none */
+    bool rewritten;           /* the model wrote it in other words: a source of the same normal form stands for its reply */
 } kf_proposal;
 
 typedef struct kf_model {
@@ -180,6 +185,7 @@ typedef struct kf_search {
     int64_t model_candidates; /* judged */
     int64_t since_gain;       /* of them since the best gained the last time */
     double gain_best, floor_share;
+    double gain_mean; /* natural logarithm of a gain: mean of those so far, the later count more */
     int64_t negatives[KF_NEGATIVES];
     int64_t negative_count;
 
@@ -214,6 +220,8 @@ void kf_proposal_free(kf_proposal *proposal);
 kf_arm *kf_arm_add(kf_search *s, const char *name, const char *source, size_t size, bool strict, kf_error *error);
 kf_arm *kf_arm_find(kf_search *s, const char *source, size_t size);
 void kf_arm_free(kf_arm *arm);
+/* The arm of the same normal form (form.h); NULL: none. */
+bool kf_arm_like(kf_search *s, const char *source, size_t size, kf_arm **arm, kf_error *error);
 /* Tells the arm of a measured point; NaN: no good. */
 void kf_arm_report(kf_arm *arm, const kf_tune_point *point, double speedup);
 bool kf_arms_defaults(kf_search *s, kf_error *error); /* baseline and seeds */
@@ -227,6 +235,8 @@ char *kf_point_json(const kf_arm *arm, const kf_tune_point *point);
 bool kf_point_read(const kf_arm *arm, const char *json, kf_tune_point *point);
 
 /* search_record.c */
+/* A source that was judged before, in any run, and differs from this one in names and layout alone; malloc'd, *known NULL: there is none. */
+bool kf_record_find_like(kf_search *s, const char *source, size_t size, char **known, kf_error *error);
 /* Known already? Then it is recorded here and now, and *known is true. */
 bool kf_record_known(kf_search *s, kf_proposal *proposal, bool *known, kf_error *error);
 /* A worker's answer. May ask for the proposal once more (*again). */
@@ -238,6 +248,8 @@ bool kf_record_failure(kf_search *s, const kf_call *call, kf_attempt_outcome out
 
 /* search_verify.c */
 bool kf_best_refresh(kf_search *s, kf_error *error); /* progress.best and so on from the store; tells of a new best */
+/* After an attempt: kf_best_refresh where it may have changed any of that. `verified`: the verdict is one of measuring again. */
+bool kf_best_note(kf_search *s, int64_t candidate, bool verified, kf_status status, double speedup, kf_error *error);
 /* A candidate that has to be measured again before it is called best; *proposal NULL: none. `final`: the search is over. */
 bool kf_verify_propose(kf_search *s, bool final, kf_proposal **proposal, kf_error *error);
 void kf_verify_tried(kf_search *s, int64_t candidate);
@@ -260,8 +272,8 @@ bool kf_models_stop(kf_search *s, kf_error *error);
 /* A candidate out of a reply that waits; *proposal NULL: none. */
 bool kf_models_propose(kf_search *s, kf_proposal **proposal, kf_error *error);
 /* What a judged candidate of a model means for its next prompt. `candidate` is its id in the store. */
-bool kf_models_judged(kf_search *s, const kf_proposal *proposal, bool known, kf_status status, kf_blame blame, int64_t candidate,
-                      kf_error *error);
+bool kf_models_judged(kf_search *s, const kf_proposal *proposal, bool known, kf_status status, kf_blame blame, double speedup,
+                      int64_t candidate, kf_error *error);
 void kf_call_free(kf_call *call);
 
 /* search_ensemble.c */
@@ -282,13 +294,17 @@ bool kf_choose_again(kf_search *s, const kf_call *call, kf_error *error);
 bool kf_choose_repair(kf_search *s, const kf_proposal *proposal, kf_status status, int64_t candidate, kf_error *error);
 /* A critic's reply: what follows it is due. False with *why when the reply is none. */
 bool kf_choose_diagnosis(kf_search *s, const kf_call *call, kf_error *why, kf_error *error);
-bool kf_step_is_critic(kf_step step);
+/* A candidate of a model was judged: a summary may be due. */
+bool kf_choose_summary(kf_search *s, kf_error *error);
+bool kf_step_is_critic(kf_step step);               /* asks for JSON, not for a candidate */
 bool kf_strategy_asks(const kf_strategy *strategy); /* models for anything */
 
 /* search_survivors.c */
 bool kf_survivors_take(kf_search *s, const kf_outcome *outcome, kf_error *error);
 /* Why the search is over, by the strategy; NULL: it is not. */
 const char *kf_survivors_stop(const kf_search *s);
+/* What the next candidate of a model is expected to add to the best, as a share of it (search_survivors.c says how). */
+double kf_survivors_expected(const kf_search *s);
 /* The cell of the grid of elites and the features behind it, as JSON; malloc'd, NULL when out of memory. */
 char *kf_features(const kf_verdict *verdict, const char *source, size_t size, char cell[KF_CELL_TEXT], double *floor_share);
 double kf_features_floor(const char *json); /* of stored features; 0 unknown */
@@ -299,7 +315,9 @@ void kf_notes_move(const char *reply, size_t size, char move[KF_MOVE_BYTES]);
 /* What came of a model's move, within the open group. */
 bool kf_notes_write(kf_search *s, const kf_proposal *proposal, kf_status status, double speedup, int64_t candidate,
                     kf_error *error);
-/* At most `count` notes for a prompt, a line each. */
+/* A reply to KF_STEP_SUMMARY becomes a note. False with *why when it is none. */
+bool kf_notes_summarise(kf_search *s, const kf_call *call, kf_error *why, kf_error *error);
+/* At most `count` notes for a prompt, a line each: the latest summary, and what came after it. */
 bool kf_notes_read(kf_search *s, int count, kf_buffer *out, kf_error *error);
 
 /* hardware_card.c */

@@ -249,6 +249,14 @@ static int64_t tokens_of(const kf_search *s, const kf_call *call, const kf_llm_r
     return prompt + (reply->completion_tokens >= 0 ? reply->completion_tokens : kf_prompt_tokens(reply->size));
 }
 
+/* Ends a transaction with what it has changed in the search. */
+static bool commit_state(kf_search *s, kf_error *error)
+{
+    kf_autofree char *state = kf_state_json(s);
+    if (!state) return kf_fail(error, KF_ERROR_MEMORY, "out of memory for the state of the run");
+    return kf_store_save_state(s->store, s->progress.run, state, strlen(state), error) && kf_store_commit(s->store, error);
+}
+
 /* Stores the call and, in the same transaction, that its reply waits. */
 static bool store_call(kf_search *s, kf_call *call, const kf_llm_reply *reply, bool waits, kf_error *error)
 {
@@ -292,9 +300,7 @@ static bool store_call(kf_search *s, kf_call *call, const kf_llm_reply *reply, b
         *end = call;
         call->next = NULL;
     }
-    kf_autofree char *state = kf_state_json(s);
-    if (!state) return kf_fail(error, KF_ERROR_MEMORY, "out of memory for the state of the run");
-    return kf_store_save_state(s->store, s->progress.run, state, strlen(state), error) && kf_store_commit(s->store, error);
+    return commit_state(s, error);
 }
 
 static bool handle_reply(kf_search *s, kf_call *call, kf_llm_reply *reply, kf_error *error)
@@ -423,16 +429,47 @@ static char *source_of(kf_search *s, const kf_call *call, kf_attempt_outcome *ou
     return kf_extract_source(call->text, call->size, kf_task_entry(s->task), why);
 }
 
+/* The note and that its reply no longer waits are one transaction. */
+static bool use_summary(kf_search *s, const kf_call *call, kf_error *why, kf_error *error)
+{
+    if (!kf_store_begin_quick(s->store, error)) return false;
+    if (kf_notes_summarise(s, call, why, error)) return commit_state(s, error);
+    kf_store_rollback(s->store);
+    return false;
+}
+
 static bool use_diagnosis(kf_search *s, const kf_call *call, kf_error *error)
 {
     kf_error why = {0};
-    if (kf_choose_diagnosis(s, call, &why, error)) {
+    bool used = call->step == KF_STEP_SUMMARY ? use_summary(s, call, &why, error) : kf_choose_diagnosis(s, call, &why, error);
+    if (used) {
         s->models[call->model].useless = 0;
         return true;
     }
     if (!why.text[0]) return false;
     count_useless(s, call->model, why.text);
     return kf_record_failure(s, call, KF_ATTEMPT_NO_SOURCE, why.text, error);
+}
+
+/* The arm of a reply's source. One that only renames or reformats what was judged before is not judged: the earlier source stands for it, so that a
+ * verdict never goes to a source that was not judged. */
+static kf_arm *arm_for(kf_search *s, const kf_call *call, char **source, bool *rewritten, kf_error *error)
+{
+    kf_arm *arm = kf_arm_find(s, *source, strlen(*source));
+    *rewritten = false;
+    if (arm) return arm;
+    if (!kf_arm_like(s, *source, strlen(*source), &arm, error)) return NULL;
+    *rewritten = arm;
+    if (arm) return arm;
+    char *known;
+    if (!kf_record_find_like(s, *source, strlen(*source), &known, error)) return NULL;
+    if (known) {
+        *rewritten = strcmp(known, *source) != 0;
+        free(*source);
+        *source = known;
+        if ((arm = kf_arm_find(s, *source, strlen(*source)))) return arm;
+    }
+    return kf_arm_add(s, kf_step_name(call->step), *source, strlen(*source), false, error);
 }
 
 /* True with *proposal NULL: the reply was of no use, which is recorded. */
@@ -453,15 +490,15 @@ static bool propose_reply(kf_search *s, const kf_call *call, kf_proposal **propo
         kf_ensemble_useless(s, call->model, call->cost_usd);
         return kf_record_failure(s, call, outcome, why.text, error);
     }
-    size_t size = strlen(source);
-    kf_arm *arm = kf_arm_find(s, source, size);
-    if (!arm) arm = kf_arm_add(s, kf_step_name(call->step), source, size, false, error);
+    bool rewritten;
+    kf_arm *arm = arm_for(s, call, &source, &rewritten, error);
     if (!arm) return false;
     *proposal = kf_proposal_new(call->step, arm, &arm->initial, error);
     if (!*proposal) return false;
     s->models[call->model].useless = 0;
     free(s->models[call->model].note);
     s->models[call->model].note = NULL;
+    (*proposal)->rewritten = rewritten;
     (*proposal)->model = call->model;
     (*proposal)->call = call->call;
     (*proposal)->cost_usd = call->cost_usd;
@@ -488,13 +525,21 @@ bool kf_models_propose(kf_search *s, kf_proposal **proposal, kf_error *error)
 }
 
 /* A candidate that was judged before costs a call and tells nothing: its model is told so, and one that only repeats itself is given up. */
-static void count_repeat(kf_search *s, int index, bool known)
+static void count_repeat(kf_search *s, const kf_proposal *p, bool known, kf_status status, double speedup)
 {
+    int index = p->model;
     kf_model *model = &s->models[index];
+    char came_of_it[96];
     model->repeats = known ? model->repeats + 1 : 0;
     if (!known) return;
+    if (status == KF_CORRECT && speedup > 0)
+        snprintf(came_of_it, sizeof came_of_it, "correct, %.2f times as fast as the baseline", speedup);
+    else
+        snprintf(came_of_it, sizeof came_of_it, "%s", kf_status_name(status));
     free(model->note);
-    model->note = strdup("Your last candidate is one that was judged before. Change something that was not tried yet.");
+    if (asprintf(&model->note, "Your last candidate is one that was judged before%s: %s. Change something that was not tried yet.",
+                 p->rewritten ? ", with other names, comments or layout" : "", came_of_it) < 0)
+        model->note = NULL;
     if (model->repeats < KF_MODEL_REPEATS || model->exhausted) return;
     /* No failure: it has nothing new to say, as if its recorded replies were used up. */
     model->exhausted = true;
@@ -504,11 +549,13 @@ static void count_repeat(kf_search *s, int index, bool known)
     kf_search_tell(s, KF_SEARCH_NEWS, "%s; it is not asked again", why.text);
 }
 
-bool kf_models_judged(kf_search *s, const kf_proposal *p, bool known, kf_status status, kf_blame blame, int64_t candidate,
-                      kf_error *error)
+bool kf_models_judged(kf_search *s, const kf_proposal *p, bool known, kf_status status, kf_blame blame, double speedup,
+                      int64_t candidate, kf_error *error)
 {
     s->quota = s->strategy.tune;
-    if (p->model < (int)s->model_count) count_repeat(s, p->model, known);
+    if (p->model < (int)s->model_count) count_repeat(s, p, known, status, speedup);
+    bool counts = status == KF_CORRECT || blame == KF_BLAME_CANDIDATE;
+    if (counts && !kf_choose_summary(s, error)) return false;
     bool repairable = blame == KF_BLAME_CANDIDATE && status != KF_CORRECT && status != KF_CHEATING && status != KF_IMPOSSIBLE;
     return !repairable || kf_choose_repair(s, p, status, candidate, error);
 }

@@ -1,11 +1,20 @@
 /* Notes: what models say that they changed, with what it brought. A note that paid much is worth knowing on other tasks, too. What stands in
- * one was written by a model: prompts quote it as data. */
+ * one was written by a model: prompts quote it as data.
+ *
+ * Prompts show few notes. Every `summary` candidates a model condenses all of them (prompts/summary.md), and its answer is a note of the kind "summary":
+ * from then on prompts show the latest summary, and of single moves those that came after it. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "kforge/extract.h"
+#include "kforge/json.h"
 #include "search_internal.h"
 
+#define SUMMARY_ENTRIES 12 /* of one list that are kept */
+#define SUMMARY_BYTES 300  /* of an entry */
+#define SUMMARY "summary"
 #define PAID 1.03 /* of the parent's speedup */
 #define FAILED 0.97
 #define TRAVELS 1.5 /* from here on a note holds across tasks */
@@ -52,6 +61,39 @@ bool kf_notes_write(kf_search *s, const kf_proposal *p, kf_status status, double
                              error);
 }
 
+static void word_entries(const cJSON *json, const char *key, const char *title, kf_buffer *out)
+{
+    const cJSON *entry;
+    int count = 0;
+    cJSON_ArrayForEach(entry, cJSON_GetObjectItemCaseSensitive(json, key))
+    {
+        if (!cJSON_IsString(entry) || count == SUMMARY_ENTRIES) continue;
+        size_t size = strlen(entry->valuestring);
+        kf_autofree char *clean = kf_text_clean(entry->valuestring, size, true);
+        if (!clean || !*clean) continue;
+        kf_buffer_format(out, "%s: %.*s\n", title, SUMMARY_BYTES, clean);
+        count++;
+    }
+}
+
+bool kf_notes_summarise(kf_search *s, const kf_call *call, kf_error *why, kf_error *error)
+{
+    kf_autobuffer text = {0};
+    kf_auto(cJSON) json = kf_extract_json(call->text, call->size, NULL);
+    word_entries(json, "paid", "paid", &text);
+    word_entries(json, "did_not_pay", "did not pay", &text);
+    if (!text.size) return kf_fail(why, KF_ERROR_INPUT, "the reply is no JSON object with \"paid\" and \"did_not_pay\"");
+    return kf_store_put_note(s->store,
+                             &(kf_store_note_new){.task = kf_task_hash(s->task),
+                                                  .run = s->progress.run,
+                                                  .device = s->conditions,
+                                                  .kind = SUMMARY,
+                                                  .text = text.data,
+                                                  .effect = NAN,
+                                                  .candidate = call->parent},
+                             error);
+}
+
 typedef struct chosen {
     double effect;
     char text[KF_MOVE_BYTES + 64];
@@ -74,12 +116,15 @@ bool kf_notes_read(kf_search *s, int count, kf_buffer *out, kf_error *error)
     if (count <= 0 || !s->store) return true;
     chosen paid[32], failed[32];
     int paid_count = 0, failed_count = 0, most = (count + 1) / 2 < 32 ? (count + 1) / 2 : 32;
+    kf_autofree char *summary = NULL;
     kf_auto(kf_store_cursor) cursor = kf_store_notes(s->store, kf_task_hash(s->task), error);
     kf_autoresult kf_store_note note = {0};
     int row = cursor ? 1 : -1;
-    for (int seen = 0; seen < LOOK && (row = row == 1 ? kf_store_next_note(cursor, &note, error) : row) == 1; seen++) {
+    for (int seen = 0; seen < LOOK && !summary && (row = row == 1 ? kf_store_next_note(cursor, &note, error) : row) == 1; seen++) {
         if (*note.device && s->conditions && strcmp(note.device, s->conditions) != 0) continue;
-        if (strcmp(note.kind, "paid") == 0) {
+        if (strcmp(note.kind, SUMMARY) == 0) {
+            if (!(summary = strdup(note.text))) return kf_fail(error, KF_ERROR_MEMORY, "out of memory for notes");
+        } else if (strcmp(note.kind, "paid") == 0) {
             keep_best(paid, &paid_count, most, &note);
         } else if (strcmp(note.kind, "failed") == 0 && failed_count < most) { /* the latest */
             failed[failed_count].effect = note.effect;
@@ -88,6 +133,8 @@ bool kf_notes_read(kf_search *s, int count, kf_buffer *out, kf_error *error)
         }
     }
     if (row < 0) return false;
+    if (summary) kf_buffer_format(out, "A summary of earlier candidates, by a model:\n%s", summary);
+    if (summary && paid_count + failed_count) kf_buffer_string(out, "Since then:\n");
     for (int i = 0; i < paid_count; i++) kf_buffer_format(out, "paid, %.2f times as fast: %s\n", paid[i].effect, paid[i].text);
     for (int i = 0; i < failed_count; i++)
         if (isnan(failed[i].effect))

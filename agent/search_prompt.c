@@ -6,8 +6,10 @@
 
 #include "kforge/json.h"
 #include "kforge/roofline.h"
+#include "kforge/scan.h"
 #include "search_internal.h"
 
+#define SUMMARISED 60            /* notes that a summary is made of */
 #define FINDINGS 12              /* most that a prompt lists */
 #define WHOLE_SOURCE_BYTES 12000 /* a larger parent is edited, not rewritten */
 
@@ -212,31 +214,43 @@ static void parent_clear(parent *p)
     free(p->source);
 }
 
-char *kf_search_source(kf_store *store, const char *run, int64_t id, kf_error *error)
+/* Its source with the values that its tunables had. */
+static char *source_as_judged(kf_store *store, const kf_store_candidate *candidate, kf_error *error)
 {
-    kf_autoresult kf_store_candidate candidate = {0};
-    if (!kf_store_get_candidate(store, id, run, &candidate, error)) return NULL;
-    size_t size;
-    kf_autofree char *source = kf_store_source(store, id, &size, error);
-    if (!source) return NULL;
+    kf_autofree char *source = kf_store_source(store, candidate->id, NULL, error);
+    if (!source || !*candidate->tunables) return kf_steal(&source);
     kf_arm as_is = {.space = kf_tune_space_read(source, NULL)};
     kf_auto(kf_tune_space) space = as_is.space;
     kf_tune_point point;
-    if (!space || !*candidate.tunables || !kf_point_read(&as_is, candidate.tunables, &point)) return kf_steal(&source);
+    if (!space || !kf_point_read(&as_is, candidate->tunables, &point)) return kf_steal(&source);
     return kf_tune_point_apply(space, &point, source, error);
 }
 
-static bool load_parent(kf_search *s, int64_t id, parent *p, kf_error *error)
+char *kf_search_source(kf_store *store, const char *run, int64_t id, kf_error *error)
+{
+    kf_autoresult kf_store_candidate candidate = {0};
+    return kf_store_get_candidate(store, id, run, &candidate, error) ? source_as_judged(store, &candidate, error) : NULL;
+}
+
+/* `figures`: with its verdict. */
+static bool load_parent(kf_search *s, int64_t id, bool figures, parent *p, kf_error *error)
 {
     if (!kf_store_get_candidate(s->store, id, s->progress.run, &p->candidate, error)) return false;
-    p->source = kf_search_source(s->store, s->progress.run, id, error);
+    p->source = source_as_judged(s->store, &p->candidate, error);
     if (!p->source) return false;
-    if (!p->candidate.verdict) return true;
+    if (!figures || !p->candidate.verdict) return true;
     size_t size;
     kf_autofree char *text = kf_store_verdict_json(s->store, p->candidate.verdict, &size, error);
     kf_auto(cJSON) json = text ? kf_json_parse(text, size, 0, "verdict", error) : NULL;
     p->verdict = json ? kf_verdict_from_json(json, error) : NULL;
     return p->verdict;
+}
+
+static void word_flag(void *context, const kf_scan_flag *flag)
+{
+    kf_buffer_format(context, "line %ld: %s: %s", flag->line, flag->word, flag->text);
+    if (flag->count > 1) kf_buffer_format(context, " (%ld times)", flag->count);
+    kf_buffer_string(context, "\n");
 }
 
 /* ---- the whole ------------------------------------------------------------------------------------------------------------------------------------ */
@@ -259,6 +273,7 @@ static kf_prompt_kind kind_of(kf_step step)
     case KF_STEP_RETHINK: return KF_PROMPT_RETHINK;
     case KF_STEP_CRITIC_OPTIMISE: return KF_PROMPT_CRITIC_OPTIMISE;
     case KF_STEP_CRITIC_REPAIR: return KF_PROMPT_CRITIC_REPAIR;
+    case KF_STEP_SUMMARY: return KF_PROMPT_SUMMARY;
     default: return KF_PROMPT_FIRST_DRAFT;
     }
 }
@@ -285,7 +300,7 @@ static void word_parent(const kf_search *s, const parent *p, kf_prompt_context *
 static bool add_best(kf_search *s, kf_prompt_context *context, int64_t best, parent *best_parent, kf_error *error)
 {
     if (!best) return true;
-    if (!load_parent(s, best, best_parent, error)) return false;
+    if (!load_parent(s, best, false, best_parent, error)) return false;
     context->best_source = best_parent->source;
     return true;
 }
@@ -305,7 +320,7 @@ static bool load_beside(kf_search *s, beside *b, int64_t id, kf_prompt_exemplar 
 {
     parent *p = &b->list[b->count++];
     *p = (parent){0};
-    if (!load_parent(s, id, p, error)) return false;
+    if (!load_parent(s, id, false, p, error)) return false;
     *exemplar = (kf_prompt_exemplar){p->source, p->candidate.speedup.value};
     return true;
 }
@@ -348,7 +363,7 @@ static bool shows_best(const kf_search *s, const kf_call *call)
 char *kf_search_prompt(kf_search *s, const kf_call *call, const char *note, kf_error *error)
 {
     kf_autobuffer workloads = {0}, tolerance = {0}, device = {0}, libraries = {0}, figures = {0}, failure = {0}, notes = {0},
-                  hardware = {0};
+                  hardware = {0}, flags = {0};
     __attribute__((cleanup(parent_clear))) parent p = {0}, best = {0};
     __attribute__((cleanup(beside_clear))) beside others = {.count = 0};
     kf_autofree char *prototype = kf_task_prototype(s->task, false), *diagnosis = diagnosis_of(s, call, error);
@@ -358,7 +373,7 @@ char *kf_search_prompt(kf_search *s, const kf_call *call, const char *note, kf_e
     word_device(s, &device);
     word_libraries(s, &libraries);
     kf_hardware_card(s->workers ? kf_workers_hardware(s->workers) : s->progress.hardware, &hardware);
-    if (!kf_notes_read(s, s->strategy.notes, &notes, error)) return NULL;
+    if (!kf_notes_read(s, call->step == KF_STEP_SUMMARY ? SUMMARISED : s->strategy.notes, &notes, error)) return NULL;
     char hash[16] = "";
     kf_prompt_context context = {
         .task = kf_task_name(s->task),
@@ -380,15 +395,20 @@ char *kf_search_prompt(kf_search *s, const kf_call *call, const char *note, kf_e
         .tokens = s->strategy.tokens,
     };
     if (call->parent) {
-        if (!load_parent(s, call->parent, &p, error)) return NULL;
+        if (!load_parent(s, call->parent, true, &p, error)) return NULL;
         snprintf(hash, sizeof hash, "%.12s", p.candidate.hash);
         context.parent_hash = hash;
         word_parent(s, &p, &context, &figures, &failure);
+        /* For those who judge, not for those who write: a proposer would learn what to hide. */
+        if (kf_step_is_critic(call->step) && call->step != KF_STEP_SUMMARY &&
+            !kf_scan_source(p.source, strlen(p.source), word_flag, &flags, error))
+            return NULL;
+        context.flags = text_of(&flags);
         if (!add_best(s, &context, shows_best(s, call) ? s->progress.best : 0, &best, error)) return NULL;
     }
     if (!add_others(s, call, &context, &others, error)) return NULL;
     if (workloads.failed || tolerance.failed || device.failed || libraries.failed || figures.failed || failure.failed ||
-        notes.failed)
+        notes.failed || flags.failed)
         return no_memory(error), NULL;
     return kf_prompt_build(kind_of(call->step), &context, s->settings->prompts, error);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "kforge/file.h"
+#include "kforge/form.h"
 #include "search_internal.h"
 
 static const char *proposer_of(const kf_search *s, kf_step step, int model)
@@ -33,6 +34,7 @@ static kf_store_attempt_new attempt_of(const kf_search *s, const kf_proposal *p,
         attempt.source_size = p->size;
         attempt.flags = (const char *const *)p->flags;
         attempt.flag_count = (size_t)p->flag_count;
+        attempt.form = p->form;
     }
     attempt.island = p->island;
     attempt.parents = parents;
@@ -95,7 +97,7 @@ static bool settle(kf_search *s, const kf_proposal *p, bool known, kf_status sta
                           .cell = cell};
     if (p->model >= 0 && !kf_notes_write(s, p, status, speedup, candidate, error)) return false;
     return kf_survivors_take(s, &outcome, error) &&
-           (p->model < 0 || kf_models_judged(s, p, known, status, blame, candidate, error));
+           (p->model < 0 || kf_models_judged(s, p, known, status, blame, score, candidate, error));
 }
 
 static const char *label(const kf_proposal *p)
@@ -132,7 +134,7 @@ static bool record_reuse(kf_search *s, kf_proposal *p, kf_attempt_outcome outcom
         !finish(s, error))
         return false;
     tell(s, p, outcome, known->status, known->speedup, known->message);
-    return kf_best_refresh(s, error);
+    return kf_best_note(s, recorded.candidate, known->reverified, known->status, known->speedup.value, error);
 }
 
 /* May this run count by what is stored of the candidate? One that is to judge everything itself only by what it has judged. */
@@ -157,6 +159,21 @@ bool kf_record_known(kf_search *s, kf_proposal *p, bool *known, kf_error *error)
     *known = *known && usable(&candidate);
     if (*known && !counts_here(s, candidate.id, known, error)) return false;
     return !*known || record_reuse(s, p, KF_ATTEMPT_KNOWN, &candidate, error);
+}
+
+bool kf_record_find_like(kf_search *s, const char *source, size_t size, char **known, kf_error *error)
+{
+    kf_autoresult kf_store_candidate candidate = {0};
+    char form[KF_HASH_HEX], hash[KF_HASH_HEX];
+    bool found;
+    *known = NULL;
+    if (!kf_form_hash(source, size, form, error)) return false;
+    if (!*form) return true;
+    kf_store_candidate_hash(form, strlen(form), NULL, 0, hash);
+    if (!kf_store_find_form(s->store, kf_task_hash(s->task), hash, s->conditions, &candidate, &found, error)) return false;
+    found = found && usable(&candidate);
+    if (found && !counts_here(s, candidate.id, &found, error)) return false;
+    return !found || (*known = kf_store_source(s->store, candidate.id, NULL, error));
 }
 
 bool kf_record_rejected(kf_search *s, kf_proposal *p, const char *message, kf_error *error)
@@ -256,7 +273,8 @@ bool kf_record_result(kf_search *s, kf_proposal *p, const kf_workers_result *res
         !finish(s, error))
         return false;
     tell(s, p, attempt.outcome, verdict->status, verdict->speedup, verdict->message);
-    return kf_best_refresh(s, error);
+    return kf_best_note(s, recorded.candidate, p->step == KF_STEP_VERIFY || verdict->reverified, verdict->status,
+                        verdict->speedup.value, error);
 }
 
 bool kf_record_failure(kf_search *s, const kf_call *call, kf_attempt_outcome outcome, const char *message, kf_error *error)

@@ -8,6 +8,17 @@
  *   tensor cores                                                                                 t0 no, t1 the source names their instructions
  *   structure: the smallest hash of the source's 4-token shingles, its last 3 bits (MinHash: Broder 1997); sources that share most
  *   shingles mostly share it                                                                     h0 … h7
+ *
+ * When to stop. What the next candidate of a model is expected to add to the best is
+ *
+ *     P(it gains) · E[log of the gain]  =  1 / (n + 2) · m
+ *
+ * n: candidates of models since the last gain (a new best that is `gain` times the old one). After n failures in a row and no success, Laplace's rule of
+ * succession puts the chance of the next at 1/(n + 2); for independent draws from one distribution the chance that the (n+1)th is a record is 1/(n + 1)
+ * (Rényi 1962), which is the same but for the prior. Unlike a fit to all of the history it holds for a search that learns or runs dry, since it only looks
+ * back to the last gain. m: exponentially weighted mean of log(new best / old best) over the gains, the latest counting half; before the first one
+ * log(1.25), so that a run that has not begun to gain is given time: with the default threshold of 0.002 it stops after 110 candidates without any
+ * gain, after gains of 5 % each sooner, after a doubling later. For small values the log is the relative gain.
  */
 #include <ctype.h>
 #include <math.h>
@@ -17,6 +28,8 @@
 #include "kforge/json.h"
 #include "search_internal.h"
 
+#define GAIN_BEFORE 0.223 /* log(1.25): what a gain is taken to bring before there was one */
+#define GAIN_WEIGHT 0.5   /* of the latest gain in the mean */
 #define SHINGLE 4
 #define SLOWER 0.97 /* of the parent's speedup: a negative example */
 
@@ -139,6 +152,19 @@ static void migrate(kf_search *s)
     if (t->islands > 1 && t->migrate > 0 && s->model_candidates % t->migrate == 0) kf_population_migrate(s->population, t->islands);
 }
 
+/* The first figure of a run is no gain over anything. */
+static void take_gain(kf_search *s, double speedup)
+{
+    double before = s->gain_mean > 0 ? s->gain_mean : GAIN_BEFORE;
+    if (s->gain_best > 0) s->gain_mean = before + GAIN_WEIGHT * (log(speedup / s->gain_best) - before);
+    s->gain_best = speedup;
+}
+
+double kf_survivors_expected(const kf_search *s)
+{
+    return (s->gain_mean > 0 ? s->gain_mean : GAIN_BEFORE) / (double)(s->since_gain + 2);
+}
+
 bool kf_survivors_take(kf_search *s, const kf_outcome *o, kf_error *error)
 {
     if (o->step == KF_STEP_VERIFY) return take_verification(s, o);
@@ -155,7 +181,7 @@ bool kf_survivors_take(kf_search *s, const kf_outcome *o, kf_error *error)
         if (!kf_population_add(s->population, &member)) return kf_fail(error, KF_ERROR_MEMORY, "out of memory for the population");
     }
     bool gained = correct && o->speedup > s->gain_best * s->strategy.gain;
-    if (gained) s->gain_best = o->speedup;
+    if (gained) take_gain(s, o->speedup);
     s->since_gain = gained ? 0 : s->since_gain + o->of_model;
     if (correct && o->speedup >= s->gain_best) s->floor_share = o->floor_share;
     s->model_candidates += o->of_model;
@@ -168,6 +194,8 @@ const char *kf_survivors_stop(const kf_search *s)
     const kf_strategy *t = &s->strategy;
     if (!s->model_count) return NULL;
     if (t->stop_floor > 0 && s->floor_share >= t->stop_floor) return "the best is as fast as the device allows (stop_floor)";
+    if (t->stop_gain > 0 && s->model_candidates > 0 && kf_survivors_expected(s) < t->stop_gain)
+        return "the next candidate is expected to gain less than stop_gain";
     if (t->stop_after > 0 && s->since_gain >= t->stop_after) return "no gain for as many candidates as stop_after allows";
     return NULL;
 }

@@ -92,6 +92,14 @@ bool kf_best_refresh(kf_search *s, kf_error *error)
     return true;
 }
 
+bool kf_best_note(kf_search *s, int64_t candidate, bool verified, kf_status status, double speedup, kf_error *error)
+{
+    bool lower = status != KF_CORRECT || !(speedup > 0) || speedup <= s->progress.best_speedup.value;
+    if (!lower || verified || candidate == s->progress.best) return kf_best_refresh(s, error);
+    s->progress.correct = (int64_t)kf_population_size(s->population);
+    return true;
+}
+
 static bool fill_flags(kf_proposal *proposal, const char *json, kf_error *error)
 {
     kf_auto(cJSON) array = kf_json_parse(json, strlen(json), 0, "flags", error);
@@ -114,9 +122,10 @@ bool kf_verify_propose(kf_search *s, bool final, kf_proposal **result, kf_error 
     if (!final && s->verified_best > 0 && s->judged_since_verify < EVERY) return true;
     for (const kf_proposal *p = s->in_flight; p; p = p->next)
         if (p->step == KF_STEP_VERIFY) return true;
+    double hurdle = final ? s->verified_best : fmax(1, s->verified_best * AHEAD);
+    if (!(s->progress.best_speedup.value > hurdle)) return true; /* none is higher than the best */
     int found = find_best(s, true, &best, error);
     if (found <= 0) return found == 0;
-    double hurdle = final ? s->verified_best : fmax(1, s->verified_best * AHEAD);
     if (!(best.speedup.value > hurdle)) return true;
     kf_proposal *p = calloc(1, sizeof *p);
     if (!p) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");

@@ -5,6 +5,7 @@
 
 #include "kforge/json.h"
 #include "kforge/roofline.h"
+#include "kforge/scan.h"
 #include "show.h"
 #include "table.h"
 
@@ -270,6 +271,51 @@ static bool print_children(const kf_view *view, kf_store *store, const kf_store_
     return more == 0;
 }
 
+/* ---- flags of the source ---------------------------------------------------------------------------------------------------------- */
+
+typedef struct flag_list {
+    cJSON *array; /* NULL: the table */
+    kf_table table;
+} flag_list;
+
+static void take_flag(void *context, const kf_scan_flag *flag)
+{
+    flag_list *list = context;
+    if (list->array) {
+        cJSON *row = cJSON_CreateObject();
+        cJSON_AddItemToArray(list->array, row);
+        cJSON_AddStringToObject(row, "rule", flag->rule);
+        cJSON_AddStringToObject(row, "word", flag->word);
+        cJSON_AddStringToObject(row, "text", flag->text);
+        kf_add_figure(row, "line", (double)flag->line);
+        kf_add_figure(row, "count", (double)flag->count);
+        return;
+    }
+    kf_table_cell(&list->table, "%ld", flag->line);
+    kf_table_cell(&list->table, "%s", flag->word);
+    kf_table_cell(&list->table, "%ld", flag->count);
+    kf_table_cell(&list->table, "%s", flag->text);
+}
+
+/* What `kforge scan --no-compile` says of the source; no part of the verdict. */
+static bool print_flags(const kf_view *view, kf_store *store, const kf_store_candidate *candidate, cJSON *array, kf_error *error)
+{
+    size_t size;
+    kf_autofree char *source = kf_store_source(store, candidate->id, &size, error);
+    flag_list list = {.array = array};
+    kf_table_add_column(&list.table, "LINE", KF_RIGHT, false);
+    kf_table_add_column(&list.table, "WORD", KF_LEFT, true);
+    kf_table_add_column(&list.table, "TIMES", KF_RIGHT, false);
+    kf_table_add_column(&list.table, "", KF_LEFT, true);
+    bool done = source && kf_scan_source(source, size, take_flag, &list, error);
+    if (done && list.table.cell_count) {
+        kf_heading(view, "Worth a look in the source (kforge scan; no verdict, and each has honest uses)");
+        kf_table_print(&list.table, view->out, view->width, 2, view->color);
+    }
+    kf_table_free(&list.table);
+    return done;
+}
+
 /* ---- samples ------------------------------------------------------------------------------------------------------------------- */
 
 static bool print_samples(const kf_view *view, kf_store *store, const kf_store_candidate *candidate, const kf_verdict *verdict,
@@ -337,7 +383,8 @@ static bool print_json(const kf_view *view, kf_store *store, const kf_store_cand
         kf_add_embedded(json, "verdict", text);
     } else
         cJSON_AddNullToObject(json, "verdict");
-    return print_ancestors(view, store, candidate, cJSON_AddArrayToObject(json, "ancestors"), error) &&
+    return print_flags(view, store, candidate, cJSON_AddArrayToObject(json, "scan"), error) &&
+           print_ancestors(view, store, candidate, cJSON_AddArrayToObject(json, "ancestors"), error) &&
            print_children(view, store, candidate, cJSON_AddArrayToObject(json, "children"), error) &&
            kf_print_json(view->out, kf_steal(&json), error);
 }
@@ -371,6 +418,7 @@ bool kf_show_candidate(const kf_view *view, kf_store *store, const kf_store_cand
     kf_auto(kf_verdict) verdict = candidate->verdict ? read_verdict(store, candidate->verdict, error) : NULL;
     if (candidate->verdict && !verdict) return false;
     if (verdict) kf_show_verdict(view, verdict);
+    if (!print_flags(view, store, candidate, NULL, error)) return false;
     if (!print_ancestors(view, store, candidate, NULL, error) || !print_children(view, store, candidate, NULL, error)) return false;
     return !samples || !verdict || print_samples(view, store, candidate, verdict, error);
 }

@@ -25,8 +25,8 @@ static const struct row {
 } rows[] = {
     // clang-format off
     {{.name = "auto", COMMON, .improve = 0.3, .contrast = 0.2, .crossover = 0.2, .rethink = 0.3, .drafts = 1, .adapt = true, .repairs = 2,
-      .tune = 2, .tune_above = 0.97, .round = 1, .plateau = 3, .exemplars = 2, .negatives = 1, .notes = 8, .best = true, .figures = true,
-      .parents = KF_PARENTS_RANK, .beam = 3, .islands = 1, .prune = 4, .stop_floor = 0.95},
+      .tune = 2, .tune_above = 0.97, .round = 1, .plateau = 3, .exemplars = 2, .negatives = 1, .notes = 8, .summary = 24, .best = true,
+      .figures = true, .parents = KF_PARENTS_RANK, .beam = 3, .islands = 1, .prune = 4, .stop_floor = 0.95, .stop_gain = 0.002},
      "improvement, contrast, crossover and other algorithms by what each has brought; notes, repairs, the tuner for the leaders"},
     {{.name = "sample", COMMON, .draft = 1, .round = 1, .drafts = 1, .islands = 1},
      "independent drafts of the task alone"},
@@ -91,6 +91,8 @@ static const lever levers[] = {
     {"context", "negatives", INTEGER, AT(negatives), 0, KF_EXEMPLARS, NULL,
      "candidates shown that came out slower than their parent"},
     {"context", "notes", INTEGER, AT(notes), 0, 64, NULL, "notes shown of moves that paid or failed"},
+    {"context", "summary", INTEGER, AT(summary), 0, 1000000, NULL,
+     "candidates of models between two summaries, which a model is asked to make of the notes; 0: never"},
     {"context", "best", BOOLEAN, AT(best), 0, 0, NULL, "show the best candidate beside another parent"},
     {"context", "figures", BOOLEAN, AT(figures), 0, 0, NULL, "show what was measured of the parent"},
     {"context", "tokens", INTEGER, AT(tokens), 100, 10000000, NULL, "most tokens of a prompt; blocks are dropped to keep it"},
@@ -107,6 +109,8 @@ static const lever levers[] = {
      "stop when the best reaches this share of the physical limit; 0: never"},
     {"stop", "stop_after", INTEGER, AT(stop_after), 0, 1000000, NULL,
      "stop after so many candidates of models without a gain; 0: never"},
+    {"stop", "stop_gain", NUMBER, AT(stop_gain), 0, 1, NULL,
+     "stop when the next candidate is expected to make the best faster by less than this share of it; 0: never"},
 };
 enum { LEVERS = sizeof levers / sizeof *levers };
 

@@ -37,6 +37,7 @@ typedef struct kf_strategy {
     double tau, width;  /* contrast: temperature and width of a bucket, both in octaves of speedup */
     int negatives;      /* candidates that were correct and slower than their parent */
     int notes;          /* moves that paid or failed */
+    int summary;        /* candidates of models between two summaries of them; 0 never */
     bool best, figures; /* the best candidate; what was measured of the parent */
     int tokens;         /* most tokens of a prompt */
     /* How they edit. */
@@ -53,6 +54,7 @@ typedef struct kf_strategy {
     /* When to stop. */
     double stop_floor; /* share of the physical limit that the best has reached; 0 never */
     int stop_after;    /* candidates of models without a gain; 0 never */
+    double stop_gain;  /* what the next candidate is expected to add to the best, as a share of it; 0 never */
 } kf_strategy;
 
 /* By name; NULL: there is none. */

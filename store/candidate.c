@@ -54,6 +54,16 @@ bool kf_store_find_candidate(kf_store *store, const char *task, const char *hash
     return take_one(store, statement, candidate, found, error);
 }
 
+bool kf_store_find_form(kf_store *store, const char *task, const char *form, const char *device, kf_store_candidate *candidate,
+                        bool *found, kf_error *error)
+{
+    kf_autoreset *statement = kf_sql(store, error,
+                                     "SELECT " KF_LONE_COLUMNS LONE_TABLES
+                                     "WHERE t.hash = ?1 AND c.form = ?2 AND (?3 IS NULL OR d.name = ?3) ORDER BY v.id LIMIT 1",
+                                     "ttt", task, form, device);
+    return take_one(store, statement, candidate, found, error);
+}
+
 bool kf_store_find_code(kf_store *store, const char *task, const char *code_hash, const char *device, kf_store_candidate *candidate,
                         bool *found, kf_error *error)
 {

@@ -37,14 +37,16 @@ INSERT INTO map_candidate SELECT s.id, m.id, 0 FROM src.candidate s CROSS JOIN m
   CROSS JOIN main.candidate m ON m.task = t.dst AND m.hash = s.hash WHERE NOT t.fresh;
 INSERT INTO map_candidate SELECT id, (SELECT coalesce(max(id), 0) FROM main.candidate) + row_number() OVER (ORDER BY id), 1
   FROM src.candidate WHERE id NOT IN (SELECT src FROM map_candidate);
-INSERT INTO main.candidate (id, task, hash, source, flags, tunables, features, created)
-  SELECT c.dst, t.dst, s.hash, b.dst, s.flags, s.tunables, s.features, s.created FROM map_candidate c CROSS JOIN src.candidate s ON s.id = c.src
+INSERT INTO main.candidate (id, task, hash, source, flags, tunables, features, created, form)
+  SELECT c.dst, t.dst, s.hash, b.dst, s.flags, s.tunables, s.features, s.created, s.form FROM map_candidate c CROSS JOIN src.candidate s ON s.id = c.src
   CROSS JOIN map_task t ON t.src = s.task CROSS JOIN map_blob b ON b.src = s.source WHERE c.fresh ORDER BY c.src;
 UPDATE main.candidate AS m SET created = min(m.created, s.created),
     tunables = nullif(max(coalesce(m.tunables, ''), coalesce(s.tunables, '')), ''),
-    features = nullif(max(coalesce(m.features, ''), coalesce(s.features, '')), '')
+    features = nullif(max(coalesce(m.features, ''), coalesce(s.features, '')), ''),
+    form = nullif(max(coalesce(m.form, ''), coalesce(s.form, '')), '')
   FROM map_candidate c, src.candidate s WHERE c.dst = m.id AND s.id = c.src AND NOT c.fresh
-  AND (s.created < m.created OR coalesce(s.tunables, '') > coalesce(m.tunables, '') OR coalesce(s.features, '') > coalesce(m.features, ''));
+  AND (s.created < m.created OR coalesce(s.tunables, '') > coalesce(m.tunables, '') OR coalesce(s.features, '') > coalesce(m.features, '')
+  OR coalesce(s.form, '') > coalesce(m.form, ''));
 UPDATE main.task AS t SET candidates = candidates + n.more FROM (SELECT m.task AS task, count(*) AS more FROM map_candidate c
   CROSS JOIN main.candidate m ON m.id = c.dst WHERE c.fresh GROUP BY m.task) n WHERE n.task = t.id;
 

@@ -53,6 +53,15 @@ static bool check(kf_store *store, const kf_store_attempt_new *attempt, kf_error
 
 /* ---- pieces, all inside the transaction ---- */
 
+static const char *or_null(const char *text)
+{
+    return text && *text ? text : NULL;
+}
+static const char *or_empty(const char *text)
+{
+    return text ? text : "";
+}
+
 static bool candidate_exists(kf_store *store, int64_t candidate, int64_t task, kf_error *error)
 {
     int64_t found;
@@ -68,10 +77,11 @@ static int64_t insert_candidate(kf_store *store, const kf_store_attempt_new *att
 {
     kf_autofree char *flags = flags_json(attempt, error);
     int64_t source = flags ? kf_blob_put(store, attempt->source, attempt->source_size, error) : 0;
-    if (!source ||
-        !kf_sql_do(store, error,
-                   "INSERT INTO candidate (task, hash, source, flags, tunables, features, created) VALUES (?, ?, ?, ?, ?, ?, ?)",
-                   "ititttd", task, hash, source, flags, attempt->tunables, attempt->features, kf_store_time()))
+    if (!source || !kf_sql_do(store, error,
+                              "INSERT INTO candidate (task, hash, source, flags, tunables, features, created, form)"
+                              " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                              "ititttdt", task, hash, source, flags, attempt->tunables, attempt->features, kf_store_time(),
+                              or_null(attempt->form)))
         return 0;
     int64_t candidate = sqlite3_last_insert_rowid(store->db);
     return kf_sql_do(store, error, "UPDATE task SET candidates = candidates + 1 WHERE id = ?", "i", task) ? candidate : 0;
@@ -92,10 +102,11 @@ static int64_t put_candidate(kf_store *store, const kf_store_attempt_new *attemp
         if (*is_new) return insert_candidate(store, attempt, task, hash, error);
         if (row < 0) return 0;
     }
-    bool more = attempt->tunables || attempt->features;
+    bool more = attempt->tunables || attempt->features || or_null(attempt->form);
     if (more && !kf_sql_do(store, error,
-                           "UPDATE candidate SET tunables = coalesce(?, tunables), features = coalesce(?, features) WHERE id = ?",
-                           "tti", attempt->tunables, attempt->features, candidate))
+                           "UPDATE candidate SET tunables = coalesce(?, tunables), features = coalesce(?, features),"
+                           " form = coalesce(?, form) WHERE id = ?",
+                           "ttti", attempt->tunables, attempt->features, or_null(attempt->form), candidate))
         return 0;
     return candidate;
 }
@@ -116,15 +127,6 @@ static bool settle_standing(kf_store *store, int64_t candidate, int64_t device, 
     sqlite3_reset(statement);
     *stands = kf_standing_replaces(fresh, &old);
     return !*stands || kf_sql_do(store, error, "UPDATE verdict SET standing = 0 WHERE id = ?", "i", old.verdict);
-}
-
-static const char *or_null(const char *text)
-{
-    return text && *text ? text : NULL;
-}
-static const char *or_empty(const char *text)
-{
-    return text ? text : "";
 }
 
 static bool insert_verdict(kf_store *store, const kf_verdict *verdict, int64_t candidate, int64_t task, int64_t device, bool stands,

@@ -220,3 +220,8 @@ CREATE TABLE note (
     created   REAL NOT NULL
 ) STRICT;
 CREATE INDEX note_task ON note (task);
+
+-- migration 3: candidates that differ in names and layout alone are found
+
+ALTER TABLE candidate ADD COLUMN form TEXT; -- hash of the normal form of its source (kforge/form.h) and of its flags
+CREATE INDEX candidate_form ON candidate (task, form) WHERE form IS NOT NULL;

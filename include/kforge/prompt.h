@@ -62,6 +62,7 @@ typedef struct kf_prompt_context {
     const char *last;           /* what was wrong with the last reply; optional */
     const char *hardware;       /* limits and instructions of the device's generation; optional */
     const char *diagnosis;      /* of a critic, to be followed; optional */
+    const char *flags;          /* what a static scan names in the parent, for critics; optional */
     const char *other_source;   /* crossover: the other parent */
     double other_speedup;
     kf_prompt_exemplar exemplars[KF_PROMPT_EXEMPLARS]; /* the slowest first; of the same task */

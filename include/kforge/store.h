@@ -189,7 +189,8 @@ typedef struct kf_store_attempt_new {
     const char *const *flags;
     size_t flag_count;
     const char *tunables; /* JSON, may be NULL: {"BLOCK":256} */
-    const char *features; /* JSON, may be NULL: what novelty and MAP-Elites looked at */
+    const char *features; /* JSON, may be NULL: what MAP-Elites looked at */
+    const char *form;     /* kf_store_candidate_hash of the source's normal form (form.h) with the flags; NULL or "": it has none */
     /* The verdict: a new one as struct and as its JSON text, or `known_verdict`, the id of a stored one that is reused. */
     const kf_verdict *verdict;
     const char *verdict_json;
@@ -268,10 +269,12 @@ typedef struct kf_store_candidate {
     double build_seconds, judge_seconds, judged; /* judged: when, seconds since 1970 */
 } kf_store_candidate;
 
-/* Has this work been done? By candidate hash, or by machine-code hash, on a task and `device` (NULL: any). Finds the standing verdict;
- * *found is false also for a candidate that is stored but was never judged. */
+/* Has this work been done? By candidate hash, by normal form (the one judged first), or by machine-code hash, on a task and `device` (NULL: any).
+ * Finds the standing verdict; *found is false also for a candidate that is stored but was never judged. */
 bool kf_store_find_candidate(kf_store *store, const char *task, const char *hash, const char *device, kf_store_candidate *candidate,
                              bool *found, kf_error *error);
+bool kf_store_find_form(kf_store *store, const char *task, const char *form, const char *device, kf_store_candidate *candidate,
+                        bool *found, kf_error *error);
 bool kf_store_find_code(kf_store *store, const char *task, const char *code_hash, const char *device, kf_store_candidate *candidate,
                         bool *found, kf_error *error);
 /* By id; `run` (may be NULL) selects the standing in that run. KF_ERROR_INPUT when there is none. */

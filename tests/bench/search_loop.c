@@ -44,7 +44,7 @@ static bool write_cassette(const char *path, kf_error *error)
     kf_autobuffer text = {0};
     kf_buffer_string(&text, "{\"schema\":\"kforge-cassette/1\",\"source\":\"made by bench_search --loop\",\"model\":\"none\"}\n");
     for (int i = 0; i < REPLIES; i++)
-        kf_buffer_format(&text, "{\"reply\":\"Move: number %d\\n```cuda\\nvoid axpy() { int reply_%d; }\\n```\"}\n", i, i);
+        kf_buffer_format(&text, "{\"reply\":\"Move: number %d\\n```cuda\\nvoid axpy() { float reply = %d; }\\n```\"}\n", i, i);
     return kf_file_write(path, text.data, text.size, error);
 }
 
@@ -72,7 +72,7 @@ static bool session(kf_store *store, const kf_task *task, const char *run, const
 static bool add_candidate(kf_store *store, const char *run, int64_t number, kf_draws *draws, kf_error *error)
 {
     char source[64], cell[KF_CELL_TEXT];
-    snprintf(source, sizeof source, "void axpy() { int candidate_%lld; }", (long long)number);
+    snprintf(source, sizeof source, "void axpy() { int candidate = %lld; }", (long long)number);
     snprintf(cell, sizeof cell, "b%d r0 s0 t0 h%d", (int)(number % 5), (int)(number % 7));
     kf_auto(kf_verdict) verdict = kf_verdict_new("made", "axpy", "cpu:0");
     kf_workload_verdict *workload = verdict ? kf_verdict_add_workload(verdict, "main", true) : NULL;

@@ -15,7 +15,7 @@ def cassette(name, count, text, cost):
     with open(name + ".jsonl", "w") as file:
         print(json.dumps({"schema": "kforge-cassette/1", "source": "written by tests/cli/ensemble.sh", "model": name}), file=file)
         for i in range(count):
-            source = f"```cuda\n// fake: {text(i)}\n// {name} {i}\nvoid axpy() {{}}\n```\n"
+            source = f"```cuda\n#pragma fake: {text(i)}\n#pragma fake: note {name} {i}\nvoid axpy() {{}}\n```\n"
             print(json.dumps({"reply": source, "cost_usd": cost, "tokens": {"prompt": 100, "completion": 50}}), file=file)
 cassette("cheap", 200, lambda i: f"speed {1.2 + i / 100:.2f}", 0.01)
 cassette("dear", 200, lambda i: f"speed {1.2 + i / 100:.2f}", 0.10)
@@ -67,7 +67,7 @@ python3 - <<'END'
 import json
 with open("same.jsonl", "w") as file:
     print(json.dumps({"schema": "kforge-cassette/1", "source": "written by tests/cli/ensemble.sh", "model": "same"}), file=file)
-    for i in range(200): print(json.dumps({"reply": "```cuda\n// fake: speed 1.3\nvoid axpy() {}\n```\n", "cost_usd": 0.01}), file=file)
+    for i in range(200): print(json.dumps({"reply": "```cuda\n#pragma fake: speed 1.3\nvoid axpy() {}\n```\n", "cost_usd": 0.01}), file=file)
 END
 optimize same.db --candidates 1000 --llm replay:same.jsonl
 json 'o["end"] == "converged" and "known already" in o["reason"]'

@@ -1,4 +1,4 @@
-/* Builds ahead for test doubles of the judge: threads that build nothing for as long as the candidate says, "// fake: build 0.2", and then ask
+/* Builds ahead for test doubles of the judge: threads that build nothing for as long as the candidate says, "fake: build 0.2", and then ask
  * kf_judge_run. $FAKE_JOBS: how many jobs at a time; 1 without it. */
 #include <pthread.h>
 #include <stdlib.h>
@@ -17,8 +17,8 @@ struct kf_prepared {
 static void *build(void *context)
 {
     kf_prepared *p = context;
-    const char *line = strstr(p->job->source, "// fake: build ");
-    double seconds = line ? strtod(line + strlen("// fake: build "), NULL) : 0;
+    const char *line = strstr(p->job->source, "fake: build ");
+    double seconds = line ? strtod(line + strlen("fake: build "), NULL) : 0;
     struct timespec pause = {.tv_sec = (time_t)seconds, .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
     if (seconds > 0) nanosleep(&pause, NULL);
     __atomic_store_n(&p->finished, 1, __ATOMIC_RELEASE);

@@ -1,5 +1,5 @@
 /* A worker for the tests of the agent: the real protocol (worker.c, spool.c) around a judge that runs nothing. What it finds is written in
- * the candidate, so that a test is a source and an expectation:
+ * the candidate, so that a test is a source and an expectation. "#pragma fake: …" is the same: to a search sources that differ in comments alone are one.
  *
  *   // fake: speed 1.5            speedup, before tunables; without it some number between 0.8 and 1.8 that source and flags determine
  *   // fake: optimum BLOCK 128    with -DBLOCK=V the speedup falls by 20 % for each factor of 2 between V and 128
@@ -62,11 +62,11 @@ cJSON *kf_judge_describe(const kf_judge *judge)
     return cJSON_CreateObject();
 }
 
-/* The rest of the first line "// fake: WORD …" into `rest`; false when there is none. */
+/* The rest of the first line "fake: WORD …" into `rest`; false when there is none. */
 static bool line_of(const char *source, const char *word, char *rest, size_t size)
 {
     char start[64];
-    snprintf(start, sizeof start, "// fake: %s", word);
+    snprintf(start, sizeof start, "fake: %s", word);
     const char *at = strstr(source, start);
     if (!at) return false;
     at += strlen(start);
@@ -101,8 +101,8 @@ static double speed_of(const kf_job *job)
     double value, best;
     double speed = line_of(job->source, "speed", rest, sizeof rest) ? strtod(rest, NULL) : chance_speed(job);
     if (job->options.verify && line_of(job->source, "verified", rest, sizeof rest)) return strtod(rest, NULL);
-    for (const char *at = job->source; (at = strstr(at, "// fake: optimum ")); at++) {
-        if (sscanf(at, "// fake: optimum %63s %lf", name, &best) != 2) continue;
+    for (const char *at = job->source; (at = strstr(at, "fake: optimum ")); at++) {
+        if (sscanf(at, "fake: optimum %63s %lf", name, &best) != 2) continue;
         for (size_t i = 0; i < job->flag_count; i++) {
             size_t length = strlen(name);
             if (strncmp(job->flags[i], "-D", 2) == 0 && strncmp(job->flags[i] + 2, name, length) == 0 &&
@@ -110,10 +110,10 @@ static double speed_of(const kf_job *job)
                 speed *= pow(0.8, fabs(log2(value / best)));
         }
     }
-    for (const char *at = job->source; (at = strstr(at, "// fake: flag ")); at++) {
+    for (const char *at = job->source; (at = strstr(at, "fake: flag ")); at++) {
         char flag[128];
         double factor;
-        if (sscanf(at, "// fake: flag %127s %lf", flag, &factor) != 2) continue;
+        if (sscanf(at, "fake: flag %127s %lf", flag, &factor) != 2) continue;
         for (size_t i = 0; i < job->flag_count; i++)
             if (strcmp(job->flags[i], flag) == 0) speed *= factor;
     }

@@ -12,12 +12,12 @@ prompt = sys.stdin.read()
 time.sleep(random.uniform(0, 0.1))
 kind = random.random()
 if kind < 0.15: print("I would rather talk about the weather.")
-elif kind < 0.3: print(f"```cuda\n// fake: status wrong_result\n// {random.random()}\nvoid axpy() {{}}\n```")
+elif kind < 0.3: print(f"```cuda\n#pragma fake: status wrong_result\n#pragma fake: note {random.random()}\nvoid axpy() {{}}\n```")
 elif kind < 0.4: sys.exit("no luck today")
 else:
     speed, best = random.uniform(1, 2), random.choice([64, 128, 256])
-    print(f"```cuda\n// fake: speed {speed:.3f}\n// fake: optimum BLOCK {best}\n// kforge: tune BLOCK 32 64 128 256 512\n"
-          f"#ifndef BLOCK\n#define BLOCK 32\n#endif\n// {random.random()}\nvoid axpy() {{}}\n```")
+    print(f"```cuda\n#pragma fake: speed {speed:.3f}\n#pragma fake: optimum BLOCK {best}\n// kforge: tune BLOCK 32 64 128 256 512\n"
+          f"#ifndef BLOCK\n#define BLOCK 32\n#endif\n#pragma fake: note {random.random()}\nvoid axpy() {{}}\n```")
 END
 cat >compare.py <<'END'
 """compare.py STORE RUN STORE RUN: what both did, in order, and what their models were asked and answered."""

@@ -1,5 +1,5 @@
 /* The search with tests/cli/fake_worker.c as its judge: what is tried, what is stored, what a run that was cut off goes on with. What a candidate
- * is worth stands in its source ("// fake: …"), so that every expectation is written next to it. */
+ * is worth stands in its source ("#pragma fake: …"), so that every expectation is written next to it. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -15,150 +15,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "kforge/buffer.h"
-#include "kforge/file.h"
-#include "search.h"
-
-#define TUNED(SPEED, BEST)                                                                                                \
-    "// fake: speed " SPEED "\n// fake: optimum BLOCK " BEST "\n// kforge: tune BLOCK 32 64 128 256 512\n#ifndef BLOCK\n" \
-    "#define BLOCK 32\n#endif\n"
-
-typedef struct fixture {
-    char *folder, *path, *task_folder;
-    kf_task *task;
-    kf_store *store;
-    volatile int interrupts;
-    int64_t interrupt_at; /* after this many attempts; 0 never */
-    char news[4096];
-    kf_search_result result;
-    kf_error error;
-    bool ran;
-} fixture;
-
-static void write_text(const char *folder, const char *name, const char *text)
-{
-    kf_autofree char *path = kf_path_join(folder, name);
-    assert_true(kf_file_write(path, text, strlen(text), NULL));
-}
-
-/* A task with these seeds (NULL ends them). */
-static void make_task(fixture *f, const char *const *seeds)
-{
-    kf_autobuffer json = {0};
-    kf_buffer_string(&json,
-                     "{\"schema\": \"kforge-task/1\", \"name\": \"toy\", \"description\": \"A toy.\", \"params\": {\"n\": 64},"
-                     "\"arguments\": [{\"name\": \"x\", \"kind\": \"input\", \"dtype\": \"f32\", \"shape\": [\"n\"]},"
-                     "{\"name\": \"y\", \"kind\": \"output\", \"dtype\": \"f32\", \"shape\": [\"n\"]}],"
-                     "\"oracle\": {\"file\": \"oracle.cu\"}, \"baseline\": {\"file\": \"baseline.cu\"},"
-                     "\"tolerance\": {\"error_ratio\": 8}, \"workloads\": [{\"name\": \"main\"}], \"seeds\": [");
-    for (int i = 0; seeds[i]; i++) {
-        char name[32];
-        snprintf(name, sizeof name, "seed%d.cu", i);
-        kf_buffer_format(&json, "%s\"%s\"", i ? ", " : "", name);
-        write_text(f->task_folder, name, seeds[i]);
-    }
-    kf_buffer_string(&json, "]}");
-    write_text(f->task_folder, "task.json", json.data);
-    write_text(f->task_folder, "oracle.cu", "void toy_oracle() {}\n");
-    write_text(f->task_folder, "baseline.cu", "// fake: speed 1\nvoid toy() {}\n");
-    kf_task_free(f->task);
-    f->task = kf_task_load(f->task_folder, &f->error);
-    if (!f->task) fail_msg("%s", f->error.text);
-}
-
-static int set_up(void **state)
-{
-    fixture *f = calloc(1, sizeof *f);
-    f->folder = kf_directory_temporary("kforge-test-search", NULL);
-    f->path = kf_path_join(f->folder, "s.db");
-    f->task_folder = kf_path_join(f->folder, "toy");
-    kf_directory_make(f->task_folder, NULL);
-    f->store = kf_store_open(f->path, KF_STORE_CREATE, NULL);
-    *state = f;
-    return f->store ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-    fixture *f = *state;
-    unsetenv("FAKE_SLEEP");
-    kf_store_close(f->store);
-    kf_task_free(f->task);
-    kf_directory_remove(f->folder, NULL);
-    free(f->folder);
-    free(f->path);
-    free(f->task_folder);
-    free(f);
-    return 0;
-}
-
-static void notify(void *context, kf_search_event event, const kf_search_progress *progress, const char *text)
-{
-    fixture *f = context;
-    if (event == KF_SEARCH_NEWS) snprintf(f->news, sizeof f->news, "%s", text);
-    if (f->interrupt_at && progress->attempts >= f->interrupt_at && event == KF_SEARCH_ATTEMPT) f->interrupts = 1;
-}
-
-/* A session of a run: a new one, or the one that is in f->result. */
-static void run_session(fixture *f, const char *workers, const kf_search_settings *settings, const char *run)
-{
-    kf_error error = {0};
-    kf_auto(kf_workers) pool = kf_workers_open(&workers, 1, &(kf_workers_options){.grace_seconds = 1}, &error);
-    assert_non_null(pool);
-    kf_search_observer observer = {notify, f};
-    f->ran = kf_search_run(f->store, f->task, run, settings, pool, &f->interrupts, &observer, &f->result, &f->error);
-}
-
-static void search(fixture *f, const kf_search_settings *settings)
-{
-    run_session(f, FAKE_WORKER, settings, NULL);
-    if (!f->ran) fail_msg("%s", f->error.text);
-    if (!kf_store_check(f->store, &f->error)) fail_msg("%s", f->error.text);
-}
-
-/* "step outcome status speedup" of every attempt, a line each; with hashes when `hashes`. malloc'd. */
-static char *history(fixture *f, const char *run, bool hashes)
-{
-    kf_autobuffer text = {0};
-    kf_auto(kf_store_cursor) cursor = kf_store_attempts(f->store, run, 1, &f->error);
-    kf_autoresult kf_store_attempt attempt = {0};
-    int64_t number = 0;
-    while (kf_store_next_attempt(cursor, &attempt, &f->error) == 1) {
-        assert_int_equal(attempt.number, ++number);
-        kf_buffer_format(&text, "%s %s", attempt.step, kf_attempt_outcome_name(attempt.outcome));
-        if (attempt.verdict) kf_buffer_format(&text, " %s", kf_status_name(attempt.status));
-        if (attempt.verdict && attempt.speedup.value > 0) kf_buffer_format(&text, " %.2f", attempt.speedup.value);
-        if (hashes) kf_buffer_format(&text, " %.8s", attempt.hash);
-        kf_buffer_string(&text, "\n");
-    }
-    return kf_buffer_take(&text);
-}
-
-static int count(const char *text, const char *what)
-{
-    int n = 0;
-    for (; (text = strstr(text, what)); text++) n++;
-    return n;
-}
-
-/* A store of its own, so that nothing is known. */
-static void fresh_store(fixture *f)
-{
-    kf_store_close(f->store);
-    unlink(f->path);
-    kf_autofree char *wal = NULL, *shm = NULL;
-    assert_true(asprintf(&wal, "%s-wal", f->path) > 0 && asprintf(&shm, "%s-shm", f->path) > 0);
-    unlink(wal);
-    unlink(shm);
-    assert_non_null(f->store = kf_store_open(f->path, KF_STORE_CREATE, &f->error));
-}
-
-static double best_of(const fixture *f)
-{
-    return f->result.progress.best_speedup.value;
-}
-
-#define assert_near(a, b) assert_true(fabs((a) - (b)) < 0.005)
+#include "test_search_common.h"
 
 /* ---- the tuner ------------------------------------------------------------------------------------------------------------------------------- */
 
@@ -184,7 +41,7 @@ static void finds_the_optimum(void **state)
 static void tries_the_flags_of_the_device(void **state)
 {
     fixture *f = *state;
-    make_task(f, (const char *const[]){TUNED("2", "256") "// fake: flag --use_fast_math 1.25\n", NULL});
+    make_task(f, (const char *const[]){TUNED("2", "256") "#pragma fake: flag --use_fast_math 1.25\n", NULL});
     search(f, &(kf_search_settings){.seed = 1});
     assert_near(best_of(f), 2.5);
     kf_autoresult kf_store_candidate best = {0};
@@ -212,8 +69,8 @@ static void passes_hopeless_seeds_over(void **state)
 static void distrusts_luck(void **state)
 {
     fixture *f = *state;
-    make_task(f, (const char *const[]){"// fake: speed 3\n// fake: verified 1.1\n", "// fake: speed 1.5\n", "// fake: speed 1.2\n",
-                                       NULL});
+    make_task(f, (const char *const[]){"#pragma fake: speed 3\n#pragma fake: verified 1.1\n", "#pragma fake: speed 1.5\n",
+                                       "#pragma fake: speed 1.2\n", NULL});
     search(f, &(kf_search_settings){.declared_flags = true, .seed = 1});
     assert_near(best_of(f), 1.5);
     assert_true(f->result.progress.best_reverified);
@@ -225,8 +82,8 @@ static void distrusts_luck(void **state)
 static void verification_may_convict(void **state)
 {
     fixture *f = *state;
-    make_task(f, (const char *const[]){"// fake: speed 3\n// fake: again wrong_result\n",
-                                       "// fake: speed 2\n// fake: again timeout\n", "// fake: speed 1.5\n", NULL});
+    make_task(f, (const char *const[]){"#pragma fake: speed 3\n#pragma fake: again wrong_result\n",
+                                       "#pragma fake: speed 2\n#pragma fake: again timeout\n", "#pragma fake: speed 1.5\n", NULL});
     search(f, &(kf_search_settings){.declared_flags = true, .seed = 1});
     kf_autofree char *text = history(f, f->result.progress.run, false);
     assert_int_equal(count(text, "verify reverified wrong_result\n"), 1);
@@ -239,7 +96,7 @@ static void verification_may_convict(void **state)
 static void says_what_could_not_be_verified(void **state)
 {
     fixture *f = *state;
-    make_task(f, (const char *const[]){"// fake: speed 3\n// fake: disagree\n", NULL});
+    make_task(f, (const char *const[]){"#pragma fake: speed 3\n#pragma fake: disagree\n", NULL});
     search(f, &(kf_search_settings){.declared_flags = true, .seed = 1});
     assert_near(best_of(f), 3);
     assert_false(f->result.progress.best_reverified);
@@ -248,7 +105,8 @@ static void says_what_could_not_be_verified(void **state)
 static void same_code_is_judged_once(void **state)
 {
     fixture *f = *state;
-    make_task(f, (const char *const[]){"// fake: speed 1.5\n// fake: code A\n", "// fake: speed 1.7\n// fake: code A\n", NULL});
+    make_task(f, (const char *const[]){"#pragma fake: speed 1.5\n#pragma fake: code A\n",
+                                       "#pragma fake: speed 1.7\n#pragma fake: code A\n", NULL});
     search(f, &(kf_search_settings){.declared_flags = true, .seed = 1});
     kf_autofree char *text = history(f, f->result.progress.run, false);
     assert_non_null(strstr(text, "seed same_code correct 1.50"));
@@ -289,7 +147,7 @@ static void budgets_end_a_run(void **state)
 static void nothing_correct(void **state)
 {
     fixture *f = *state;
-    make_task(f, (const char *const[]){"// fake: status crash\n", "// fake: status wrong_result\n", NULL});
+    make_task(f, (const char *const[]){"#pragma fake: status crash\n", "#pragma fake: status wrong_result\n", NULL});
     search(f, &(kf_search_settings){.declared_flags = true, .seed = 1});
     assert_int_equal(f->result.end, KF_SEARCH_CONVERGED);
     assert_int_equal(f->result.progress.best, 0); /* the baseline is no find */
@@ -299,7 +157,8 @@ static void nothing_correct(void **state)
 static void the_machine_gets_another_chance(void **state)
 {
     fixture *f = *state;
-    make_task(f, (const char *const[]){"// fake: status interference\n", "// fake: worker die\n", "// fake: speed 1.3\n", NULL});
+    make_task(f, (const char *const[]){"#pragma fake: status interference\n", "#pragma fake: worker die\n",
+                                       "#pragma fake: speed 1.3\n", NULL});
     search(f, &(kf_search_settings){.declared_flags = true, .seed = 1});
     kf_autofree char *text = history(f, f->result.progress.run, false);
     assert_int_equal(count(text, "seed judged interference"), 2);
@@ -328,26 +187,13 @@ static void no_worker(void **state)
 
 /* ---- models --------------------------------------------------------------------------------------------------------------------------------------- */
 
-#define REPLY(TEXT) "{\"reply\": \"```cuda\\n// fake: " TEXT "\\nvoid toy() {}\\n```\"}\n"
-#define CASSETTE_HEAD "{\"schema\": \"kforge-cassette/1\", \"source\": \"this test\", \"model\": \"test\"}\n"
-
-static char *cassette(fixture *f, const char *replies)
-{
-    kf_autobuffer text = {0};
-    kf_buffer_format(&text, "%s%s", CASSETTE_HEAD, replies);
-    write_text(f->folder, "replies.jsonl", text.data);
-    char *spec;
-    assert_true(asprintf(&spec, "replay:%s/replies.jsonl", f->folder) > 0);
-    return spec;
-}
-
 static void drafts_repairs_improves(void **state)
 {
     fixture *f = *state;
     make_task(f, (const char *const[]){NULL});
     kf_autofree char *spec =
         cassette(f, REPLY("status compile_error") REPLY("status wrong_result") REPLY("speed 1.4")
-                        REPLY("speed 1.6\\n// kforge: tune BLOCK 32 64\\n#ifndef BLOCK\\n#define BLOCK 32\\n#endif\\n// fake: "
+                        REPLY("speed 1.6\\n// kforge: tune BLOCK 32 64\\n#ifndef BLOCK\\n#define BLOCK 32\\n#endif\\n#pragma fake: "
                               "optimum BLOCK 64"));
     kf_search_settings settings = {.declared_flags = true, .seed = 1, .models = (const char *const[]){spec}, .model_count = 1};
     settings.strategy = *kf_strategy_named("auto");
@@ -371,7 +217,7 @@ static void drafts_repairs_improves(void **state)
 static void useless_replies(void **state)
 {
     fixture *f = *state;
-    make_task(f, (const char *const[]){"// fake: speed 1.5\nvoid toy() {}\n", NULL});
+    make_task(f, (const char *const[]){"#pragma fake: speed 1.5\nvoid toy() {}\n", NULL});
     kf_autofree char *spec = cassette(f, "{\"reply\": \"I would rather not.\"}\n"
                                          "{\"reply\": \"<<<<<<< SEARCH\\nnowhere to be found\\n=======\\nx\\n>>>>>>> REPLACE\"}\n"
                                          "{\"reply\": \"<<<<<<< SEARCH\\nnowhere to be found\\n=======\\nx\\n>>>>>>> REPLACE\"}\n"
@@ -387,7 +233,7 @@ static void useless_replies(void **state)
 static void failing_model_stops_the_run(void **state)
 {
     fixture *f = *state;
-    make_task(f, (const char *const[]){"// fake: speed 1.5\n", NULL});
+    make_task(f, (const char *const[]){"#pragma fake: speed 1.5\n", NULL});
     search(f, &(kf_search_settings){.declared_flags = true,
                                     .seed = 1,
                                     .models = (const char *const[]){"exec:echo no key >&2; exit 7"},
@@ -407,7 +253,7 @@ static void tokens_and_money_end_a_run(void **state)
     fixture *f = *state;
     make_task(f, (const char *const[]){NULL});
     const char *const model[] = {
-        "exec:printf '{\"text\":\"```cuda\\\\n// fake: speed 1.%s\\\\nvoid toy() {}\\\\n```\",\"cost_usd\":0.4,\"usage\":"
+        "exec:printf '{\"text\":\"```cuda\\\\n#pragma fake: speed 1.%s\\\\nvoid toy() {}\\\\n```\",\"cost_usd\":0.4,\"usage\":"
         "{\"prompt_tokens\":100,\"completion_tokens\":50}}' $(date +%N)"};
     search(f,
            &(kf_search_settings){.declared_flags = true, .seed = 1, .models = model, .model_count = 1, .budget = {.cost_usd = 1}});
@@ -449,12 +295,12 @@ static void hidden_workloads_stay_hidden(void **state)
 
 /* ---- going on --------------------------------------------------------------------------------------------------------------------------------------- */
 
-#define REPLIES                                                                                                 \
-    REPLY("status compile_error")                                                                               \
-    REPLY("status crash")                                                                                       \
-    REPLY("speed 1.4")                                                                                          \
-    REPLY("speed 1.5\\n// kforge: tune BLOCK 32 64 128\\n#ifndef BLOCK\\n#define BLOCK 32\\n#endif\\n// fake: " \
-          "optimum BLOCK 64")                                                                                   \
+#define REPLIES                                                                                                      \
+    REPLY("status compile_error")                                                                                    \
+    REPLY("status crash")                                                                                            \
+    REPLY("speed 1.4")                                                                                               \
+    REPLY("speed 1.5\\n// kforge: tune BLOCK 32 64 128\\n#ifndef BLOCK\\n#define BLOCK 32\\n#endif\\n#pragma fake: " \
+          "optimum BLOCK 64")                                                                                        \
     "{\"reply\": \"no code at all\"}\n" REPLY("speed 1.1") REPLY("status wrong_result") REPLY("speed 1.9") REPLY("speed 0.7")
 
 static void resume_until_done(fixture *f, const kf_search_settings *settings)
@@ -475,7 +321,7 @@ static void goes_on_as_if_nothing_had_happened(void **state)
 {
     fixture *f = *state;
     for (int models = 0; models < 3; models++) {
-        make_task(f, (const char *const[]){TUNED("2", "256"), TUNED("1.8", "64"), "// fake: status interference\n", NULL});
+        make_task(f, (const char *const[]){TUNED("2", "256"), TUNED("1.8", "64"), "#pragma fake: status interference\n", NULL});
         kf_autofree char *spec = cassette(f, REPLIES);
         kf_autofree char *second = NULL;
         write_text(f->folder, "second.jsonl",
@@ -520,7 +366,7 @@ static void every_strategy_goes_on(void **state)
 {
     fixture *f = *state;
     for (const char *const *name = kf_strategy_names(); *name; name++) {
-        make_task(f, (const char *const[]){TUNED("2", "256"), "// fake: speed 1.2\n", NULL});
+        make_task(f, (const char *const[]){TUNED("2", "256"), "#pragma fake: speed 1.2\n", NULL});
         bool critic = strcmp(*name, "critic") == 0; /* its calls come in pairs */
         kf_autofree char *spec =
             cassette(f, critic ? REPLY("speed 1.3") DIAGNOSIS REPLY("speed 2.1\\nMove: some") DIAGNOSIS REPLY("status crash\\n//3")
@@ -601,7 +447,7 @@ static void interrupt_at_once(void *context, kf_search_event event, const kf_sea
 static void interrupted_twice(void **state)
 {
     fixture *f = *state;
-    make_task(f, (const char *const[]){"// fake: sleep 60\n", NULL});
+    make_task(f, (const char *const[]){"#pragma fake: sleep 60\n", NULL});
     const char *workers = FAKE_WORKER;
     kf_workers *pool = kf_workers_open(&workers, 1, NULL, &f->error);
     kf_search_observer observer = {interrupt_at_once, f};

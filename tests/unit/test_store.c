@@ -263,6 +263,7 @@ static void identical_work_is_recognised(void **state)
         .run = f->run, .outcome = KF_ATTEMPT_JUDGED, .source = "A", .source_size = 1, .verdict = &verdict};
     attempt.verdict_json = "{}";
     attempt.verdict_size = 2;
+    attempt.form = "f0";
     kf_store_recorded first, again;
     assert_ok(&error, kf_store_record(f->store, &attempt, &first, &error));
 
@@ -283,6 +284,13 @@ static void identical_work_is_recognised(void **state)
     assert_true(found);
     assert_int_equal(candidate.id, first.candidate);
     assert_ok(&error, kf_store_find_code(f->store, TASK, "abc124", NULL, &candidate, &found, &error));
+    assert_false(found);
+    assert_ok(&error, kf_store_find_form(f->store, TASK, "f0", "cpu test", &candidate, &found, &error));
+    assert_true(found);
+    assert_int_equal(candidate.id, first.candidate);
+    assert_ok(&error, kf_store_find_form(f->store, TASK, "f0", "another device", &candidate, &found, &error));
+    assert_false(found);
+    assert_ok(&error, kf_store_find_form(f->store, TASK, "", NULL, &candidate, &found, &error)); /* what has none is like nothing */
     assert_false(found);
 
     /* In another run the known verdict brings the candidate into that population. */

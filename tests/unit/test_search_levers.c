@@ -1,0 +1,283 @@
+/* The search: what is recognised before it is built, when it stops by itself, summaries of notes, what critics are shown. */
+#include "search_internal.h"
+#include "test_search_common.h"
+
+#define CODE(FAKE, BODY) "{\"reply\": \"```cuda\\n#pragma fake: " FAKE "\\n" BODY "\\n```\"}\n"
+
+static const kf_store_attempt *attempt_at(fixture *f, int64_t number, kf_store_attempt *attempt)
+{
+    kf_auto(kf_store_cursor) cursor = kf_store_attempts(f->store, f->result.progress.run, number, &f->error);
+    assert_int_equal(kf_store_next_attempt(cursor, attempt, &f->error), 1);
+    assert_int_equal(attempt->number, number);
+    return attempt;
+}
+
+static char *prompt_of(fixture *f, int64_t call)
+{
+    size_t size;
+    char *prompt = kf_store_model_call_text(f->store, call, KF_CALL_PROMPT, &size, &f->error);
+    assert_non_null(prompt);
+    return prompt;
+}
+
+/* ---- novelty ---------------------------------------------------------------------------------------------------------------------------------- */
+
+/* The first and what is the first in other words; and one that is new. */
+#define FIRST CODE("speed 1.4", "void toy() { int a = 1; work(a); }")
+#define REWORDED CODE("speed 1.4", "// Faster!\\nvoid toy()\\n{\\n    int better = 1;\\n    work(better);\\n}")
+#define ANOTHER CODE("speed 1.5", "void toy() { int a = 2; work(a); }")
+
+static void what_only_renames_is_not_built(void **state)
+{
+    fixture *f = *state;
+    make_task(f, (const char *const[]){NULL});
+    kf_autofree char *spec = cassette(f, FIRST REWORDED ANOTHER), *log = kf_path_join(f->folder, "jobs.log");
+    setenv("FAKE_LOG", log, 1);
+    kf_search_settings settings = {.declared_flags = true, .seed = 1, .models = (const char *const[]){spec}, .model_count = 1};
+    settings.strategy = *kf_strategy_named("sample");
+    search(f, &settings);
+    unsetenv("FAKE_LOG");
+    kf_autofree char *text = history(f, f->result.progress.run, false);
+    assert_string_equal(text, "baseline judged correct 1.00\n"
+                              "draft judged correct 1.40\n"
+                              "verify reverified correct 1.40\n"
+                              "draft known correct 1.40\n"
+                              "draft judged correct 1.50\n"
+                              "verify reverified correct 1.50\n");
+    /* The earlier source stands for it: no verdict goes to one that was not judged. */
+    kf_autoresult kf_store_attempt first = {0}, again = {0};
+    assert_int_equal(attempt_at(f, 2, &first)->candidate, attempt_at(f, 4, &again)->candidate);
+    kf_autofree char *source = kf_store_source(f->store, again.candidate, NULL, &f->error);
+    assert_null(strstr(source, "better"));
+    /* Its model is told. */
+    kf_autofree char *prompt = prompt_of(f, 3);
+    assert_non_null(
+        strstr(prompt, "judged before, with other names, comments or layout: correct, 1.40 times as fast as the baseline"));
+    kf_autofree char *jobs = kf_file_read(log, 1 << 20, NULL, &f->error);
+    assert_int_equal(count(jobs, "\n"), 5); /* two verifications among them */
+}
+
+/* By another run of the same store, whose arms this one does not have. */
+static void another_run_knows_it(void **state)
+{
+    fixture *f = *state;
+    make_task(f, (const char *const[]){NULL});
+    kf_autofree char *first = cassette(f, FIRST);
+    kf_search_settings settings = {.declared_flags = true, .seed = 1, .models = (const char *const[]){first}, .model_count = 1};
+    settings.strategy = *kf_strategy_named("sample");
+    search(f, &settings);
+    kf_autofree char *second = cassette(f, REWORDED);
+    settings.models = (const char *const[]){second};
+    search(f, &settings);
+    kf_autofree char *text = history(f, f->result.progress.run, false);
+    assert_int_equal(count(text, "draft known correct 1.40"), 1);
+    /* Unless it is to judge everything itself. */
+    settings.anew = true;
+    kf_autofree char *third = cassette(f, REWORDED);
+    settings.models = (const char *const[]){third};
+    search(f, &settings);
+    kf_autofree char *anew = history(f, f->result.progress.run, false);
+    assert_int_equal(count(anew, "draft judged correct 1.40"), 1);
+}
+
+/* ---- when to stop ------------------------------------------------------------------------------------------------------------------------------- */
+
+/* A search that has seen nothing but these candidates of a model. */
+static void see(kf_search *s, const double *speedups, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        kf_outcome outcome = {.step = KF_STEP_IMPROVE,
+                              .candidate = s->model_candidates + 1,
+                              .of_model = true,
+                              .status = speedups[i] > 0 ? KF_CORRECT : KF_WRONG_RESULT,
+                              .blame = speedups[i] > 0 ? KF_BLAME_NOBODY : KF_BLAME_CANDIDATE,
+                              .speedup = speedups[i] > 0 ? speedups[i] : NAN,
+                              .cell = ""};
+        assert_true(kf_survivors_take(s, &outcome, NULL));
+    }
+}
+
+static kf_search *new_search(void)
+{
+    kf_search *s = calloc(1, sizeof *s);
+    s->population = kf_population_new();
+    s->model_count = 1;
+    s->strategy = *kf_strategy_named("sample");
+    s->strategy.stop_gain = 0.002;
+    return s;
+}
+
+static void free_search(kf_search **s)
+{
+    kf_population_free((*s)->population);
+    free(*s);
+}
+#define autosearch __attribute__((cleanup(free_search))) kf_search
+
+/* How many failures in a row after `speedups` end the search. */
+static int patience(const double *speedups, size_t size)
+{
+    autosearch *s = new_search();
+    see(s, speedups, size);
+    for (int i = 0; i < 10000; i++) {
+        if (kf_survivors_stop(s)) return i;
+        see(s, (double[]){0}, 1);
+    }
+    return -1;
+}
+
+static void expected_gain_follows_its_formula(void **state)
+{
+    (void)state;
+    autosearch *s = new_search();
+    assert_near(kf_survivors_expected(s), 0.223 / 2);
+    see(s, (double[]){1, 1.2, 1.1, 0}, 4);
+    /* One gain, of log(1.2), half of the mean; then two that did not gain. The first figure is no gain. */
+    double mean = (0.223 + log(1.2)) / 2;
+    assert_true(fabs(kf_survivors_expected(s) - mean / 4) < 1e-9);
+    see(s, (double[]){1.21}, 1); /* less than `gain`: none */
+    assert_true(fabs(kf_survivors_expected(s) - mean / 5) < 1e-9);
+    see(s, (double[]){2.4}, 1);
+    assert_true(fabs(kf_survivors_expected(s) - (mean + log(2.4 / 1.2)) / 2 / 2) < 1e-9);
+}
+
+static void stops_when_little_is_expected(void **state)
+{
+    (void)state;
+    const double flat[] = {1}, small[] = {1, 1.03, 1.06, 1.1, 1.13, 1.17}, doubling[] = {1, 2, 4};
+    assert_int_equal(patience(flat, 1), 110);
+    int after_small = patience(small, 6), after_doubling = patience(doubling, 3);
+    assert_in_range(after_small, 10, 40);
+    assert_in_range(after_doubling, 200, 400);
+    /* A search that goes on gaining is never stopped; 0 stops none. */
+    autosearch *s = new_search();
+    for (double speedup = 1; speedup < 50; speedup *= 1.03) {
+        see(s, (double[]){speedup, 0, 0.9 * speedup}, 3);
+        assert_null(kf_survivors_stop(s));
+    }
+    see(s, (double[400]){0}, 400);
+    assert_string_equal(kf_survivors_stop(s), "the next candidate is expected to gain less than stop_gain");
+    s->strategy.stop_gain = 0;
+    assert_null(kf_survivors_stop(s));
+    s->strategy.stop_floor = 0.95;
+    s->floor_share = 0.96;
+    assert_non_null(kf_survivors_stop(s));
+}
+
+/* In a run, and the same when it is interrupted and goes on. */
+static void a_run_ends_for_want_of_gain(void **state)
+{
+    fixture *f = *state;
+    make_task(f, (const char *const[]){NULL});
+    kf_autobuffer replies = {0};
+    for (int i = 0; i < 30; i++)
+        kf_buffer_format(&replies, "{\"reply\": \"```cuda\\n#pragma fake: speed 1.%02d\\nvoid toy() {}\\n```\"}\n", 50 - i);
+    kf_autofree char *spec = cassette(f, replies.data);
+    kf_search_settings settings = {.declared_flags = true, .seed = 1, .models = (const char *const[]){spec}, .model_count = 1};
+    settings.strategy = *kf_strategy_named("sample");
+    settings.strategy.stop_gain = 0.03; /* (0.223 + log(1.5)) / 2 = 0.314 for the first: n + 2 > 10.5 */
+    search(f, &settings);
+    assert_int_equal(f->result.end, KF_SEARCH_SPENT);
+    assert_non_null(strstr(f->result.why.text, "stop_gain"));
+    kf_autofree char *whole = history(f, f->result.progress.run, false);
+    assert_int_equal(count(whole, "draft judged"), 10);
+    fresh_store(f);
+    f->interrupt_at = 5;
+    run_session(f, FAKE_WORKER, &settings, NULL);
+    assert_int_equal(f->result.end, KF_SEARCH_INTERRUPTED);
+    f->interrupt_at = f->interrupts = 0;
+    kf_autofree char *run = strdup(f->result.progress.run);
+    run_session(f, FAKE_WORKER, &settings, run);
+    kf_autofree char *resumed = history(f, run, false);
+    assert_string_equal(whole, resumed);
+}
+
+/* ---- summaries ---------------------------------------------------------------------------------------------------------------------------------- */
+
+#define MOVED(NUMBER, FAKE) \
+    "{\"reply\": \"Move: change number " NUMBER "\\n```cuda\\n#pragma fake: " FAKE "\\nvoid toy() {}\\n```\"}\n"
+
+static void notes_are_summarised(void **state)
+{
+    fixture *f = *state;
+    make_task(f, (const char *const[]){NULL});
+    kf_autofree char *spec = cassette(
+        f, MOVED("one", "speed 1.2") MOVED("two", "speed 1.5") MOVED(
+               "three", "speed 1.1") "{\"reply\": \"```json\\n{\\\"paid\\\": [\\\"tiling: 1.25 times\\\", 7], \\\"did_not_pay\\\": "
+                                     "[\\\"unrolling\\\"]}\\n```\"}\n" MOVED("four", "speed 1.9") MOVED("five", "speed 1.3"));
+    kf_search_settings settings = {.declared_flags = true, .seed = 1, .models = (const char *const[]){spec}, .model_count = 1};
+    settings.strategy = *kf_strategy_named("sample");
+    settings.strategy.draft = 0;
+    settings.strategy.improve = 1;
+    settings.strategy.notes = 8;
+    settings.strategy.summary = 3;
+    search(f, &settings);
+    /* What it was asked, after three candidates. */
+    kf_autofree char *asked = prompt_of(f, 4);
+    assert_non_null(strstr(asked, "\"did_not_pay\": ["));
+    assert_non_null(strstr(asked, "change number two"));
+    assert_non_null(strstr(asked, "The best candidate"));
+    /* What came of it: in the next prompts, in place of what it condenses, with what came later. */
+    kf_autofree char *next = prompt_of(f, 5), *later = prompt_of(f, 6);
+    assert_non_null(
+        strstr(next, "A summary of earlier candidates, by a model:\npaid: tiling: 1.25 times\ndid not pay: unrolling\n"));
+    assert_null(strstr(next, "change number two"));
+    assert_non_null(strstr(later, "Since then:\n"));
+    assert_non_null(strstr(later, "change number four"));
+    kf_autofree char *text = history(f, f->result.progress.run, false);
+    assert_int_equal(count(text, "summary"), 0); /* no attempt */
+}
+
+static void a_summary_that_is_none_is_told(void **state)
+{
+    fixture *f = *state;
+    make_task(f, (const char *const[]){NULL});
+    kf_autofree char *spec = cassette(f, MOVED("one", "speed 1.2") "{\"reply\": \"It went well.\"}\n" MOVED("two", "speed 1.5"));
+    kf_search_settings settings = {.declared_flags = true, .seed = 1, .models = (const char *const[]){spec}, .model_count = 1};
+    settings.strategy = *kf_strategy_named("sample");
+    settings.strategy.notes = 8;
+    settings.strategy.summary = 1;
+    search(f, &settings);
+    kf_autofree char *text = history(f, f->result.progress.run, false);
+    assert_int_equal(count(text, "summary no_source"), 1);
+    assert_int_equal(count(text, "draft judged"), 2);
+    kf_autofree char *next = prompt_of(f, 3);
+    assert_non_null(strstr(next, "no JSON object with \"paid\" and \"did_not_pay\""));
+}
+
+/* ---- flags -------------------------------------------------------------------------------------------------------------------------------------- */
+
+static void critics_are_shown_flags_and_coders_are_not(void **state)
+{
+    fixture *f = *state;
+    make_task(f, (const char *const[]){NULL});
+    kf_autofree char *spec =
+        cassette(f, CODE("speed 1.2", "void toy() {\\n    clock_gettime(1, 0);\\n}") "{\"reply\": \"{\\\"bottleneck\\\": "
+                                                                                     "\\\"memory\\\"}\"}\n" CODE(
+                                                                                         "speed 1.5", "void toy() { int a; }"));
+    kf_search_settings settings = {.declared_flags = true, .seed = 1, .models = (const char *const[]){spec}, .model_count = 1};
+    settings.strategy = *kf_strategy_named("critic");
+    search(f, &settings);
+    kf_autofree char *critic = prompt_of(f, 2), *coder = prompt_of(f, 3);
+    assert_non_null(strstr(critic, "None of this is a fault by itself"));
+    assert_non_null(strstr(critic, "line 3: clock_gettime: "));
+    assert_non_null(strstr(coder, "diagnosis"));
+    assert_null(strstr(coder, "static scan"));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(what_only_renames_is_not_built),
+        TEST(another_run_knows_it),
+        cmocka_unit_test(expected_gain_follows_its_formula),
+        cmocka_unit_test(stops_when_little_is_expected),
+        TEST(a_run_ends_for_want_of_gain),
+        TEST(notes_are_summarised),
+        TEST(a_summary_that_is_none_is_told),
+        TEST(critics_are_shown_flags_and_coders_are_not),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
