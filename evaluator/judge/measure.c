@@ -228,7 +228,9 @@ bool kf_run_measure_alone(kf_run *r, uint32_t calls, kf_error *error)
         kf_batch batch;
         if (!kf_run_ready_baseline(r, i, error)) return false;
         if (!kf_run_batch(r, BASELINE, 0, calls, i ? 'a' : 0, -1, &batch, error)) return false;
-        if (i && !r->over) r->alone[r->alone_count++] = batch.seconds / calls;
+        if (!i || r->over) continue;
+        r->alone.woken[r->alone_count] = batch.waking;
+        r->alone.seconds[r->alone_count++] = batch.seconds / calls;
     }
     return true;
 }
@@ -236,10 +238,10 @@ bool kf_run_measure_alone(kf_run *r, uint32_t calls, kf_error *error)
 static bool reserve(kf_run *r, kf_error *error)
 {
     size_t capacity = r->capacity;
-    double **arrays[] = {&r->seconds[0], &r->seconds[1], &r->latency[0],       &r->latency[1],       &r->woken[0],
-                         &r->woken[1],   &r->alone,      &r->latency_woken[0], &r->latency_woken[1], &r->null};
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
-        if (!(*arrays[i] = calloc(capacity, sizeof **arrays[i]))) return no_memory(error);
+    kf_series *all[] = {&r->throughput[0], &r->throughput[1], &r->latency[0], &r->latency[1], &r->alone, &r->null};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (!(all[i]->seconds = calloc(capacity, sizeof(double))) || !(all[i]->woken = calloc(capacity, sizeof(double))))
+            return no_memory(error);
     return true;
 }
 
@@ -260,14 +262,14 @@ static bool out_of_time(kf_run *r, kf_error *error)
 static void keep_times(kf_run *r, const double seconds[2], const double latency[2])
 {
     for (int side = 0; side < 2; side++) {
-        r->seconds[side][r->pairs] = seconds[side] / r->calls[side];
-        r->woken[side][r->pairs] = r->woke[side][0];
+        r->throughput[side].seconds[r->pairs] = seconds[side] / r->calls[side];
+        r->throughput[side].woken[r->pairs] = r->woke[side][0];
     }
     r->pairs++;
     if (isnan(latency[BASELINE]) || isnan(latency[CANDIDATE])) return;
     for (int side = 0; side < 2; side++) {
-        r->latency[side][r->latency_pairs] = latency[side];
-        r->latency_woken[side][r->latency_pairs] = r->woke[side][1];
+        r->latency[side].seconds[r->latency_pairs] = latency[side];
+        r->latency[side].woken[r->latency_pairs] = r->woke[side][1];
     }
     r->latency_pairs++;
 }
@@ -304,7 +306,7 @@ static bool measure_pairs(kf_run *r, const kf_stopping_rule *rule, kf_error *err
         keep_times(r, seconds, latency);
         kf_interval speedup = {NAN, NAN, NAN};
         if (kf_stopping_look(&bound, r->pairs))
-            speedup = kf_speedup(r->seconds[BASELINE], r->seconds[CANDIDATE], r->pairs, KF_TIMING_CONFIDENCE);
+            speedup = kf_speedup(r->throughput[BASELINE].seconds, r->throughput[CANDIDATE].seconds, r->pairs, KF_TIMING_CONFIDENCE);
         if (r->pairs < bound.least_pairs) continue; /* without an interval the time so far were wasted */
         if (r->pairs == r->capacity || kf_stop_measuring(&bound, &speedup, r->pairs, kf_now() - r->started)) break;
     }
@@ -324,16 +326,13 @@ static void release(kf_run *r, bool clean)
     if (!clean) kf_crew_drop_trusted(r->bench->crew);
     r->peers[BASELINE] = r->peers[CANDIDATE] = r->oracle = NULL;
     drop_sets(r);
-    for (int side = 0; side < 2; side++) {
-        free(r->seconds[side]);
-        free(r->latency[side]);
-        free(r->woken[side]);
-        free(r->latency_woken[side]);
+    kf_series *all[] = {&r->throughput[0], &r->throughput[1], &r->latency[0], &r->latency[1], &r->alone, &r->null};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        free(all[i]->seconds);
+        free(all[i]->woken);
     }
     kf_checker_free(r->checker);
     r->checker = NULL;
-    free(r->alone);
-    free(r->null);
 }
 
 /* The task's own runners go on from job to job; without their buffers, whose memory is wanted. */

@@ -225,6 +225,8 @@ bool kf_run_null_batch(kf_run *r, uint32_t count, kf_error *error)
     kf_peer_event event = kf_peer_batch(r->peers[BASELINE], &batch);
     if (event != KF_PEER_OK)
         return kf_run_report(r, r->peers[BASELINE], KF_ROLE_BASELINE, event, batch.code, "running an empty batch", error);
-    r->null[r->null_count++] = batch.seconds;
+    charge_waking(r, BASELINE, &batch); /* what is subtracted from batches has to be made as they are */
+    r->null.woken[r->null_count] = batch.waking;
+    r->null.seconds[r->null_count++] = batch.seconds;
     return add_sample(r, 'n', -1, &batch) || no_memory(error);
 }

@@ -16,6 +16,13 @@ static void subtract(double *values, size_t count, double cost)
     for (size_t i = 0; i < count; i++) values[i] -= cost;
 }
 
+/* Of a waking, WAKING_SECONDS and some are not charged when it happens. What goes beyond the baseline's usual waking is charged now, to all batches,
+ * those of the baseline alone and the empty ones included: a machine that is late adds as much to any, work done early adds to one side's. */
+static void charge_wakings(kf_series *series, size_t count, uint32_t calls, double usual)
+{
+    for (size_t i = 0; i < count && !isnan(usual); i++) series->seconds[i] += fmax(series->woken[i] - usual, 0) / calls;
+}
+
 /* What calls that wait for their launch vary by is no interference. */
 static bool slower_than(const kf_device *device, const kf_interval *beside, const kf_interval *alone)
 {
@@ -24,17 +31,18 @@ static bool slower_than(const kf_device *device, const kf_interval *beside, cons
 }
 
 /* Was the baseline slower because the candidate was there? Alone before and alone after have to agree on it: a machine that drifts disagrees. */
-static bool check_interference(kf_run *r, uint32_t calls, kf_error *error)
+static bool check_interference(kf_run *r, double usual_waking, kf_error *error)
 {
     kf_workbench *bench = r->bench;
-    kf_interval beside = kf_median_interval(r->seconds[BASELINE], r->pairs, 0.95),
-                before = kf_median_interval(r->alone, r->alone_count, 0.95);
+    kf_interval beside = kf_median_interval(r->throughput[BASELINE].seconds, r->pairs, 0.95),
+                before = kf_median_interval(r->alone.seconds, r->alone_count, 0.95);
     if (!slower_than(bench->device, &beside, &before)) return true;
     kf_peer_free(r->peers[CANDIDATE]);
     r->peers[CANDIDATE] = NULL;
-    if (!kf_run_measure_alone(r, calls, error)) return false;
+    if (!kf_run_measure_alone(r, r->alone_calls, error)) return false;
     if (r->over) return true;
-    kf_interval after = kf_median_interval(r->alone, r->alone_count, 0.95);
+    charge_wakings(&r->alone, r->alone_count, r->alone_calls, usual_waking);
+    kf_interval after = kf_median_interval(r->alone.seconds, r->alone_count, 0.95);
     if (!slower_than(bench->device, &beside, &after)) return true;
     return kf_verdict_add_finding(
                bench->verdict, bench->result, KF_INTERFERENCE, KF_BLAME_MACHINE, "baseline.disturbed", beside.value / after.value,
@@ -57,7 +65,7 @@ static bool check_floor(kf_run *r, double uncertainty, kf_error *error)
 {
     kf_workbench *bench = r->bench;
     kf_workload_verdict *result = bench->result;
-    kf_interval candidate = kf_median_interval(r->seconds[CANDIDATE], r->pairs, 0.95);
+    kf_interval candidate = kf_median_interval(r->throughput[CANDIDATE].seconds, r->pairs, 0.95);
     double slowest = candidate.high + uncertainty / r->calls[CANDIDATE], margin = bench->device->floor_margin;
     for (int look = 0; look < 2; look++) { /* a busy machine may have looked slow when its ceilings were measured */
         if (look == 1 && r->device->measure_ceilings && !r->device->measure_ceilings(bench->device, error)) return false;
@@ -77,7 +85,7 @@ static bool check_waking(kf_run *r, kf_error *error)
     size_t counts[2] = {r->wakings[BASELINE] < KF_WAKINGS ? r->wakings[BASELINE] : KF_WAKINGS,
                         r->wakings[CANDIDATE] < KF_WAKINGS ? r->wakings[CANDIDATE] : KF_WAKINGS};
     double usual = kf_median(r->waking[BASELINE], counts[BASELINE]), its = kf_median(r->waking[CANDIDATE], counts[CANDIDATE]);
-    double batch = kf_median(r->seconds[CANDIDATE], r->pairs) * r->calls[CANDIDATE];
+    double batch = kf_median(r->throughput[CANDIDATE].seconds, r->pairs) * r->calls[CANDIDATE];
     double limit = fmax(EARLY_SECONDS, EARLY_FACTOR * usual);
     if (!(its > limit) || !(its > EARLY_PART * batch)) return true;
     r->over = true;
@@ -89,48 +97,44 @@ static bool check_waking(kf_run *r, kf_error *error)
            no_memory(error);
 }
 
-/* Of a waking, WAKING_SECONDS and some are not charged when it happens. What goes beyond the baseline's usual waking is charged now, on both sides:
- * a machine that is late adds as much to either, work done early adds to one. */
-static void charge_wakings(double *const seconds[2], double *const woken[2], size_t count, const uint32_t calls[2])
-{
-    double usual = kf_median(woken[BASELINE], count);
-    if (isnan(usual)) return;
-    for (int side = 0; side < 2; side++)
-        for (size_t i = 0; i < count; i++) seconds[side][i] += fmax(woken[side][i] - usual, 0) / calls[side];
-}
-
 bool kf_run_conclude(kf_run *r, kf_error *error)
 {
     kf_workbench *bench = r->bench;
     kf_workload_verdict *result = bench->result;
     if (!check_waking(r, error)) return false;
     if (r->over) return true;
-    static const uint32_t single[2] = {1, 1};
-    charge_wakings(r->seconds, r->woken, r->pairs, r->calls);
-    charge_wakings(r->latency, r->latency_woken, r->latency_pairs, single);
-    if (r->calls[BASELINE] == r->alone_calls && r->alone_count && !check_interference(r, r->alone_calls, error)) return false;
+    double usual = kf_median(r->throughput[BASELINE].woken, r->pairs),
+           single = kf_median(r->latency[BASELINE].woken, r->latency_pairs);
+    for (int side = 0; side < 2; side++) {
+        charge_wakings(&r->throughput[side], r->pairs, r->calls[side], usual);
+        charge_wakings(&r->latency[side], r->latency_pairs, 1, single);
+    }
+    charge_wakings(&r->alone, r->alone_count, r->alone_calls, usual);
+    charge_wakings(&r->null, r->null_count, 1, usual);
+    if (r->calls[BASELINE] == r->alone_calls && r->alone_count && !check_interference(r, usual, error)) return false;
     if (r->over) return true;
 
-    double cost = kf_median(r->null, r->null_count);
-    kf_interval cost_interval = kf_median_interval(r->null, r->null_count, 0.95);
-    double uncertainty = isnan(cost_interval.low) ? kf_mad(r->null, r->null_count) : (cost_interval.high - cost_interval.low) / 2;
+    double cost = kf_median(r->null.seconds, r->null_count);
+    kf_interval cost_interval = kf_median_interval(r->null.seconds, r->null_count, 0.95);
+    double uncertainty =
+        isnan(cost_interval.low) ? kf_mad(r->null.seconds, r->null_count) : (cost_interval.high - cost_interval.low) / 2;
     if (!(cost >= 0)) cost = 0, uncertainty = 0;
     result->batch_cost_seconds = cost;
     for (int side = 0; side < 2; side++) {
-        subtract(r->seconds[side], r->pairs, cost / r->calls[side]);
-        subtract(r->latency[side], r->latency_pairs, cost);
+        subtract(r->throughput[side].seconds, r->pairs, cost / r->calls[side]);
+        subtract(r->latency[side].seconds, r->latency_pairs, cost);
     }
-    result->baseline_seconds = kf_median(r->seconds[BASELINE], r->pairs);
-    result->candidate_seconds = kf_median(r->seconds[CANDIDATE], r->pairs);
-    result->speedup = kf_speedup_widen(kf_speedup(r->seconds[BASELINE], r->seconds[CANDIDATE], r->pairs, KF_TIMING_CONFIDENCE),
-                                       result->baseline_seconds * r->calls[BASELINE],
-                                       result->candidate_seconds * r->calls[CANDIDATE], uncertainty);
+    result->baseline_seconds = kf_median(r->throughput[BASELINE].seconds, r->pairs);
+    result->candidate_seconds = kf_median(r->throughput[CANDIDATE].seconds, r->pairs);
+    result->speedup = kf_speedup_widen(
+        kf_speedup(r->throughput[BASELINE].seconds, r->throughput[CANDIDATE].seconds, r->pairs, KF_TIMING_CONFIDENCE),
+        result->baseline_seconds * r->calls[BASELINE], result->candidate_seconds * r->calls[CANDIDATE], uncertainty);
     result->speedup = widen_launches(bench->device, result->speedup, result->baseline_seconds, result->candidate_seconds);
-    result->latency_baseline_seconds = kf_median(r->latency[BASELINE], r->latency_pairs);
-    result->latency_candidate_seconds = kf_median(r->latency[CANDIDATE], r->latency_pairs);
-    result->latency_speedup =
-        kf_speedup_widen(kf_speedup(r->latency[BASELINE], r->latency[CANDIDATE], r->latency_pairs, KF_TIMING_CONFIDENCE),
-                         result->latency_baseline_seconds, result->latency_candidate_seconds, uncertainty);
+    result->latency_baseline_seconds = kf_median(r->latency[BASELINE].seconds, r->latency_pairs);
+    result->latency_candidate_seconds = kf_median(r->latency[CANDIDATE].seconds, r->latency_pairs);
+    result->latency_speedup = kf_speedup_widen(
+        kf_speedup(r->latency[BASELINE].seconds, r->latency[CANDIDATE].seconds, r->latency_pairs, KF_TIMING_CONFIDENCE),
+        result->latency_baseline_seconds, result->latency_candidate_seconds, uncertainty);
 
     if (!check_floor(r, uncertainty, error)) return false;
     if (r->latency_pairs && result->latency_speedup.high < result->speedup.low / 2 &&

@@ -12,6 +12,12 @@ typedef enum kf_side { BASELINE, CANDIDATE } kf_side;
 
 #define KF_WAKINGS 64
 
+/* Batches of one kind in the order made. */
+typedef struct kf_series {
+    double *seconds; /* a call */
+    double *woken;   /* of each batch: the part of its waking that was not charged */
+} kf_series;
+
 typedef struct kf_run {
     kf_workbench *bench;
     const kf_device_operations *device;
@@ -29,13 +35,12 @@ typedef struct kf_run {
     uint32_t calls[2];          /* in a batch of each side */
     uint32_t alone_calls;       /* in the batches of r->alone */
     double candidate_time;      /* seconds that the candidate's batches took in all */
-    double *seconds[2], *latency[2], *alone, *null;
+    kf_series throughput[2], latency[2], alone, null;
     double waking[2]
                  [KF_WAKINGS]; /* of the latest batches of each side: seconds from waking a runner to its answer that it is awake */
     size_t wakings[2];
-    double quickest_waking;              /* of the baseline */
-    double woke[2][2];                   /* by side, batch and single call: the part of the last waking that was not charged */
-    double *woken[2], *latency_woken[2]; /* of each pair, beside seconds and latency */
+    double quickest_waking; /* of the baseline */
+    double woke[2][2];      /* by side, batch and single call: the part of the last waking that was not charged */
     size_t pairs, latency_pairs, alone_count, null_count, capacity;
     int serial; /* of the next pair: no two share keys, repeated warm-ups included */
     bool timed;

@@ -1,0 +1,185 @@
+/* From times to figures: the last step of a measurement on made-up series. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "measure_internal.h"
+
+#define PAIRS 24
+#define NULLS 36
+#define ALONE 7
+#define CALLS 10
+
+typedef struct figures {
+    kf_device device;
+    kf_problem problem;
+    kf_workbench bench;
+    kf_run run;
+    double values[12][64];
+} figures;
+
+static double no_floor(const kf_device *device, const kf_problem *problem)
+{
+    (void)device, (void)problem;
+    return 0;
+}
+
+static double floor_of_a_millisecond(const kf_device *device, const kf_problem *problem)
+{
+    (void)device, (void)problem;
+    return 0.001;
+}
+
+static const kf_device_operations operations = {.kind = "cpu", .floor_seconds = no_floor},
+                                  operations_with_floor = {.kind = "cpu", .floor_seconds = floor_of_a_millisecond};
+
+/* A batch of CALLS calls takes 0.2 ms beside them, a waking 50 us or, every second time, `late` more. */
+static figures *made(double baseline, double candidate, double late)
+{
+    figures *f = calloc(1, sizeof *f);
+    assert_non_null(f);
+    f->device = (kf_device){.operations = &operations, .floor_margin = 0.5};
+    f->bench = (kf_workbench){.device = &f->device, .problem = &f->problem, .verdict = kf_verdict_new("id", "task", "cpu")};
+    f->bench.result = kf_verdict_add_workload(f->bench.verdict, "main", true);
+    kf_run *r = &f->run;
+    *r = (kf_run){.bench = &f->bench, .device = &operations, .calls = {CALLS, CALLS}, .alone_calls = CALLS};
+    kf_series *all[] = {&r->throughput[0], &r->throughput[1], &r->latency[0], &r->latency[1], &r->alone, &r->null};
+    const double calls[] = {baseline, candidate, baseline, candidate, baseline, 0}, batches[] = {CALLS, CALLS, 1, 1, CALLS, 1};
+    for (int i = 0; i < 6; i++) {
+        all[i]->seconds = f->values[2 * i];
+        all[i]->woken = f->values[2 * i + 1];
+        for (int k = 0; k < 64; k++) {
+            all[i]->seconds[k] = calls[i] * (1 + 0.0001 * (k % 5)) + 0.0002 / batches[i];
+            all[i]->woken[k] = 50e-6 + (k % 2 ? late : 0);
+        }
+    }
+    for (int side = 0; side < 2; side++)
+        for (r->wakings[side] = 0; r->wakings[side] < KF_WAKINGS; r->wakings[side]++)
+            r->waking[side][r->wakings[side]] = 50e-6 + (r->wakings[side] % 2 ? late : 0);
+    r->pairs = r->latency_pairs = PAIRS;
+    r->null_count = NULLS;
+    r->alone_count = ALONE;
+    return f;
+}
+
+static kf_workload_verdict *concluded(figures *f)
+{
+    kf_error error = {0};
+    if (!kf_run_conclude(&f->run, &error)) fail_msg("%s", error.text);
+    return f->bench.result;
+}
+
+static void drop(figures *f)
+{
+    kf_verdict_free(f->bench.verdict);
+    free(f);
+}
+
+static void the_fixed_cost_is_subtracted(void **state)
+{
+    (void)state;
+    figures *f = made(0.002, 0.001, 0);
+    kf_workload_verdict *w = concluded(f);
+    assert_int_equal(w->finding_count, 0);
+    assert_true(fabs(w->batch_cost_seconds - 0.0002) < 1e-9);
+    assert_true(fabs(w->baseline_seconds / 0.002 - 1) < 0.001 && fabs(w->candidate_seconds / 0.001 - 1) < 0.001);
+    assert_true(fabs(w->speedup.value - 2) < 0.002 && w->speedup.low <= 2.002 && w->speedup.high >= 1.998);
+    assert_true(fabs(w->latency_speedup.value - 2) < 0.002);
+    drop(f);
+}
+
+/* A machine that wakes every process late now and then is late for empty batches and for the baseline alone as well. */
+static void late_wakings_of_all_change_nothing(void **state)
+{
+    (void)state;
+    figures *f = made(0.002, 0.0002, 0.0001);
+    kf_workload_verdict *w = concluded(f);
+    assert_int_equal(w->finding_count, 0);
+    assert_true(fabs(w->speedup.value / 10 - 1) < 0.005);
+    assert_true(fabs(w->candidate_seconds / 0.0002 - 1) < 0.005);
+    drop(f);
+}
+
+/* Work done between waking and the request, too little to convict: it counts as if it had been done in time. */
+static void early_work_is_charged(void **state)
+{
+    (void)state;
+    figures *f = made(0.002, 0.0001, 0);
+    for (int k = 0; k < 64; k++) f->run.throughput[1].woken[k] += 0.0009, f->run.latency[1].woken[k] += 0.0009;
+    for (int k = 0; k < KF_WAKINGS; k++) f->run.waking[1][k] += 0.0009;
+    kf_workload_verdict *w = concluded(f);
+    assert_int_equal(w->finding_count, 0);
+    assert_true(fabs(w->candidate_seconds / (0.0001 + 0.0009 / CALLS) - 1) < 0.01);
+    assert_true(fabs(w->latency_candidate_seconds / 0.001 - 1) < 0.01);
+    drop(f);
+}
+
+static void much_early_work_convicts(void **state)
+{
+    (void)state;
+    figures *f = made(0.002, 0.0001, 0);
+    for (int k = 0; k < KF_WAKINGS; k++) f->run.waking[1][k] += 0.004;
+    kf_workload_verdict *w = concluded(f);
+    assert_int_equal(w->finding_count, 1);
+    assert_string_equal(w->findings[0].rule, "runner.early");
+    assert_int_equal(w->findings[0].status, KF_CHEATING);
+    drop(f);
+}
+
+/* The same late wakings on both sides are the machine's. */
+static void a_machine_that_wakes_late_convicts_nobody(void **state)
+{
+    (void)state;
+    figures *f = made(0.002, 0.0001, 0);
+    for (int side = 0; side < 2; side++)
+        for (int k = 0; k < KF_WAKINGS; k++) f->run.waking[side][k] += 0.004;
+    assert_int_equal(concluded(f)->finding_count, 0);
+    drop(f);
+}
+
+static void faster_than_memory_is_impossible(void **state)
+{
+    (void)state;
+    figures *f = made(0.002, 0.0001, 0);
+    f->device.operations = f->run.device = &operations_with_floor;
+    kf_workload_verdict *w = concluded(f);
+    assert_int_equal(w->finding_count, 1);
+    assert_string_equal(w->findings[0].rule, "floor.undercut");
+    drop(f);
+    f = made(0.002, 0.0001, 0);
+    f->device.operations = f->run.device = &operations_with_floor;
+    f->problem.work_bytes_derived = true; /* the task does not say what has to move: nobody is convicted of it */
+    assert_int_equal(concluded(f)->finding_count, 0);
+    drop(f);
+}
+
+static void a_fast_batch_of_slow_calls_is_flagged(void **state)
+{
+    (void)state;
+    figures *f = made(0.002, 0.0002, 0);
+    for (int k = 0; k < 64; k++) f->run.latency[1].seconds[k] += 0.002;
+    concluded(f);
+    assert_int_equal(f->bench.verdict->flag_count, 1);
+    assert_string_equal(f->bench.verdict->flags[0], "latency.disagrees:main");
+    drop(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_fixed_cost_is_subtracted),
+        cmocka_unit_test(late_wakings_of_all_change_nothing),
+        cmocka_unit_test(early_work_is_charged),
+        cmocka_unit_test(much_early_work_convicts),
+        cmocka_unit_test(a_machine_that_wakes_late_convicts_nobody),
+        cmocka_unit_test(faster_than_memory_is_impossible),
+        cmocka_unit_test(a_fast_batch_of_slow_calls_is_flagged),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
