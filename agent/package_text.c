@@ -184,11 +184,20 @@ static bool write_kernel(const char *folder, const kf_winners *w, const kf_kerne
 /* ---- test ---- */
 
 static const char *const fillers[KF_DISTRIBUTION_COUNT] = {
-    [KF_NORMAL] = "normal",     [KF_UNIFORM] = "uniform",
-    [KF_INTEGERS] = "integers", [KF_PERMUTATION] = "permutation",
-    [KF_SORTED] = "sorted",     [KF_OFFSETS] = "offsets",
-    [KF_SPARSE] = "sparse",     [KF_CONSTANT] = "constant",
-    [KF_ONE_HOT] = "one_hot",   [KF_POSITIVE_DEFINITE] = "positive_definite",
+    [KF_NORMAL] = "normal",
+    [KF_UNIFORM] = "uniform",
+    [KF_INTEGERS] = "integers",
+    [KF_PERMUTATION] = "permutation",
+    [KF_SORTED] = "sorted",
+    [KF_OFFSETS] = "offsets",
+    [KF_SPARSE] = "sparse",
+    [KF_CONSTANT] = "constant",
+    [KF_ONE_HOT] = "one_hot",
+    [KF_POSITIVE_DEFINITE] = "positive_definite",
+    [KF_SYMMETRIC] = "symmetric",
+    [KF_UPPER_TRIANGULAR] = "upper_triangular",
+    [KF_LOWER_TRIANGULAR] = "lower_triangular",
+    [KF_SIGNS] = "signs",
 };
 
 /* The applicable workload that needs the least memory. */
@@ -356,6 +365,16 @@ static const char fill_text[] =
     "                for (int64_t k = 0; k <= i; k++) {\n                    float x = i == k ? (float)(n * (1 + dominance)) : "
     "d(random);\n"
     "                    host[m + i * n + k] = host[m + k * n + i] = T(x);\n                }\n    }\n"
+    "    void square(double low, double high, int zero)\n    {\n        std::uniform_real_distribution<float> d(low, high);\n"
+    "        int64_t n = last;\n        for (size_t m = 0; m < host.size(); m += n * n)\n            for (int64_t i = 0; i < n; "
+    "i++)\n"
+    "                for (int64_t k = 0; k <= i; k++) {\n                    float x = d(random);\n"
+    "                    host[m + i * n + k] = T(i != k && zero > 0 ? 0.0f : x);\n"
+    "                    host[m + k * n + i] = T(i != k && zero < 0 ? 0.0f : x);\n                }\n    }\n"
+    "    void symmetric(double low, double high) { square(low, high, 0); }\n"
+    "    void upper_triangular(double low, double high) { square(low, high, 1); }\n"
+    "    void lower_triangular(double low, double high) { square(low, high, -1); }\n"
+    "    void signs(double, double) { for (T &x : host) x = T(random() & 1 ? 1.0f : -1.0f); }\n"
     "    void upload() { CHECK(cudaMemcpy(device, host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice)); }\n"
     "    std::vector<T> download()\n    {\n        std::vector<T> result(host.size());\n"
     "        CHECK(cudaMemcpy(result.data(), device, host.size() * sizeof(T), cudaMemcpyDeviceToHost));\n        return result;\n  "

@@ -21,6 +21,9 @@
  *   one_hot            row r = i / n: 1 where i % n = floor(w64(VALUES, r) n / 2^64), else 0
  *   positive_definite  k = matrix, n = max(rows, columns), l = min(row, column), h = max: v = 2 u - 1, u = kf_hash_word(k n n + l n + h) 2^-32, keys as for permutation;
  *                      off the diagonal v, on it a n + u; |v| <= 1, so by Gershgorin every eigenvalue is at least 1 for a >= 1
+ *   symmetric          fma(u, b - a, a), u as for positive_definite, then held as for uniform; upper_triangular, lower_triangular: the same, and 0 where
+ *                      row > column, row < column
+ *   signs              w32(VALUES, i) & 1 ? 1 : -1
  * Variations (factor: 64; f16 8; 8-bit floats 4):
  *   scale_up, scale_down  a and b (normal, uniform), or the value (sparse, positive_definite), times factor or 1/factor
  *   offset                + 8 b (normal), + 8 (b - a) / sqrt(12) (uniform; towards the side where the interval lies when it excludes 0)
@@ -154,7 +157,10 @@ static kf_carrier carrier_of(const plan *p)
     case KF_SPARSE: return p->is_float && p->dtype != KF_F64 ? KF_CARRY_FLOATS : KF_CARRY_DOUBLES;
     case KF_SORTED: return p->is_float ? KF_CARRY_DOUBLES : KF_CARRY_INTEGERS;
     case KF_CONSTANT:
-    case KF_POSITIVE_DEFINITE: return KF_CARRY_DOUBLES;
+    case KF_POSITIVE_DEFINITE:
+    case KF_SYMMETRIC:
+    case KF_UPPER_TRIANGULAR:
+    case KF_LOWER_TRIANGULAR: return KF_CARRY_DOUBLES;
     default: return KF_CARRY_INTEGERS;
     }
 }
@@ -194,10 +200,12 @@ kf_input_plan kf_input_plan_make(const kf_problem_argument *argument, kf_key key
         p.a += shift;
         if (p.kind == KF_UNIFORM) p.b += shift;
     }
-    if (p.kind == KF_UNIFORM || (p.kind == KF_SORTED && p.is_float)) plan_interval(&p);
+    bool square = p.kind == KF_SYMMETRIC || p.kind == KF_UPPER_TRIANGULAR || p.kind == KF_LOWER_TRIANGULAR;
+    if (p.kind == KF_UNIFORM || (p.kind == KF_SORTED && p.is_float) || square) plan_interval(&p);
     if (p.kind == KF_INTEGERS || p.kind == KF_SORTED) plan_integers(&p);
     if (p.kind == KF_PERMUTATION) plan_permutation(&p);
-    if (p.kind == KF_PERMUTATION || p.kind == KF_POSITIVE_DEFINITE) kf_random_words(key, KF_FOR_PERMUTATION, 0, 2, p.round_keys);
+    if (p.kind == KF_PERMUTATION || p.kind == KF_POSITIVE_DEFINITE || square)
+        kf_random_words(key, KF_FOR_PERMUTATION, 0, 2, p.round_keys);
     if (p.kind == KF_SPARSE) p.threshold = p.a >= 1 ? (uint64_t)1 << 32 : p.a > 0 ? (uint64_t)(p.a * 0x1p32) : 0;
     p.carrier = (int32_t)carrier_of(&p);
     return p;
@@ -332,16 +340,22 @@ static void run_sorted(const plan *p, uint64_t run, const uint32_t *words, doubl
     }
 }
 
-/* Rows of symmetric matrices, walking along; positions past the end of the buffer go on counting. */
+/* Rows of square matrices, walking along; positions past the end of the buffer go on counting. */
 static void run_matrix(const plan *p, uint64_t run, double *out)
 {
     uint64_t columns = p->last, rows = p->rows;
     uint64_t n = rows > columns ? rows : columns, index = run * RUN;
     uint64_t column = index % columns, row = index / columns % rows, matrix = index / columns / rows;
     for (int i = 0; i < RUN; i++) {
-        uint64_t low = row < column ? row : column, high = row < column ? column : row;
-        double u = (double)kf_hash_word(matrix * n * n + low * n + high, p->round_keys) * 0x1p-32;
-        out[i] = p->scale * (row == column ? fma(p->a, (double)n, u) : fma(2, u, -1));
+        double u = kf_square_unit(matrix, n, row, column, p->round_keys);
+        if (p->kind == KF_POSITIVE_DEFINITE) {
+            out[i] = p->scale * (row == column ? fma(p->a, (double)n, u) : fma(2, u, -1));
+        } else if (kf_outside_triangle(p->kind == KF_UPPER_TRIANGULAR, p->kind == KF_LOWER_TRIANGULAR, row, column)) {
+            out[i] = 0;
+        } else {
+            double value = fma(u, p->b - p->a, p->a);
+            out[i] = value > p->top ? p->top : value < p->bottom ? p->bottom : value;
+        }
         if (++column < columns) continue;
         column = 0;
         if (++row < rows) continue;
@@ -371,7 +385,10 @@ static void run_doubles(const plan *p, uint64_t run, uint32_t *words, double *ou
         run_sorted(p, run, words, out);
         for (int i = 0; i < RUN; i++) out[i] = out[i] > p->top ? p->top : out[i] < p->bottom ? p->bottom : out[i];
         return;
-    case KF_POSITIVE_DEFINITE: run_matrix(p, run, out); return;
+    case KF_POSITIVE_DEFINITE:
+    case KF_SYMMETRIC:
+    case KF_UPPER_TRIANGULAR:
+    case KF_LOWER_TRIANGULAR: run_matrix(p, run, out); return;
     default:
         for (int i = 0; i < RUN; i++) out[i] = p->a;
         return;
@@ -437,6 +454,10 @@ static void run_integers(const plan *p, uint64_t run, uint32_t *words, int64_t *
     case KF_OFFSETS:
         run_words(p, KF_FOR_VALUES, run, 1, words);
         for (int i = 0; i < RUN; i++) out[i] = offset_value(p, first + (uint64_t)i, words[i]);
+        return;
+    case KF_SIGNS:
+        run_words(p, KF_FOR_VALUES, run, 1, words);
+        for (int i = 0; i < RUN; i++) out[i] = words[i] & 1 ? 1 : -1;
         return;
     default: run_one_hot(p, run, out); return;
     }

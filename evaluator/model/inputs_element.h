@@ -130,8 +130,13 @@ KF_FORMULA double kf_sorted_place(const kf_input_plan *p, uint64_t index, uint32
 KF_FORMULA double kf_matrix_element(const kf_input_plan *p, uint64_t index)
 {
     uint64_t column = index % p->last, row = index / p->last % p->rows, matrix = index / p->last / p->rows;
-    uint64_t n = p->rows > p->last ? p->rows : p->last, low = row < column ? row : column, high = row < column ? column : row;
-    double u = (double)kf_hash_word(matrix * n * n + low * n + high, p->round_keys) * 0x1p-32;
+    uint64_t n = p->rows > p->last ? p->rows : p->last;
+    double u = kf_square_unit(matrix, n, row, column, p->round_keys);
+    if (p->kind != KF_POSITIVE_DEFINITE) {
+        if (kf_outside_triangle(p->kind == KF_UPPER_TRIANGULAR, p->kind == KF_LOWER_TRIANGULAR, row, column)) return 0;
+        double value = fma(u, p->b - p->a, p->a);
+        return value > p->top ? p->top : value < p->bottom ? p->bottom : value;
+    }
     return p->scale * (row == column ? fma(p->a, (double)(int64_t)n, u) : fma(2, u, -1));
 }
 
@@ -166,7 +171,8 @@ KF_FORMULA void kf_four_doubles(const kf_input_plan *p, uint64_t group, double o
             double value = kf_sorted_place(p, 4 * group + (uint64_t)i, words[i]);
             out[i] = value > p->top ? p->top : value < p->bottom ? p->bottom : value;
         }
-    } else if (p->kind == KF_POSITIVE_DEFINITE) {
+    } else if (p->kind == KF_POSITIVE_DEFINITE || p->kind == KF_SYMMETRIC || p->kind == KF_UPPER_TRIANGULAR ||
+               p->kind == KF_LOWER_TRIANGULAR) {
         for (int i = 0; i < 4; i++) out[i] = kf_matrix_element(p, 4 * group + (uint64_t)i);
     } else {
         for (int i = 0; i < 4; i++) out[i] = p->a;
@@ -217,6 +223,9 @@ KF_FORMULA void kf_four_integers(const kf_input_plan *p, uint64_t group, int64_t
     } else if (p->kind == KF_OFFSETS) {
         kf_plan_block(p, KF_FOR_VALUES, group, words);
         for (int i = 0; i < 4; i++) out[i] = kf_offset_value(p, first + (uint64_t)i, words[i]);
+    } else if (p->kind == KF_SIGNS) {
+        kf_plan_block(p, KF_FOR_VALUES, group, words);
+        for (int i = 0; i < 4; i++) out[i] = words[i] & 1 ? 1 : -1;
     } else {
         for (int i = 0; i < 4; i++) out[i] = kf_one_hot_value(p, first + (uint64_t)i);
     }

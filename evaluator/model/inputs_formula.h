@@ -146,6 +146,17 @@ KF_FORMULA uint32_t kf_hash_word(uint64_t number, const uint32_t keys[8])
     return kf_feistel_round(kf_feistel_round(x, keys[2]), keys[3]);
 }
 
+/* Square matrices of u in [0, 1) whose two halves share their words, and which places of triangular ones are zero. */
+KF_FORMULA int kf_outside_triangle(int upper, int lower, uint64_t row, uint64_t column)
+{
+    return (upper && row > column) || (lower && row < column);
+}
+KF_FORMULA double kf_square_unit(uint64_t matrix, uint64_t n, uint64_t row, uint64_t column, const uint32_t keys[8])
+{
+    uint64_t low = row < column ? row : column, high = row < column ? column : row;
+    return (double)kf_hash_word(matrix * n * n + low * n + high, keys) * 0x1p-32;
+}
+
 /* Element `index` of a permutation of 0 … n-1: eight Feistel rounds on 2 `half_bits` bits (2^(2 half_bits) >= n), again until the result is
  * below n (cycle walking, Black and Rogaway 2002); four tries are needed on average at most. */
 KF_FORMULA uint64_t kf_permuted(uint64_t index, uint64_t n, int half_bits, const uint32_t keys[8])

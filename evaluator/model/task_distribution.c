@@ -26,6 +26,10 @@ static const struct {
     [KF_CONSTANT] = {"constant", NUMBERS | BOOLS, "value", 0, NULL, 0},
     [KF_ONE_HOT] = {"one_hot", NUMBERS | BOOLS, NULL, 0, NULL, 0},
     [KF_POSITIVE_DEFINITE] = {"positive_definite", FLOATS, "dominance", 1, NULL, 0},
+    [KF_SYMMETRIC] = {"symmetric", FLOATS, "low", 0, "high", 1},
+    [KF_UPPER_TRIANGULAR] = {"upper_triangular", FLOATS, "low", 0, "high", 1},
+    [KF_LOWER_TRIANGULAR] = {"lower_triangular", FLOATS, "low", 0, "high", 1},
+    [KF_SIGNS] = {"signs", NUMBERS, NULL, 0, NULL, 0},
 };
 
 static int type_class(kf_dtype dtype)
@@ -47,11 +51,12 @@ static bool read_kind(kf_json_reader *reader, kf_dtype dtype, kf_distribution_ki
                                 type_class(dtype) == FLOATS ? "" : "; integers, constant and one_hot go with every type");
     }
     const char *near = kf_nearest(name, names, KF_DISTRIBUTION_COUNT);
-    return kf_json_complain(
-        reader, "kind", "there is no distribution \"%s\"; %s%s", name,
-        near ? "did you mean "
-             : "expected normal, uniform, integers, permutation, sorted, offsets, sparse, constant, one_hot or positive_definite",
-        near ? near : "");
+    return kf_json_complain(reader, "kind", "there is no distribution \"%s\"; %s%s", name,
+                            near ? "did you mean "
+                                 : "expected normal, uniform, integers, permutation, sorted, offsets, sparse, constant, one_hot, "
+                                   "positive_definite, symmetric, "
+                                   "upper_triangular, lower_triangular or signs",
+                            near ? near : "");
 }
 
 static bool read_parameter(const kf_task *task, kf_json_reader *reader, const char *key, double fallback, kf_formula *formula)
@@ -186,6 +191,16 @@ static bool check(const kf_problem_argument *argument, kf_error *error)
         if (!(a > 0)) return kf_fail(error, KF_ERROR_INPUT, "dominance is %.17g; expected more than 0", a);
         if (argument->dims < 2 || argument->shape[argument->dims - 1] != argument->shape[argument->dims - 2])
             return kf_fail(error, KF_ERROR_INPUT, "positive_definite needs square matrices: the last two extents equal");
+        return true;
+    case KF_SYMMETRIC:
+    case KF_UPPER_TRIANGULAR:
+    case KF_LOWER_TRIANGULAR:
+        if (argument->dims < 2 || argument->shape[argument->dims - 1] != argument->shape[argument->dims - 2])
+            return kf_fail(error, KF_ERROR_INPUT, "symmetric and triangular need square matrices: the last two extents equal");
+        return check_range(argument, a, b, error);
+    case KF_SIGNS:
+        if (!kf_value_fits(argument->dtype, (kf_value){.is_integer = true, .integer = -1, .number = -1}))
+            return kf_fail(error, KF_ERROR_INPUT, "-1 does not fit %s", type);
         return true;
     case KF_ONE_HOT:
     case KF_DISTRIBUTION_COUNT: break;

@@ -587,6 +587,7 @@ static bool read_metadata(kf_task *task, kf_json_reader *top)
     task->held_out = kf_json_boolean_or(top, "held_out", false);
     kf_json_string_or(top, "family", NULL);
     kf_json_string_or(top, "license", NULL);
+    kf_json_object_or_null(top, "origin");
     int count;
     const cJSON *tags = read_array(top, "tags", 64, &count), *element;
     cJSON_ArrayForEach(element, tags) if (!cJSON_IsString(element)) return kf_json_complain(top, "tags", "expected strings");

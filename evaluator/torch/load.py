@@ -59,7 +59,8 @@ def seed_all(seed=SEED):
 
 
 def _targets(statement):
-    """(name, get, set) of the names that a module-level statement assigns, one value each."""
+    """(name, node, field, index) of the values that a module-level statement assigns: the name's own, and "NAME[i]" for each number of a
+    tuple or list that is written out."""
     if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and statement.value is not None:
         yield statement.target.id, statement, "value", None
     if not isinstance(statement, ast.Assign):
@@ -67,6 +68,10 @@ def _targets(statement):
     for target in statement.targets:
         if isinstance(target, ast.Name):
             yield target.id, statement, "value", None
+            if isinstance(statement.value, (ast.Tuple, ast.List)):
+                for index, element in enumerate(statement.value.elts):
+                    if isinstance(element, ast.Constant):
+                        yield "%s[%d]" % (target.id, index), statement.value, "elts", index
         elif isinstance(target, ast.Tuple) and isinstance(statement.value, ast.Tuple) and len(target.elts) == len(statement.value.elts):
             for index, element in enumerate(target.elts):
                 if isinstance(element, ast.Name):
@@ -193,9 +198,14 @@ class Problem:
             where = place_of(error, getattr(sys.modules.get(chosen.__module__), "__file__", None) or self.name)
             raise LoadError("%s(…) fails: %s" % (chosen.__name__, words_of(error)), where) from error
 
+    def _value(self, name):
+        name, _, index = name.partition("[")
+        value = getattr(self.module, name, None)
+        return value[int(index[:-1])] if index and isinstance(value, (tuple, list)) and int(index[:-1]) < len(value) else None if index else value
+
     def constants(self):
-        """Module-level integers that can be patched: {"batch_size": 16}."""
-        values = ((name, getattr(self.module, name, None)) for name in self.module.kforge_assigned)
+        """Module-level integers that can be patched: {"batch_size": 16, "input_shape[0]": 4096}."""
+        values = ((name, self._value(name)) for name in self.module.kforge_assigned)
         return {name: value for name, value in values if isinstance(value, int) and not isinstance(value, bool)}
 
 

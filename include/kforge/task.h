@@ -41,6 +41,10 @@ typedef enum kf_distribution_kind {
     KF_CONSTANT,          /* a: value (0) */
     KF_ONE_HOT,           /* rows along the last axis with a single 1 */
     KF_POSITIVE_DEFINITE, /* symmetric, diagonally dominant n×n matrices over the last two axes; a: dominance (1) */
+    KF_SYMMETRIC,         /* n×n matrices over the last two axes, uniform in [a: low, b: high) */
+    KF_UPPER_TRIANGULAR,  /* the same with zeros below the diagonal, … */
+    KF_LOWER_TRIANGULAR,  /* … above it */
+    KF_SIGNS,             /* -1 or 1 */
     KF_DISTRIBUTION_COUNT
 } kf_distribution_kind;
 

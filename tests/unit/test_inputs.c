@@ -253,6 +253,49 @@ static void positive_definite_is(void **state)
     assert_memory_not_equal(a, a + N * N, N * N * 8);
 }
 
+static void square_matrices_have_their_structure(void **state)
+{
+    (void)state;
+    enum { N = 37 };
+    static const kf_distribution_kind kinds[] = {KF_SYMMETRIC, KF_UPPER_TRIANGULAR, KF_LOWER_TRIANGULAR};
+    for (int k = 0; k < 3; k++) {
+        kf_problem_argument x = argument_of(KF_F32, (kf_distribution){.kind = kinds[k], .a = 1, .b = 3}, N, N);
+        x.dims = 3;
+        x.shape[0] = 2, x.shape[1] = N, x.shape[2] = N;
+        x.elements = 2 * N * N, x.bytes = (uint64_t)x.elements * 4;
+        kf_autofree float *values = filled(&x, KF_VARY_NONE);
+        double sum = 0;
+        int inside = 0;
+        for (int m = 0; m < 2; m++)
+            for (int i = 0; i < N; i++)
+                for (int j = 0; j < N; j++) {
+                    float here = values[m * N * N + i * N + j], mirrored = values[m * N * N + j * N + i];
+                    bool zero = (k == 1 && i > j) || (k == 2 && i < j);
+                    if (zero) assert_true(here == 0);
+                    if (zero) continue;
+                    assert_true(here >= 1 && here < 3);
+                    if (k == 0) assert_true(here == mirrored);
+                    sum += (double)here;
+                    inside++;
+                }
+        assert_true(fabs(sum / inside - 2) < 0.08); /* standard error 0.016 */
+        assert_memory_not_equal(values, values + N * N, N * N * 4);
+    }
+}
+
+static void signs_are_two(void **state)
+{
+    (void)state;
+    kf_problem_argument x = argument_of(KF_I32, (kf_distribution){.kind = KF_SIGNS}, 1, 10000);
+    kf_autofree int32_t *values = filled(&x, KF_VARY_NONE);
+    int ups = 0;
+    for (int i = 0; i < 10000; i++) {
+        assert_true(values[i] == 1 || values[i] == -1);
+        ups += values[i] == 1;
+    }
+    assert_in_range(ups, 4700, 5300);
+}
+
 static void variations_do_what_they_say(void **state)
 {
     (void)state;
@@ -363,6 +406,8 @@ int main(void)
         cmocka_unit_test(uniform_stays_in_its_interval),
         cmocka_unit_test(integers_and_structures),
         cmocka_unit_test(positive_definite_is),
+        cmocka_unit_test(square_matrices_have_their_structure),
+        cmocka_unit_test(signs_are_two),
         cmocka_unit_test(variations_do_what_they_say),
         cmocka_unit_test(bulk_conversions_equal_single_ones),
         cmocka_unit_test(poison_is_found_intact_or_not),

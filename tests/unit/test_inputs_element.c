@@ -46,10 +46,12 @@ static void a_thread_computes_what_the_loops_compute(void **state)
         kf_distribution_kind kind;
         double a, b;
     } rows[] = {
-        {KF_NORMAL, 0, 1},      {KF_NORMAL, 3, 0.25},         {KF_UNIFORM, 0, 1},     {KF_UNIFORM, -3, 5},
-        {KF_INTEGERS, -7, 100}, {KF_INTEGERS, 0, 1e15},       {KF_PERMUTATION, 0, 0}, {KF_SORTED, 0, 1000},
-        {KF_OFFSETS, 40000, 1}, {KF_OFFSETS, 40000, 2.5},     {KF_SPARSE, 0.1, 0},    {KF_CONSTANT, 2.5, 0},
-        {KF_ONE_HOT, 0, 0},     {KF_POSITIVE_DEFINITE, 1, 0},
+        {KF_NORMAL, 0, 1},           {KF_NORMAL, 3, 0.25},          {KF_UNIFORM, 0, 1},
+        {KF_UNIFORM, -3, 5},         {KF_INTEGERS, -7, 100},        {KF_INTEGERS, 0, 1e15},
+        {KF_PERMUTATION, 0, 0},      {KF_SORTED, 0, 1000},          {KF_OFFSETS, 40000, 1},
+        {KF_OFFSETS, 40000, 2.5},    {KF_SPARSE, 0.1, 0},           {KF_CONSTANT, 2.5, 0},
+        {KF_ONE_HOT, 0, 0},          {KF_POSITIVE_DEFINITE, 1, 0},  {KF_SYMMETRIC, -1, 2},
+        {KF_UPPER_TRIANGULAR, 0, 1}, {KF_LOWER_TRIANGULAR, -3, -1}, {KF_SIGNS, 0, 0},
     };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
         for (int dtype = 0; dtype < KF_DTYPE_COUNT; dtype++)
