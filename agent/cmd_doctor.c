@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -204,8 +206,36 @@ static void keys(kf_doctor *doctor)
             "not set: %s", unset.data ? unset.data : "");
 }
 
+/* The reply on one line in quotes, cut between two characters. */
+static char *quote_reply(const char *text, size_t size)
+{
+    enum { MOST = 48 };
+    kf_autofree char *clean = kf_text_clean(text, size, true);
+    if (!clean) return NULL;
+    size_t length = strlen(clean);
+    bool whole = length <= MOST;
+    if (!whole)
+        for (length = MOST; length && ((unsigned char)clean[length] & 0xc0) == 0x80;) length--;
+    char *quoted;
+    return asprintf(&quoted, "\"%.*s%s\"", (int)length, clean, whole ? "" : "…") < 0 ? NULL : quoted;
+}
+
+/* Waits for the reply; on a terminal with a line that says so, since a model may think for minutes. */
+static void await_reply(const kf_invocation *invocation, kf_llm *llm, kf_llm_reply *reply)
+{
+    double start = kf_now(), said = 0;
+    while (!*invocation->interrupts && kf_llm_in_flight(llm) && kf_llm_poll(llm, 0.2, reply) == 0) {
+        double now = kf_now() - start;
+        if (!invocation->terminal || now - said < 1) continue;
+        said = now;
+        fprintf(invocation->log, "\r\033[Kasking the model: %.0f s (Ctrl-C gives up)", now);
+        fflush(invocation->log);
+    }
+    if (said > 0) fputs("\r\033[K", invocation->log);
+}
+
 /* One tiny real call: name, connection, certificate, key, model, stream and books all have to work for it. */
-static bool try_model(kf_doctor *doctor, const char *spec, const volatile int *interrupts)
+static bool try_model(kf_doctor *doctor, const char *spec, const kf_invocation *invocation)
 {
     kf_error error = {0};
     kf_auto(kf_llm) llm = kf_llm_open(spec, &error);
@@ -216,15 +246,16 @@ static bool try_model(kf_doctor *doctor, const char *spec, const volatile int *i
         return false;
     }
     kf_llm_reply reply = {0};
-    while (!*interrupts && kf_llm_in_flight(llm) && kf_llm_poll(llm, 0.2, &reply) == 0) continue;
+    await_reply(invocation, llm, &reply);
     bool answered = reply.outcome == KF_LLM_OK || reply.outcome == KF_LLM_TRUNCATED;
     char seconds[KF_FIGURE], tokens[64] = "tokens not counted", cost[64] = "price not known";
     if (reply.prompt_tokens >= 0)
         snprintf(tokens, sizeof tokens, "%lld + %lld tokens", (long long)reply.prompt_tokens, (long long)reply.completion_tokens);
     if (!isnan(reply.cost_usd)) snprintf(cost, sizeof cost, "$%.6f", reply.cost_usd);
+    kf_autofree char *text = answered && reply.text ? quote_reply(reply.text, reply.size) : NULL;
     if (reply.model && answered)
-        kf_doctor_add(doctor, "model", KF_FACT_GOOD, "", "%s answered after %s (%s, %s): %.60s", reply.model,
-                      kf_figure_seconds(reply.seconds, seconds), tokens, cost, reply.text);
+        kf_doctor_add(doctor, "model", KF_FACT_GOOD, "", "%s answered after %s (%s, %s): %s", reply.model,
+                      kf_figure_seconds(reply.seconds, seconds), tokens, cost, text ? text : "");
     else
         kf_doctor_add(doctor, "model", KF_FACT_FAULT,
                       reply.outcome == KF_LLM_EMPTY ? "it can be reached; a larger max_tokens may help" : "", "%s",
@@ -284,7 +315,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     sandbox(&doctor);
     places(&doctor, wanted);
     keys(&doctor);
-    bool answered = !wanted->model || try_model(&doctor, wanted->model, invocation->interrupts);
+    bool answered = !wanted->model || try_model(&doctor, wanted->model, invocation);
     configuration(&doctor, invocation);
     cJSON_AddBoolToObject(json, "can_judge", cpu || gpu);
     if (wanted->json) {

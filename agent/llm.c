@@ -9,6 +9,7 @@
 #include "kforge/buffer.h"
 #include "kforge/json.h"
 #include "llm_provider.h"
+#include "secret.h"
 
 static void *none_open(const char *argument, const double *options, kf_error *error)
 {
@@ -250,7 +251,12 @@ static void settle(kf_llm *llm, const kf_llm_reply *reply)
 int kf_llm_poll(kf_llm *llm, double seconds, kf_llm_reply *reply)
 {
     int got = llm->provider->poll(llm->state, seconds, reply);
-    if (got == 1 && llm->budget) settle(llm, reply);
+    if (got != 1) return got;
+    if (llm->budget) settle(llm, reply);
+    /* Before anybody sees it: what comes of a reply is shown, stored and sent to other models. */
+    if (reply->text) reply->size = kf_secrets_redact_bytes(reply->text, reply->size);
+    if (reply->model) kf_secrets_redact(reply->model);
+    kf_secrets_redact(reply->error.text);
     return got;
 }
 

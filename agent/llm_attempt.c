@@ -351,7 +351,6 @@ static void complete(kf_ask *ask)
     reply->completion_tokens = ask->counted && ask->used.tokens ? ask->completion_tokens : -1;
     if (ask->any_cost) reply->cost_usd = kf_dollars(ask->used.nanodollars);
     if (!reply->model) reply->model = strdup(ask->network->model);
-    kf_secrets_redact(reply->error.text);
     ask->state = KF_ASK_DONE;
 }
 

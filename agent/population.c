@@ -5,9 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Prefix sums of the power law: the same for every draw with an exponent. */
+typedef struct power_law {
+    double exponent, sums[KF_POPULATION_VIEW];
+    bool known;
+} power_law;
+
 struct kf_population {
     kf_member *members; /* as they were added */
-    uint32_t *sorted;   /* indices, the fastest first; taken out members are not among them */
+    uint64_t *cells;    /* hashes of their cells */
+    power_law *power;
+    uint32_t *sorted; /* indices, the fastest first; taken out members are not among them */
     size_t count, sorted_count, capacity;
     uint32_t *slots; /* hash table candidate → index + 1, open addressing; twice the capacity, a power of two */
 };
@@ -37,13 +45,19 @@ static size_t draw_below(kf_draws *draws, size_t count)
 
 kf_population *kf_population_new(void)
 {
-    return calloc(1, sizeof(kf_population));
+    kf_population *population = calloc(1, sizeof *population);
+    if (population) population->power = calloc(1, sizeof *population->power);
+    if (population && population->power) return population;
+    free(population);
+    return NULL;
 }
 
 void kf_population_free(kf_population *population)
 {
     if (!population) return;
     free(population->members);
+    free(population->cells);
+    free(population->power);
     free(population->sorted);
     free(population->slots);
     free(population);
@@ -61,10 +75,12 @@ static bool grow(kf_population *p)
     size_t capacity = p->capacity ? 2 * p->capacity : 64;
     kf_member *members = realloc(p->members, capacity * sizeof *members);
     if (members) p->members = members;
+    uint64_t *cells = realloc(p->cells, capacity * sizeof *cells);
+    if (cells) p->cells = cells;
     uint32_t *sorted = realloc(p->sorted, capacity * sizeof *sorted);
     if (sorted) p->sorted = sorted;
     uint32_t *slots = calloc(2 * capacity, sizeof *slots);
-    if (!members || !sorted || !slots) {
+    if (!members || !cells || !sorted || !slots) {
         free(slots);
         return false;
     }
@@ -110,12 +126,20 @@ static kf_member *find(const kf_population *p, int64_t candidate)
     return slot ? &p->members[slot - 1] : NULL;
 }
 
+static uint64_t hash_cell(const char *cell)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+    for (; *cell; cell++) hash = (hash ^ (unsigned char)*cell) * UINT64_C(0x100000001b3);
+    return hash ? hash : 1; /* 0 is an empty slot in only_elites */
+}
+
 bool kf_population_add(kf_population *p, const kf_member *member)
 {
     if (find(p, member->candidate) || !(member->speedup > 0)) return true;
     if (p->count == p->capacity && !grow(p)) return false;
     size_t index = p->count++;
     p->members[index] = *member;
+    p->cells[index] = hash_cell(member->cell);
     p->slots[slot_of(p, member->candidate)] = (uint32_t)index + 1;
     put_in(p, index);
     return true;
@@ -198,14 +222,25 @@ static size_t draw_rank(size_t count, kf_draws *draws)
     return rank < count ? rank : count - 1;
 }
 
-static size_t draw_power(size_t count, double exponent, kf_draws *draws)
+static size_t draw_power(const kf_population *p, size_t count, double exponent, kf_draws *draws)
 {
-    double sum = 0;
-    for (size_t k = 0; k < count; k++) sum += pow((double)k + 1, -exponent);
-    double left = kf_draw_fraction(draws) * sum;
-    for (size_t k = 0; k < count; k++)
-        if ((left -= pow((double)k + 1, -exponent)) < 0) return k;
-    return count - 1;
+    power_law *power = p->power;
+    if (!power->known || power->exponent < exponent || power->exponent > exponent) {
+        double sum = 0;
+        for (size_t k = 0; k < KF_POPULATION_VIEW; k++) power->sums[k] = sum += pow((double)k + 1, -exponent);
+        power->exponent = exponent;
+        power->known = true;
+    }
+    double at = kf_draw_fraction(draws) * power->sums[count - 1];
+    size_t low = 0, high = count - 1;
+    while (low < high) { /* the first sum above it */
+        size_t middle = (low + high) / 2;
+        if (power->sums[middle] > at)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
 }
 
 static size_t draw_tournament(size_t count, int size, kf_draws *draws)
@@ -218,23 +253,20 @@ static size_t draw_tournament(size_t count, int size, kf_draws *draws)
     return best;
 }
 
-static int by_cell(const void *a, const void *b, void *members)
-{
-    const kf_member *m = members;
-    uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
-    int order = strcmp(m[i].cell, m[k].cell);
-    if (order) return order;
-    if (m[i].speedup > m[k].speedup || m[i].speedup < m[k].speedup) return m[i].speedup > m[k].speedup ? -1 : 1;
-    return i < k ? -1 : i > k;
-}
-
-/* Leaves only the best of each cell; their number. */
+/* Leaves only the best of each cell, the fastest first; their number. Cells are told apart by 64 bits of hash. */
 static size_t only_elites(const kf_population *p, uint32_t *view, size_t count)
 {
+    enum { SLOTS = 2 * KF_POPULATION_VIEW };
+    uint64_t seen[SLOTS] = {0};
     size_t kept = 0;
-    qsort_r(view, count, sizeof *view, by_cell, p->members);
-    for (size_t i = 0; i < count; i++)
-        if (!i || strcmp(p->members[view[i]].cell, p->members[view[kept - 1]].cell) != 0) view[kept++] = view[i];
+    for (size_t i = 0; i < count; i++) {
+        uint64_t cell = p->cells[view[i]];
+        size_t slot = cell % SLOTS;
+        while (seen[slot] && seen[slot] != cell) slot = (slot + 1) % SLOTS;
+        if (seen[slot]) continue;
+        seen[slot] = cell;
+        view[kept++] = view[i];
+    }
     return kept;
 }
 
@@ -252,7 +284,7 @@ int64_t kf_population_draw(const kf_population *p, const kf_choice *choice, kf_d
     if (!view || !count) return 0;
     switch (choice->parents) {
     case KF_PARENTS_RANK: chosen = draw_rank(count, draws); break;
-    case KF_PARENTS_POWER: chosen = draw_power(count, choice->exponent, draws); break;
+    case KF_PARENTS_POWER: chosen = draw_power(p, count, choice->exponent, draws); break;
     case KF_PARENTS_TOURNAMENT: chosen = draw_tournament(count, choice->size, draws); break;
     case KF_PARENTS_UNIFORM: chosen = draw_below(draws, count); break;
     case KF_PARENTS_GRID:

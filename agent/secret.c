@@ -192,19 +192,27 @@ void kf_secrets_guard(void)
 #endif
 }
 
-void kf_secrets_redact(char *text)
+size_t kf_secrets_redact_bytes(char *text, size_t size)
 {
     static const char mark[] = "[key]";
+    enum { MARK = sizeof mark - 1 };
     pthread_mutex_lock(&lock);
     for (size_t i = 0; i < key_count; i++) {
-        size_t size = strlen(keys[i].value);
-        if (size < SHORTEST) continue;
-        for (char *at = text; (at = strstr(at, keys[i].value)); at += sizeof mark - 1) {
-            memcpy(at, mark, sizeof mark - 1);
-            memmove(at + sizeof mark - 1, at + size, strlen(at + size) + 1);
+        size_t length = strlen(keys[i].value);
+        if (length < SHORTEST) continue;
+        for (char *at = text; (at = memmem(at, (size_t)(text + size - at), keys[i].value, length)); at += MARK) {
+            memcpy(at, mark, MARK);
+            memmove(at + MARK, at + length, (size_t)(text + size - at) - length + 1);
+            size -= length - MARK;
         }
     }
     pthread_mutex_unlock(&lock);
+    return size;
+}
+
+void kf_secrets_redact(char *text)
+{
+    kf_secrets_redact_bytes(text, strlen(text));
 }
 
 size_t kf_secrets_known(const char **values, size_t most)

@@ -24,7 +24,9 @@ const char *kf_secret(const char *name, kf_error *error);
 void kf_secrets_guard(void);
 /* All keys that are known so far, borrowed: at most `most` of them; for exports, which must not hold one. Returns their number. */
 size_t kf_secrets_known(const char **values, size_t most);
-/* Replaces every key that is known by "[key]" in place: for texts of servers, which repeat the key they refuse. */
+/* Replaces every key that is known by "[key]" in place: for what servers say, which repeat the key they refuse, and models, which may say anything. */
 void kf_secrets_redact(char *text);
+/* The same for text that may hold NUL bytes and is followed by one; returns its new size. */
+size_t kf_secrets_redact_bytes(char *text, size_t size);
 
 #endif

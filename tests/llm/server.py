@@ -245,6 +245,9 @@ async def answer(scenario, argument, path, request, attempt, reply):
     if scenario == "unauthorized":
         # Servers repeat what they refuse.
         return await reply.error(401, openai_error("Incorrect API key provided: " + request["headers"].get("authorization", "none")))
+    if scenario == "echo": # a model that says what it was sent with
+        said = TEXT + "// I was asked with " + request["headers"].get("authorization", "none") + "\n"
+        return await reply.all(chat_reply(said, piece=len(said)))
     if scenario == "no_model":
         return await reply.error(404, openai_error("The model `m` does not exist", code="model_not_found"))
     if scenario == "too_long":

@@ -302,6 +302,9 @@ static void keys_are_kept_apart(void **state)
     char text[] = "Bearer anthropic-key and openai-key, anthropic-key";
     kf_secrets_redact(text);
     assert_string_equal(text, "Bearer [key] and [key], [key]");
+    char bytes[] = "a\0openai-key\0b";
+    assert_int_equal(kf_secrets_redact_bytes(bytes, sizeof bytes - 1), sizeof "a\0[key]\0b" - 1);
+    assert_memory_equal(bytes, "a\0[key]\0b", sizeof "a\0[key]\0b");
     /* The pages that hold them are left out of core dumps: "dd" among their flags. */
     char line[512];
     const char *key = kf_secret("OPENAI_API_KEY", NULL);

@@ -1,0 +1,12 @@
+/* The way of a reply from the last byte that its server sends to the worker that begins to build its candidate. */
+#ifndef KFORGE_BENCH_REPLY_CHAIN_H
+#define KFORGE_BENCH_REPLY_CHAIN_H
+
+#include "kforge/error.h"
+
+/* Prints one line; *median in seconds. `self`: this program, which is started as a worker, too. */
+bool measure_chain(const char *self, double *median, kf_error *error);
+/* The worker: notes in `marks` when the job of a reply came. */
+int serve_chain(const char *marks);
+
+#endif

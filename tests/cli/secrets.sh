@@ -1,0 +1,156 @@
+#!/bin/bash
+# Keys: one test for each place that they must not be in (docs/models.md, "Keys", has the table). usage: secrets.sh BIN CLAIM
+# Every claim runs kforge with a key against a server on this machine that sees the key, and looks for it where it must not be.
+source "$(dirname "$0")/lib.sh"
+fake=$bin/../tests/fake_worker
+task=$root/tasks/axpy
+key=sk-secret-0123456789abcdef
+coproc SERVER { exec python3 "$root/tests/llm/server.py" 60; }
+read -r port _ <&"${SERVER[0]}" || fail "the server does not start"
+at() { echo "http://127.0.0.1:$port/$1/v1"; }
+asked() { # the key has really been sent
+    python3 -c 'import json, sys, urllib.request as u
+log = json.load(u.build_opener(u.ProxyHandler({})).open(sys.argv[1])); sys.exit(not any(sys.argv[2] in r["headers"].get("authorization", "") for r in log))' \
+        "http://127.0.0.1:$port/log/$1" $key || fail "the server at $1 did not get the key: the test shows nothing"
+}
+nowhere() { # in none of these files
+    [ $# -gt 0 ] || fail "nothing to look into"
+    for file in "$@"; do
+        [ -s "$file" ] || fail "$file is empty: the test shows nothing"
+        grep -qa -e "$key" "$file" && fail "the key is in $file"
+    done
+}
+export KFORGE_API_KEY=$key
+# A run that waits for its model, in the background.
+begin_waiting() {
+    "$program" optimize "$task" --workers "env >worker.env; exec $fake" --model "m@$(at silent)" --model 'exec:env >exec.env; sleep 20' --store silent.db --time 30s --calls 2 >out 2>err &
+    pid=$!
+    for _ in $(seq 100); do
+        [ -s worker.env ] && [ -s exec.env ] && break
+        sleep 0.1
+    done
+    sleep 0.3
+    asked silent
+}
+end_waiting() {
+    kill -INT $pid
+    sleep 0.2
+    kill -INT $pid 2>/dev/null
+    wait $pid
+}
+
+argv() {
+    begin_waiting
+    tr '\0' ' ' <"/proc/$pid/cmdline" >cmdline
+    for child in $(cat "/proc/$pid/task/$pid/children"); do tr '\0' ' ' <"/proc/$child/cmdline"; done >children
+    end_waiting
+    nowhere cmdline children
+}
+
+environment_of_children() {
+    begin_waiting
+    for child in $(cat "/proc/$pid/task/$pid/children"); do cat "/proc/$child/environ"; done >children
+    end_waiting
+    nowhere worker.env exec.env children
+}
+
+own_environment() { # /proc/PID/environ is what others of the same user may look into, until the first request
+    echo '{"schema": "kforge-cassette/1", "source": "this test", "model": "none"}' >none.jsonl
+    "$program" optimize "$task" --workers "sleep 1; exec $fake" --model replay:none.jsonl --time 20s --store environ.db >out 2>err &
+    pid=$!
+    sleep 0.5
+    cat "/proc/$pid/environ" >environ
+    end_waiting
+    nowhere environ
+}
+
+logs() { # what a run says while it goes on and when it has ended
+    expect 0 optimize "$task" --workers "$fake" --model "compatible,price_in=1,price_out=2:m@$(at echo)" --candidates 6 --store log.db
+    asked echo
+    cp out log.out
+    cp err log.err
+    nowhere log.out log.err
+    expect 0 optimize "$task" --workers "$fake" --model "m@$(at echo)" --candidates 6 --store log.db --json
+    nowhere out
+    expect 0 show --store log.db
+    nowhere out
+    expect 0 doctor --llm "m@$(at echo)"
+    nowhere out
+    expect 0 doctor --llm "m@$(at echo)" --json
+    nowhere out
+}
+
+errors() { # servers repeat what they refuse
+    expect 3 optimize "$task" --workers "$fake" --model "m@$(at unauthorized)" --store refused.db
+    case $err in *"status 401"*"[key]"*) ;; *) fail "$err" ;; esac
+    asked unauthorized
+    cp err first.err
+    nowhere first.err
+    expect 3 doctor --llm "m@$(at unauthorized)"
+    nowhere out
+    expect 2 optimize "$task" --workers "$fake" --model "m@http://user:$key@127.0.0.1:$port/x/v1" --store refused.db
+    case $err in *"must not hold a user or password"*) ;; *) fail "$err" ;; esac
+    nowhere err
+}
+
+store() { # a model that repeats what it was sent with; a server that refuses; what a killed run leaves
+    command -v zstd >/dev/null || { echo "zstd is not installed: packed texts can't be looked into"; exit 77; }
+    expect 0 optimize "$task" --workers "$fake" --model "m@$(at echo)" --candidates 6 --store run.db
+    expect 3 optimize "$task" --workers "$fake" --model "m@$(at unauthorized)" --store run.db
+    asked echo
+    asked unauthorized
+    # Texts are compressed: each is looked into, and there must be one that has had the key struck out.
+    python3 - "$root" run.db >texts <<'END' || fail "can't read the store"
+import json, subprocess, sqlite3, sys
+db = sqlite3.connect(sys.argv[2])
+for table, in db.execute("select name from sqlite_master where type = 'table'").fetchall():
+    for row in db.execute(f"select * from {table}"):
+        for value in row:
+            if isinstance(value, bytes) and value[:4] == b"\x28\xb5\x2f\xfd":
+                value = subprocess.run(["zstd", "-dcq"], input=value, stdout=subprocess.PIPE, check=True).stdout
+            sys.stdout.write((value.decode(errors="replace") if isinstance(value, bytes) else str(value)) + "\n")
+END
+    grep -q "I was asked with Bearer \[key\]" texts || fail "no reply with the key struck out: the test shows nothing"
+    nowhere texts run.db
+}
+
+recorded_files() {
+    expect 0 optimize "$task" --workers "$fake" --model "m@$(at echo)" --candidates 6 --store run.db
+    asked echo
+    expect 0 list --store run.db --ids
+    run=$(head -1 <<<"$out")
+    for format in cassette raw sft; do
+        expect 0 export --store run.db --format $format --run "$run" -o $format.jsonl
+        nowhere $format.jsonl
+    done
+    grep -q "\[key\]" cassette.jsonl || fail "the cassette has no reply with the key struck out: the test shows nothing"
+}
+
+core_dumps() {
+    pattern=$(cat /proc/sys/kernel/core_pattern)
+    case $pattern in
+    \|* | /*) echo "core dumps go to $pattern here: not looked for"; exit 77 ;;
+    esac
+    ulimit -c unlimited || { echo "no core dumps allowed"; exit 77; }
+    # Before the first request: there is a core, without the pages that hold keys.
+    echo '{"schema": "kforge-cassette/1", "source": "this test", "model": "none"}' >none.jsonl
+    "$program" optimize "$task" --workers "sleep 5; exec $fake" --model replay:none.jsonl --time 20s --store core.db >out 2>err &
+    pid=$!
+    sleep 0.7
+    kill -ABRT $pid
+    wait $pid 2>/dev/null
+    cat core* >dumped 2>/dev/null
+    if [ ! -s dumped ]; then echo "this machine writes no core"; exit 77; fi
+    grep -qa "KFORGE_STORE" dumped || fail "the core holds no environment: the test shows nothing"
+    nowhere dumped
+    rm -f core* dumped
+    # From the first request on there is none.
+    begin_waiting
+    kill -ABRT $pid
+    wait $pid 2>/dev/null
+    ls core* 2>/dev/null | grep -q . && fail "a core was written while a key was in use"
+}
+
+claim=$2
+case $claim in argv | environment_of_children | own_environment | logs | errors | store | recorded_files | core_dumps) $claim ;; *) fail "no test $claim" ;; esac
+finish
