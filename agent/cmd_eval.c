@@ -137,6 +137,8 @@ static kf_job *make_job(const settings *wanted, const char *task_path, const cha
         kf_fail(error, KF_ERROR_MEMORY, "out of memory");
         return NULL;
     }
+    size_t length = strlen(source_path);
+    o->torch = length > 3 && strcmp(source_path + length - 3, ".py") == 0;
     o->strict_sandbox = strcmp(wanted->sandbox, "strict") == 0;
     if (!wanted->baseline) return kf_steal(&job);
     if (!kf_task_baseline_named(job->task, wanted->baseline)) {

@@ -10,6 +10,8 @@
 #include "doctor.h"
 #include "kforge/cleanup.h"
 #include "kforge/file.h"
+#include "kforge/json.h"
+#include "kforge/judge.h"
 #include "table.h"
 
 /* The value behind "NAME : " in /proc/cpuinfo, "NAME: " in /proc/meminfo. */
@@ -130,9 +132,27 @@ static void cuda_compiler(kf_doctor *doctor)
                       path ? "%s does not run" : "neither in PATH nor in CUDA_HOME, CUDA_PATH or /usr/local/cuda", path);
 }
 
+/* What problem files in KernelBench's layout and solutions in Python need. */
+static void pytorch(kf_doctor *doctor)
+{
+    kf_error error = {0};
+    kf_auto(cJSON) found = kf_judge_torch(&error);
+    if (found) {
+        kf_doctor_add(doctor, "pytorch", KF_FACT_GOOD, "", "PyTorch %s, Python %s (%s)",
+                      cJSON_GetStringValue(cJSON_GetObjectItem(found, "torch")),
+                      cJSON_GetStringValue(cJSON_GetObjectItem(found, "python")),
+                      cJSON_GetStringValue(cJSON_GetObjectItem(found, "program")));
+        return;
+    }
+    char *todo = strstr(error.text, "; ");
+    if (todo) *todo = '\0', todo += 2;
+    kf_doctor_add(doctor, "pytorch", KF_FACT_MISSING, todo ? todo : "", "%s", error.text);
+}
+
 void kf_doctor_machine(kf_doctor *doctor)
 {
     processor(doctor);
     host_compiler(doctor);
     cuda_compiler(doctor);
+    pytorch(doctor);
 }

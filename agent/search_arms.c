@@ -164,7 +164,8 @@ bool kf_arms_defaults(kf_search *s, kf_error *error)
     const kf_task_file *baseline =
         s->settings->baseline ? kf_task_baseline_named(s->task, s->settings->baseline) : kf_task_baseline(s->task);
     if (!baseline) return kf_fail(error, KF_ERROR_INPUT, "%s has no baseline \"%s\"", kf_task_name(s->task), s->settings->baseline);
-    if (!kf_arm_add(s, "baseline", baseline->text, baseline->size, true, error)) return false;
+    /* A problem file is no candidate; the search then begins with seeds and models. */
+    if (baseline->kind == KF_SOURCE_CUDA && !kf_arm_add(s, "baseline", baseline->text, baseline->size, true, error)) return false;
     for (int i = 0; i < kf_task_seed_count(s->task); i++) {
         const kf_task_file *seed = kf_task_seed(s->task, i);
         if (!kf_arm_find(s, seed->text, seed->size) && !kf_arm_add(s, seed->name, seed->text, seed->size, true, error))

@@ -198,6 +198,30 @@ static void print_counters(const kf_view *view, const kf_verdict *verdict)
     }
 }
 
+/* Both verdicts on a solution in Python, the one that is believed last. */
+static void print_kernelbench(const kf_view *view, const kf_verdict *verdict)
+{
+    const cJSON *claim = verdict->kernelbench, *metadata = cJSON_GetObjectItemCaseSensitive(claim, "metadata"), *reason = NULL;
+    static const char *const reasons[] = {"compilation_error", "runtime_error", "correctness_issue"};
+    if (!claim) return;
+    bool compiled = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(claim, "compiled")),
+         correct = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(claim, "correctness"));
+    for (size_t i = 0; i < 3 && !reason; i++) reason = cJSON_GetObjectItemCaseSensitive(metadata, reasons[i]);
+    if (!reason) reason = cJSON_GetObjectItemCaseSensitive(claim, "error");
+    const char *trials = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(metadata, "correctness_trials")),
+               *why = correct ? NULL : cJSON_GetStringValue(reason);
+    double runtime = kf_json_get_number(claim, "runtime", NAN), speedup = kf_json_get_number(claim, "speedup", NAN);
+    fprintf(view->out, "\nKernelBench would say: %s%s%s",
+            !compiled ? "does not compile"
+            : correct ? "correct"
+                      : "incorrect",
+            trials ? " " : "", trials ? trials : "");
+    if (correct && !isnan(runtime)) fprintf(view->out, ", %.4g ms, %.2fx over eager", runtime, speedup);
+    if (why) fprintf(view->out, ": %.200s", why);
+    fprintf(view->out, "\n  (a claim: its protocol runs in the solution's own process)\nkforge says: %s\n",
+            kf_status_name(verdict->status));
+}
+
 static void print_log(const kf_view *view, const kf_verdict *verdict)
 {
     const cJSON *log = cJSON_GetObjectItemCaseSensitive(verdict->build, "log");
@@ -406,6 +430,7 @@ void kf_show_verdict(const kf_view *view, const kf_verdict *verdict)
     print_errors(view, verdict);
     print_counters(view, verdict);
     print_findings(view, verdict);
+    print_kernelbench(view, verdict);
     if (verdict->status == KF_COMPILE_ERROR || verdict->status == KF_UNSUPPORTED_DEVICE) print_log(view, verdict);
 }
 

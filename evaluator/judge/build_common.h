@@ -12,4 +12,7 @@ bool kf_build_write_sources(const kf_build_request *request, kf_error *error);
 bool kf_build_conclude(const kf_build_request *request, kf_sandbox *jail, kf_status (*status_of)(int exit_status, const char *log),
                        kf_build *build);
 
+/* The build of a solution in Python: it has to be Python and to define class ModelNew; nothing of it runs. The "binary" is the file itself. */
+bool kf_build_torch(const kf_build_request *request, kf_build *build, kf_error *error);
+
 #endif

@@ -96,7 +96,7 @@ static bool start(counter_run *run, kf_error *error)
     char library[4200], names[KF_COUNTERS_LIST_BYTES + 8192], search[8500], folder[4096];
     const char *environment[16];
     size_t count = 0;
-    if (!run->device->operations->place(run->device, false, &place, error)) return false;
+    if (!run->device->operations->place(run->device, KF_RUNNER_PLAIN, &place, error)) return false;
     snprintf(folder, sizeof folder, "%s", run->library);
     *strrchr(folder, '/') = '\0';
     snprintf(library, sizeof library, KF_COUNT_LIBRARY "=%s", run->library);

@@ -5,6 +5,7 @@
 
 #define MOST_BLANKS 8
 #define MOST_RETIRED 8
+#define TORCH_SECONDS 60.0 /* to import PyTorch on a busy machine */
 #define TRUSTED_LIVES \
     200 /* workloads that a runner of the task's serves: what is peculiar to one process must not colour every verdict */
 
@@ -45,16 +46,19 @@ void kf_crew_free(kf_crew *crew)
     free(crew);
 }
 
-static kf_peer *spawn(kf_crew *crew, bool asan, bool strict, kf_error *error)
+static kf_peer *spawn(kf_crew *crew, kf_runner_kind kind, bool strict, kf_error *error)
 {
     kf_runner_place place;
-    if (!crew->device->operations->place(crew->device, asan, &place, error)) return NULL;
-    return kf_peer_spawn(&(kf_peer_spec){.program = place.program,
+    if (!crew->device->operations->place(crew->device, kind, &place, error)) return NULL;
+    return kf_peer_spawn(&(kf_peer_spec){.kind = kind,
+                                         .program = place.program,
+                                         .arguments = place.arguments,
                                          .directory = place.directory,
                                          .paths = place.paths,
                                          .path_count = place.path_count,
                                          .environment = place.environment,
                                          .limits = place.limits,
+                                         .start_seconds = kind == KF_RUNNER_TORCH ? TORCH_SECONDS : 0,
                                          .strict = strict},
                          error);
 }
@@ -64,26 +68,41 @@ static void drop_blanks(kf_crew *crew)
     while (crew->blank_count) kf_crew_retire(crew, crew->blanks[--crew->blank_count], false);
 }
 
-void kf_crew_expect(kf_crew *crew, bool strict, size_t count)
+static bool is_slow(const kf_crew *crew, kf_runner_kind kind)
 {
-    if (!crew->device->slow_start) return;
+    return kind == KF_RUNNER_TORCH || (crew->device->slow_start && kind == KF_RUNNER_PLAIN);
+}
+
+/* The place of the blank of that kind that was started first; blank_count: there is none. */
+static size_t find_blank(const kf_crew *crew, kf_runner_kind kind)
+{
+    size_t i = 0;
+    while (i < crew->blank_count && kf_peer_kind(crew->blanks[i]) != kind) i++;
+    return i;
+}
+
+void kf_crew_expect(kf_crew *crew, kf_runner_kind kind, bool strict, size_t count)
+{
+    if (!is_slow(crew, kind)) return;
     if (strict != crew->strict) drop_blanks(crew);
     crew->strict = strict;
-    while (crew->blank_count < count && crew->blank_count < MOST_BLANKS) {
+    size_t there = 0;
+    for (size_t i = 0; i < crew->blank_count; i++) there += kf_peer_kind(crew->blanks[i]) == kind;
+    for (; there < count && crew->blank_count < MOST_BLANKS; there++) {
         kf_error ignored;
-        kf_peer *peer = spawn(crew, false, strict, &ignored);
+        kf_peer *peer = spawn(crew, kind, strict, &ignored);
         if (!peer) return;
         crew->blanks[crew->blank_count++] = peer;
     }
 }
 
-kf_peer *kf_crew_take(kf_crew *crew, bool asan, bool strict, const volatile int *stop, kf_error *error)
+kf_peer *kf_crew_take(kf_crew *crew, kf_runner_kind kind, bool strict, const volatile int *stop, kf_error *error)
 {
     if (strict != crew->strict) drop_blanks(crew);
     crew->strict = strict;
-    while (crew->blank_count && !asan) { /* the one that was started first */
-        kf_peer *peer = crew->blanks[0];
-        memmove(crew->blanks, crew->blanks + 1, --crew->blank_count * sizeof *crew->blanks);
+    for (size_t at; (at = find_blank(crew, kind)) < crew->blank_count;) {
+        kf_peer *peer = crew->blanks[at];
+        memmove(crew->blanks + at, crew->blanks + at + 1, (--crew->blank_count - at) * sizeof *crew->blanks);
         kf_peer_obey(peer, stop);
         kf_error why = {0};
         if (kf_peer_greet(peer, &why)) return peer;
@@ -93,7 +112,7 @@ kf_peer *kf_crew_take(kf_crew *crew, bool asan, bool strict, const volatile int 
         kf_fail_copy(error, &why);
         return NULL;
     }
-    kf_auto(kf_peer) peer = spawn(crew, asan, strict, error);
+    kf_auto(kf_peer) peer = spawn(crew, kind, strict, error);
     if (!peer) return NULL;
     kf_peer_obey(peer, stop);
     return kf_peer_greet(peer, error) ? kf_steal(&peer) : NULL;

@@ -2,6 +2,8 @@
  * some are started before they are needed, side by side, and the task's own two go on from job to job. A runner waits empty: it has loaded
  * nothing, and what it will load is copied into a folder of its own (kf_peer_give). Candidates are never kept beyond their job.
  *
+ * A runner in Python takes even longer on any device, so they are started ahead on the CPU as well.
+ *
  * Starting and dying runners keep the device busy. So kf_crew_settle waits for the dying before anything is timed, and starting ones stop for as
  * long as a batch runs (kf_crew_pause): a context is then made in the time that filling and comparing take. */
 #ifndef KFORGE_CREW_H
@@ -15,11 +17,11 @@ kf_crew *kf_crew_new(kf_device *device); /* borrowed; NULL when out of memory */
 void kf_crew_free(kf_crew *crew);
 KF_DEFINE_AUTO(kf_crew, kf_crew_free)
 
-/* Starts runners until `count` wait, and does not wait for them. Does nothing on a device where starting one is quick. What fails here fails
+/* Starts runners of a kind until `count` of it wait, and does not wait for them. Does nothing where starting one is quick. What fails here fails
  * again, and is reported, when one is taken. */
-void kf_crew_expect(kf_crew *crew, bool strict, size_t count);
+void kf_crew_expect(kf_crew *crew, kf_runner_kind kind, bool strict, size_t count);
 /* An empty runner, stopped. The caller's. */
-kf_peer *kf_crew_take(kf_crew *crew, bool asan, bool strict, const volatile int *stop, kf_error *error);
+kf_peer *kf_crew_take(kf_crew *crew, kf_runner_kind kind, bool strict, const volatile int *stop, kf_error *error);
 /* Ends a runner: at once where `unclean`, because something may still be going on in it; else it may die while others work. */
 void kf_crew_retire(kf_crew *crew, kf_peer *peer, bool unclean);
 /* Waits until all that were retired are gone; with `all` also until all that were started are ready. */

@@ -45,6 +45,13 @@ typedef struct kf_survey {
     int64_t failed; /* elements, by kf_compare_rule */
 } kf_survey;
 
+/* A result of a runner in Python that can't be fetched from its memory, or is not what the task says. */
+typedef struct kf_fetch_fault {
+    bool machine; /* the judge may not read the runner's memory at all */
+    int set, argument;
+    char rule[32], text[256]; /* "" when there is none */
+} kf_fetch_fault;
+
 #define KF_FRESH_INPUT UINT32_MAX
 
 typedef struct kf_sets kf_sets;
@@ -54,7 +61,9 @@ struct kf_counting;
 /* What a runner on this device needs beside its binary. Strings and paths are the device's. */
 #define KF_PLACE_PATHS 32
 typedef struct kf_runner_place {
+    kf_runner_kind kind;
     const char *program, *directory;
+    const char *const *arguments;          /* as in kf_peer_spec */
     kf_sandbox_path paths[KF_PLACE_PATHS]; /* with room for the binary */
     size_t path_count;
     const char *const *environment;
@@ -71,7 +80,7 @@ typedef struct kf_device_operations {
     bool (*build)(kf_device *device, const kf_build_request *request, kf_build *build, kf_error *error);
     /* Text that changes whenever the same source would be built differently (compilers, headers); malloc'd. */
     char *(*toolchain)(const kf_device *device);
-    bool (*place)(kf_device *device, bool asan, kf_runner_place *place, kf_error *error);
+    bool (*place)(kf_device *device, kf_runner_kind kind, kf_runner_place *place, kf_error *error);
     /* Status of a device error code, and its name. */
     kf_status (*error_status)(int code, const char **name);
     /* Physical floor of one call in seconds: what memory traffic and arithmetic take at the measured peaks; 0 when unknown. */
@@ -103,6 +112,10 @@ typedef struct kf_device_operations {
     bool (*settled)(kf_sets *sets, kf_damage *damage, kf_error *error);
     /* Compares outputs with the truth on the device, surveys[k * argument_count + argument] for list[k]; NULL: the CPU does. */
     bool (*survey)(kf_sets *sets, const uint32_t *list, uint32_t count, kf_survey *surveys, kf_error *error);
+    /* Brings the results of the listed sets from the memory of a runner in Python, which is stopped, into the sets' outputs; a fault is found for
+     * the first that can't be had. `chosen` has one flag a set: none of their results may share memory. NULL where there are no such runners. */
+    bool (*fetch)(kf_sets *sets, kf_peer *peer, kf_role role, const uint32_t *list, uint32_t count, const bool *chosen,
+                  kf_fetch_fault *fault, kf_error *error);
     /* Prepares the truth's buffers of the listed sets for the oracle. */
     bool (*prepare_truth)(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error);
     /* Host copies of an output of a set, and of the truth; valid until the next batch. */

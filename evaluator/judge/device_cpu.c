@@ -13,6 +13,7 @@
 #include "jail.h"
 #include "kforge/file.h"
 #include "paths.h"
+#include "python.h"
 
 #define PROBE_BYTES (64u << 20)
 #define PROBE_PASSES 3
@@ -119,9 +120,48 @@ static char *cpu_toolchain(const kf_device *device)
     return kf_buffer_take(&text);
 }
 
-static bool cpu_place(kf_device *device, bool asan, kf_runner_place *place, kf_error *error)
+/* Python is given a heap that keeps what it has: results of a batch are there at once, and memory that has been used before is what a program
+ * that runs for longer than a batch finds, too. */
+static bool torch_place(const kf_cpu_device *cpu, kf_runner_place *place, kf_error *error)
 {
-    (void)device;
+    static char library[4200], script[4300];
+    static const char *arguments[] = {"-I", script, "serve", NULL};
+    static const char *const environment[] = {"PATH=/usr/bin:/bin",
+                                              "LANG=C.UTF-8",
+                                              "HOME=/tmp",
+                                              "TMPDIR=/tmp",
+                                              "MALLOC_MMAP_MAX_=0",
+                                              "MALLOC_TRIM_THRESHOLD_=1099511627776",
+                                              "MALLOC_TOP_PAD_=33554432",
+                                              NULL};
+    const kf_python *python = kf_python_find(error);
+    kf_autofree char *there = python ? kf_root_file("lib/kforge/torch/kforge_torch.py", error) : NULL;
+    if (!there) return false;
+    snprintf(library, sizeof library, "%s/lib/kforge", kf_root());
+    snprintf(script, sizeof script, "%s", there);
+    *place = (kf_runner_place){.kind = KF_RUNNER_TORCH,
+                               .program = python->program,
+                               .directory = library,
+                               .arguments = arguments,
+                               .environment = environment,
+                               .spare_threads = 2 * cpu->threads};
+    kf_jail_system(place->paths, &place->path_count, KF_PLACE_PATHS - 3);
+    place->paths[place->path_count++] = (kf_sandbox_path){library, KF_PATH_READ | KF_PATH_EXEC, false};
+    for (size_t i = 0; i < python->path_count && place->path_count < KF_PLACE_PATHS - 1; i++)
+        place->paths[place->path_count++] = (kf_sandbox_path){python->paths[i], KF_PATH_READ | KF_PATH_EXEC, true};
+    place->limits = (kf_sandbox_limits){
+        .memory_bytes = cpu->memory_bytes / 2 > RUNNER_MEMORY ? cpu->memory_bytes / 2 : RUNNER_MEMORY,
+        .file_bytes = 64u << 20,
+        .output_bytes = 256u << 10,
+        .temporary_bytes = 64u << 20,
+    };
+    return true;
+}
+
+static bool cpu_place(kf_device *device, kf_runner_kind kind, kf_runner_place *place, kf_error *error)
+{
+    if (kind == KF_RUNNER_TORCH) return torch_place((const kf_cpu_device *)device, place, error);
+    bool asan = kind == KF_RUNNER_ASAN;
     /* Filled once: the strings have to outlive every runner. */
     static char programs[2][4200], library[4200];
     static const char *const plain[] = {"PATH=/usr/bin:/bin", "LANG=C.UTF-8", "HOME=/tmp", "TMPDIR=/tmp", NULL};
@@ -137,7 +177,8 @@ static bool cpu_place(kf_device *device, bool asan, kf_runner_place *place, kf_e
     if (!program) return false;
     snprintf(programs[asan], sizeof programs[asan], "%s", program);
     snprintf(library, sizeof library, "%s/lib/kforge", kf_root());
-    *place = (kf_runner_place){.program = programs[asan], .directory = library, .environment = asan ? sanitized : plain};
+    *place =
+        (kf_runner_place){.kind = kind, .program = programs[asan], .directory = library, .environment = asan ? sanitized : plain};
     kf_jail_system(place->paths, &place->path_count, KF_PLACE_PATHS - 3);
     place->paths[place->path_count++] = (kf_sandbox_path){library, KF_PATH_READ | KF_PATH_EXEC, false};
     place->paths[place->path_count++] = (kf_sandbox_path){programs[asan], KF_PATH_READ | KF_PATH_EXEC, false};
@@ -193,6 +234,7 @@ static const kf_device_operations cpu_operations = {
     .poison = kf_cpu_poison,
     .cool = kf_cpu_cool,
     .inspect = kf_cpu_inspect,
+    .fetch = kf_cpu_fetch,
     .prepare_truth = kf_cpu_prepare_truth,
     .output = kf_cpu_output,
     .truth = kf_cpu_truth,

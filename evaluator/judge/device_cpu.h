@@ -20,6 +20,8 @@ bool kf_cpu_fill(kf_sets *sets, uint64_t secret, const kf_set_variation *variati
 bool kf_cpu_poison(kf_sets *sets, uint64_t secret, kf_error *error);
 void kf_cpu_cool(kf_sets *sets);
 bool kf_cpu_inspect(kf_sets *sets, const bool *chosen, kf_damage *damage, kf_error *error);
+bool kf_cpu_fetch(kf_sets *sets, kf_peer *peer, kf_role role, const uint32_t *list, uint32_t count, const bool *chosen,
+                  kf_fetch_fault *fault, kf_error *error);
 bool kf_cpu_prepare_truth(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error);
 const void *kf_cpu_output(kf_sets *sets, uint32_t set, int argument, kf_error *error);
 const void *kf_cpu_truth(kf_sets *sets, uint32_t set, int argument, kf_error *error);

@@ -139,11 +139,15 @@ static void add_path(kf_runner_place *place, const char *path, int access, bool 
 }
 
 /* What the driver needs inside (each path tried by leaving it out): its libraries, /sys, the device nodes. /proc is the sandbox's own. */
-static bool cuda_place(kf_device *device, bool asan, kf_runner_place *place, kf_error *error)
+static bool cuda_place(kf_device *device, kf_runner_kind kind, kf_runner_place *place, kf_error *error)
 {
     kf_cuda_device *gpu = (kf_cuda_device *)device;
     static const char *const nodes[] = {"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia-caps"};
-    if (asan) return kf_fail(error, KF_ERROR_INPUT, "AddressSanitizer is for device cpu; on a GPU compute-sanitizer does its work");
+    if (kind == KF_RUNNER_TORCH)
+        return kf_fail(error, KF_ERROR_MACHINE,
+                       "tasks and solutions for PyTorch are judged on the CPU device only so far: --device cpu");
+    if (kind == KF_RUNNER_ASAN)
+        return kf_fail(error, KF_ERROR_INPUT, "AddressSanitizer is for device cpu; on a GPU compute-sanitizer does its work");
     kf_autofree char *found = kf_root_file("bin/kforge-runner-cuda", error);
     if (!found) return false;
     snprintf(gpu->program, sizeof gpu->program, "%s", found);
@@ -153,8 +157,11 @@ static bool cuda_place(kf_device *device, bool asan, kf_runner_place *place, kf_
     const char *const environment[] = {"PATH=/usr/bin:/bin", "LANG=C.UTF-8",         "HOME=/tmp",    "TMPDIR=/tmp",
                                        gpu->visible,         "CUDA_CACHE_DISABLE=1", gpu->libraries, NULL};
     memcpy(gpu->environment, environment, sizeof environment);
-    *place = (kf_runner_place){
-        .program = gpu->program, .directory = gpu->directory, .environment = gpu->environment, .spare_threads = SPARE_THREADS};
+    *place = (kf_runner_place){.kind = kind,
+                               .program = gpu->program,
+                               .directory = gpu->directory,
+                               .environment = gpu->environment,
+                               .spare_threads = SPARE_THREADS};
     kf_jail_system(place->paths, &place->path_count, KF_PLACE_PATHS - 12);
     add_path(place, gpu->directory, KF_PATH_READ | KF_PATH_EXEC, false);
     add_path(place, gpu->program, KF_PATH_READ | KF_PATH_EXEC, false);

@@ -10,6 +10,7 @@
 
 #include "counters.h"
 #include "judge_internal.h"
+#include "kernelbench.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
 #include "measure.h"
@@ -137,7 +138,7 @@ static bool describe_options(cJSON *object, const kf_job_options *o)
     kf_json_add_number(options, "half_width", o->half_width);
     if (o->baseline && !cJSON_AddStringToObject(options, "baseline", o->baseline)) return false;
     return cJSON_AddBoolToObject(options, "check_only", o->check_only) && cJSON_AddBoolToObject(options, "asan", o->asan) &&
-           cJSON_AddBoolToObject(options, "verify", o->verify) &&
+           cJSON_AddBoolToObject(options, "verify", o->verify) && (!o->torch || cJSON_AddTrueToObject(options, "torch")) &&
            (!o->replay_key ||
             cJSON_AddTrueToObject(object, "replayed")); /* its inputs were known beforehand: no evidence of speed */
 }
@@ -156,7 +157,8 @@ static bool describe_origin(kf_verdict *verdict, const kf_judge *judge, const kf
         cJSON_AddStringToObject(object, "host", host.nodename);
         cJSON_AddStringToObject(object, "kernel", host.release);
     }
-    cJSON *device = kf_judge_describe(judge);
+    cJSON *device = kf_judge_describe(judge), *torch = kf_task_is_torch(job->task) ? kf_judge_torch(NULL) : NULL;
+    if (torch) cJSON_AddItemToObject(object, "torch", torch);
     if (!device || !cJSON_AddItemToObject(object, "device", device) || !describe_options(object, &job->options)) return false;
     cJSON *sandbox = cJSON_AddArrayToObject(object, "sandbox"), *keys = cJSON_AddArrayToObject(object, "keys");
     if (!sandbox || !keys) return false;
@@ -218,6 +220,25 @@ static int count_workloads(const kf_judge *judge, const kf_task *task, kf_proble
     return all;
 }
 
+static kf_runner_kind kind_of(const kf_task_file *file)
+{
+    return file->kind == KF_SOURCE_TORCH ? KF_RUNNER_TORCH : KF_RUNNER_PLAIN;
+}
+
+static kf_runner_kind candidate_kind(const kf_job_options *options)
+{
+    return options->torch ? KF_RUNNER_TORCH : options->asan ? KF_RUNNER_ASAN : KF_RUNNER_PLAIN;
+}
+
+/* Importing PyTorch takes longer than a build, so the runners that will need it start before anything is waited for. */
+static void start_ahead(kf_judge *judge, const kf_prepared *p)
+{
+    const kf_job_options *options = &p->job->options;
+    size_t count = (size_t)(kind_of(p->baseline) == KF_RUNNER_TORCH) + (kind_of(kf_task_oracle(p->job->task)) == KF_RUNNER_TORCH) +
+                   (candidate_kind(options) == KF_RUNNER_TORCH);
+    kf_crew_expect(judge->crew, KF_RUNNER_TORCH, options->strict_sandbox, count);
+}
+
 /* The correctness of what is not timed first: it is quick, and a wrong candidate needs no timing. A first failure ends the round. */
 static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
 {
@@ -239,6 +260,12 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
                                   .parallel = r->judge->parallel,
                                   .options = options,
                                   .libraries = kf_task_libraries(task),
+                                  .task = task,
+                                  .kinds = {[KF_ROLE_CANDIDATE] = candidate_kind(options),
+                                            [KF_ROLE_BASELINE] = kind_of(r->prepared->baseline),
+                                            [KF_ROLE_ORACLE] = kind_of(kf_task_oracle(task))},
+                                  .baseline_file = r->prepared->baseline,
+                                  .compiled = kf_task_baseline_compiled(task, options->baseline),
                                   .problem = problem,
                                   .workload = workload,
                                   .attempt = r->attempt,
@@ -368,6 +395,7 @@ static bool judge_job(kf_judge *judge, kf_prepared *p, bool more, const volatile
 {
     kf_secret secret;
     const kf_job *job = p->job;
+    if (kf_task_is_torch(job->task)) start_ahead(judge, p);
     if (!kf_secret_new(&secret, job->options.replay_key, error) || !kf_prepared_await_trusted(p, error)) return false;
     const kf_trusted_work *baseline = &p->trusted[KF_TRUSTED_BASELINE];
     const char *const *libraries = kf_task_file_libraries(job->task, baseline->file);
@@ -419,7 +447,8 @@ static kf_verdict *measure(kf_judge *judge, const kf_job *job, kf_prepared *prep
     kf_error trouble = {0};
     bool judged = prepared ? judge_job(judge, prepared, more, stop, &verdict, &trouble) &&
                                  kf_judge_sanitize(judge, job, prepared->candidate.binary, verdict, stop, &trouble) &&
-                                 kf_judge_count(judge, job, prepared->candidate.binary, verdict, stop, &trouble)
+                                 kf_judge_count(judge, job, prepared->candidate.binary, verdict, stop, &trouble) &&
+                                 kf_judge_kernelbench(judge, job, prepared->candidate.binary, verdict, stop, &trouble)
                            : kf_fail_copy(&trouble, unprepared);
     if (!judged) {
         if (trouble.code == KF_ERROR_BUSY) {

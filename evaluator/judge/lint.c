@@ -9,6 +9,7 @@
 #include "kforge/file.h"
 #include "peer.h"
 #include "secret.h"
+#include "torch_plan.h"
 #include "trusted.h"
 
 #define INDEPENDENT 3
@@ -35,21 +36,12 @@ static bool is_output(const kf_problem_argument *argument)
     return argument->kind == KF_OUTPUT || argument->kind == KF_INOUT;
 }
 
-static bool start(kf_judge *judge, const char *binary, const kf_problem *problem, const char *what, const volatile int *stop,
-                  kf_peer **peer, kf_error *error)
+static bool start(kf_judge *judge, const kf_torch_request *request, const char *binary, const kf_problem *problem, const char *what,
+                  const volatile int *stop, kf_peer **peer, kf_error *error)
 {
-    kf_runner_place place;
-    if (!judge->device->operations->place(judge->device, false, &place, error)) return false;
-    place.paths[place.path_count++] = (kf_sandbox_path){binary, KF_PATH_READ | KF_PATH_EXEC, false};
-    kf_peer_spec spec = {.program = place.program,
-                         .directory = place.directory,
-                         .binary = binary,
-                         .paths = place.paths,
-                         .path_count = place.path_count,
-                         .environment = place.environment,
-                         .limits = place.limits,
-                         .stop = stop};
-    if (!(*peer = kf_peer_start(&spec, error))) return false;
+    bool torch = request->file->kind == KF_SOURCE_TORCH;
+    if (!(*peer = kf_crew_take(judge->crew, torch ? KF_RUNNER_TORCH : KF_RUNNER_PLAIN, false, stop, error))) return false;
+    if (!(torch ? kf_torch_give(*peer, request, error) : kf_peer_give(*peer, binary, error))) return false;
     uint64_t scalars[KF_MAX_ARGUMENTS];
     kf_problem_scalars(problem, scalars);
     kf_peer_event event = kf_peer_load(*peer, CALL_SECONDS);
@@ -158,6 +150,15 @@ static bool run_cases(lint_run *run, kf_error *error)
                 return false;
         }
     if (!call(run, run->baseline, order, "baseline", error)) return false;
+    if (kf_peer_kind(run->baseline) == KF_RUNNER_TORCH) {
+        kf_fetch_fault fault;
+        bool all[INDEPENDENT + KF_MAX_ARGUMENTS];
+        memset(all, 1, sizeof all);
+        if (!device->fetch(run->sets, run->baseline, KF_ROLE_BASELINE, order, run->count, all, &fault, error)) return false;
+        if (fault.rule[0])
+            return kf_fail(error, fault.machine ? KF_ERROR_MACHINE : KF_ERROR_INPUT, "workload %s: the task's baseline: %s",
+                           problem->workload, fault.text);
+    }
     for (uint32_t c = 0; c < run->count; c++) {
         const double **table = argument_table(run, error);
         if (!table) return false;
@@ -181,16 +182,32 @@ static void release(lint_run *run)
     free(run->arrays);
 }
 
-static int lint_workload(kf_judge *judge, const kf_problem *problem, const kf_trusted *oracle, const kf_trusted *baseline,
-                         kf_lint_report *report, void *context, const volatile int *stop, kf_error *error)
+static int lint_workload(kf_judge *judge, const kf_task *task, int workload, const kf_problem *problem, const kf_trusted *oracle,
+                         const kf_trusted *baseline, kf_lint_report *report, void *context, const volatile int *stop,
+                         kf_error *error)
 {
     lint_run run = {.judge = judge, .problem = problem};
     const kf_device_operations *device = judge->device->operations;
     int errors = -1;
+    const kf_torch_request requests[] = {{.task = task,
+                                          .problem = problem,
+                                          .workload = workload,
+                                          .device = device->kind,
+                                          .role = KF_ROLE_ORACLE,
+                                          .file = kf_task_oracle(task)},
+                                         {.task = task,
+                                          .problem = problem,
+                                          .workload = workload,
+                                          .device = device->kind,
+                                          .role = KF_ROLE_BASELINE,
+                                          .file = kf_task_baseline(task),
+                                          .compiled = kf_task_baseline_compiled(task, NULL)}};
     plan_cases(&run);
+    kf_crew_expect(judge->crew, KF_RUNNER_TORCH, false,
+                   (size_t)(requests[0].file->kind == KF_SOURCE_TORCH) + (requests[1].file->kind == KF_SOURCE_TORCH));
     bool ready = (run.sets = device->sets_new(judge->device, problem, run.count, true, error)) &&
-                 start(judge, oracle->path, problem, "oracle", stop, &run.oracle, error) &&
-                 start(judge, baseline->path, problem, "baseline", stop, &run.baseline, error);
+                 start(judge, &requests[0], oracle->path, problem, "oracle", stop, &run.oracle, error) &&
+                 start(judge, &requests[1], baseline->path, problem, "baseline", stop, &run.baseline, error);
     if (ready && (device->hand_over(run.sets, run.oracle, KF_ROLE_ORACLE) != KF_PEER_OK ||
                   device->hand_over(run.sets, run.baseline, KF_ROLE_BASELINE) != KF_PEER_OK))
         ready = kf_fail(error, KF_ERROR_MACHINE, "workload %s: a runner can't map its buffers", problem->workload);
@@ -222,7 +239,7 @@ int kf_judge_lint(kf_judge *judge, const kf_task *task, kf_lint_report *report, 
         if (!kf_task_resolve(task, workload, judge->device->operations->kind, problem, &applies, error)) {
             errors = -1;
         } else if (applies) {
-            int found = lint_workload(judge, problem, &oracle, &baseline, report, context, stop, error);
+            int found = lint_workload(judge, task, workload, problem, &oracle, &baseline, report, context, stop, error);
             errors = found < 0 ? -1 : errors + found;
         }
     }

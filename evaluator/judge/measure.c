@@ -238,7 +238,8 @@ bool kf_run_measure_alone(kf_run *r, uint32_t calls, kf_error *error)
 static bool reserve(kf_run *r, kf_error *error)
 {
     size_t capacity = r->capacity;
-    kf_series *all[] = {&r->throughput[0], &r->throughput[1], &r->latency[0], &r->latency[1], &r->alone, &r->null};
+    kf_series *all[] = {&r->throughput[0], &r->throughput[1], &r->latency[0],    &r->latency[1],
+                        &r->alone,         &r->null,          &r->null_candidate};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (!(all[i]->seconds = calloc(capacity, sizeof(double))) || !(all[i]->woken = calloc(capacity, sizeof(double))))
             return no_memory(error);
@@ -320,13 +321,14 @@ static bool measure_pairs(kf_run *r, const kf_stopping_rule *rule, kf_error *err
 /* What failed may have left work on the device behind, and nothing else begins before that is gone. */
 static void release(kf_run *r, bool clean)
 {
-    kf_peer *peers[] = {r->peers[CANDIDATE], r->peers[BASELINE], r->oracle};
+    kf_peer *peers[] = {r->peers[CANDIDATE], r->peers[BASELINE], r->oracle, r->idle};
     for (size_t i = 0; i < sizeof peers / sizeof *peers; i++) kf_peer_doom(peers[i]);
     for (size_t i = 0; i < sizeof peers / sizeof *peers; i++) kf_crew_retire(r->bench->crew, peers[i], !clean);
     if (!clean) kf_crew_drop_trusted(r->bench->crew);
-    r->peers[BASELINE] = r->peers[CANDIDATE] = r->oracle = NULL;
+    r->peers[BASELINE] = r->peers[CANDIDATE] = r->oracle = r->idle = NULL;
     drop_sets(r);
-    kf_series *all[] = {&r->throughput[0], &r->throughput[1], &r->latency[0], &r->latency[1], &r->alone, &r->null};
+    kf_series *all[] = {&r->throughput[0], &r->throughput[1], &r->latency[0],    &r->latency[1],
+                        &r->alone,         &r->null,          &r->null_candidate};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         free(all[i]->seconds);
         free(all[i]->woken);
@@ -340,10 +342,13 @@ static void keep_trusted(kf_run *r)
 {
     const kf_workbench *bench = r->bench;
     kf_peer **peers[] = {&r->peers[BASELINE], &r->oracle};
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
+        char key[4400];
+        kf_role role = i ? KF_ROLE_ORACLE : KF_ROLE_BASELINE;
         if (*peers[i] && kf_peer_unmap(*peers[i]) == KF_PEER_OK)
-            kf_crew_keep_trusted(bench->crew, i ? KF_ROLE_ORACLE : KF_ROLE_BASELINE, i ? bench->oracle : bench->baseline,
-                                 bench->options->strict_sandbox, kf_steal(peers[i]));
+            kf_crew_keep_trusted(bench->crew, role, kf_run_key(bench, role, key), bench->options->strict_sandbox,
+                                 kf_steal(peers[i]));
+    }
 }
 
 /* The candidate's runner for the next workload of this round. */
@@ -362,10 +367,15 @@ static void expect_runners(const kf_run *r)
 {
     const kf_workbench *bench = r->bench;
     bool strict = bench->options->strict_sandbox;
-    size_t count = bench->spare + !(bench->going && *bench->going) +
-                   !kf_crew_has_trusted(bench->crew, KF_ROLE_BASELINE, bench->baseline, strict) +
-                   !kf_crew_has_trusted(bench->crew, KF_ROLE_ORACLE, bench->oracle, strict);
-    if (!bench->options->asan) kf_crew_expect(bench->crew, strict, count);
+    char key[4400];
+    size_t counts[KF_RUNNER_KINDS] = {0};
+    counts[bench->kinds[KF_ROLE_CANDIDATE]] += bench->spare + !(bench->going && *bench->going);
+    counts[bench->kinds[KF_ROLE_BASELINE]] +=
+        !kf_crew_has_trusted(bench->crew, KF_ROLE_BASELINE, kf_run_key(bench, KF_ROLE_BASELINE, key), strict);
+    counts[bench->kinds[KF_ROLE_ORACLE]] +=
+        !kf_crew_has_trusted(bench->crew, KF_ROLE_ORACLE, kf_run_key(bench, KF_ROLE_ORACLE, key), strict);
+    for (int kind = 0; kind < KF_RUNNER_KINDS && !bench->options->asan; kind++)
+        kf_crew_expect(bench->crew, (kf_runner_kind)kind, strict, counts[kind]);
 }
 
 static bool measure(kf_run *r, kf_error *error)
@@ -390,6 +400,7 @@ static bool measure(kf_run *r, kf_error *error)
     if (!r->over && r->timed && !kf_run_measure_alone(r, r->calls[BASELINE], error)) return false;
     if (!r->over && !kf_run_start_peer(r, KF_ROLE_CANDIDATE, &r->peers[CANDIDATE], error)) return false;
     if (!r->over && !kf_run_hand_over(r, KF_ROLE_CANDIDATE, r->peers[CANDIDATE], error)) return false;
+    if (!r->over && r->timed && !kf_run_start_idle(r, error)) return false;
     if (!r->over && r->timed && !warm_up(r, CANDIDATE, error)) return false;
     if (!r->over && !measure_pairs(r, &rule, error)) return false;
     if (!r->over && !kf_run_audit(r, r->peers[CANDIDATE], error)) return false;

@@ -15,6 +15,10 @@ typedef struct kf_workbench {
     kf_parallel *parallel;
     const kf_job_options *options;
     const char *const *libraries; /* that the candidate may load; NULL-terminated, may be NULL */
+    const kf_task *task;
+    kf_runner_kind kinds[3];           /* by role */
+    const kf_task_file *baseline_file; /* the baseline's source */
+    bool compiled;                     /* a baseline for PyTorch goes through torch.compile */
     const kf_problem *problem;
     int workload;                              /* its number: keys differ between workloads */
     int attempt;                               /* 0, and 1 for the second measurement of `verify` */

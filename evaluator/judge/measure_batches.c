@@ -56,7 +56,8 @@ static void charge_waking(kf_run *r, kf_side side, kf_batch *batch)
 {
     r->waking[side][r->wakings[side]++ % KF_WAKINGS] = batch->waking;
     if (side == BASELINE && (r->wakings[side] == 1 || batch->waking < r->quickest_waking)) r->quickest_waking = batch->waking;
-    double free_of_charge = fmin(batch->waking, WAKING_FACTOR * r->quickest_waking + WAKING_SECONDS);
+    double quickest = side == CANDIDATE && r->idle_wakings ? kf_median(r->idle_waking, r->idle_wakings) : r->quickest_waking;
+    double free_of_charge = fmin(batch->waking, WAKING_FACTOR * quickest + WAKING_SECONDS);
     batch->seconds += batch->waking - free_of_charge;
     batch->waking = free_of_charge; /* kf_run_conclude compares what is left with the baseline's */
 }
@@ -99,7 +100,7 @@ bool kf_run_inspect(kf_run *r, kf_side side, kf_error *error)
 bool kf_run_batch(kf_run *r, kf_side side, uint32_t first, uint32_t count, char letter, int pair, kf_batch *batch, kf_error *error)
 {
     glance look = {r, r->order + first, count, true, error};
-    *batch = (kf_batch){.order = r->order + first, .count = count, .timeout = kf_run_timeout(r, side, count)};
+    *batch = (kf_batch){.order = r->order + first, .count = count, .keep = first > 0, .timeout = kf_run_timeout(r, side, count)};
     if (r->device->glance) batch->answered = side == CANDIDATE ? glance_now : kf_run_glance_at_nothing, batch->context = &look;
     kf_peer *peer = r->peers[side];
     if (r->timed) kf_crew_pause(r->bench->crew);
@@ -148,6 +149,8 @@ bool kf_run_compare(kf_run *r, kf_side side, const uint32_t *list, uint32_t coun
 {
     bool passed = true;
     kf_crew_resume(r->bench->crew);
+    if (!kf_run_fetch(r, side, list, count, error)) return false;
+    if (r->over) return true;
     if (!kf_checker_compare(r->checker, r->sets, r->variations, list, count, side == BASELINE, doubts, &passed, error))
         return false;
     if (!passed) r->over = true;
@@ -216,6 +219,21 @@ bool kf_run_ready_baseline(kf_run *r, int number, kf_error *error)
     return true;
 }
 
+/* What an empty batch costs the candidate's kind of runner: nothing that depends on the number of calls, because what a candidate in Python adds to each
+ * of its calls is in its own hands. Always of a runner that no candidate is in. */
+static bool null_candidate_batch(kf_run *r, kf_error *error)
+{
+    kf_peer *peer = r->idle ? r->idle : r->peers[BASELINE];
+    kf_batch batch = {.order = r->order, .count = 1, .null = true, .timeout = 20};
+    r->device->cool(r->sets);
+    kf_peer_event event = kf_peer_batch(peer, &batch);
+    if (event != KF_PEER_OK) return kf_run_report(r, peer, KF_ROLE_BASELINE, event, batch.code, "running an empty batch", error);
+    if (r->idle && r->idle_wakings < KF_WAKINGS) r->idle_waking[r->idle_wakings++] = batch.waking;
+    r->null_candidate.woken[r->null_candidate_count] = batch.waking;
+    r->null_candidate.seconds[r->null_candidate_count++] = batch.seconds;
+    return true;
+}
+
 bool kf_run_null_batch(kf_run *r, uint32_t count, kf_error *error)
 {
     kf_batch batch = {.order = r->order, .count = count, .null = true, .timeout = 20};
@@ -228,5 +246,6 @@ bool kf_run_null_batch(kf_run *r, uint32_t count, kf_error *error)
     charge_waking(r, BASELINE, &batch); /* what is subtracted from batches has to be made as they are */
     r->null.woken[r->null_count] = batch.waking;
     r->null.seconds[r->null_count++] = batch.seconds;
-    return add_sample(r, 'n', -1, &batch) || no_memory(error);
+    if (!add_sample(r, 'n', -1, &batch)) return no_memory(error);
+    return !kf_run_is_apart(r) || null_candidate_batch(r, error);
 }

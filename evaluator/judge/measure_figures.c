@@ -84,7 +84,8 @@ static bool check_waking(kf_run *r, kf_error *error)
 {
     size_t counts[2] = {r->wakings[BASELINE] < KF_WAKINGS ? r->wakings[BASELINE] : KF_WAKINGS,
                         r->wakings[CANDIDATE] < KF_WAKINGS ? r->wakings[CANDIDATE] : KF_WAKINGS};
-    double usual = kf_median(r->waking[BASELINE], counts[BASELINE]), its = kf_median(r->waking[CANDIDATE], counts[CANDIDATE]);
+    double usual = r->idle_wakings ? kf_median(r->idle_waking, r->idle_wakings) : kf_median(r->waking[BASELINE], counts[BASELINE]),
+           its = kf_median(r->waking[CANDIDATE], counts[CANDIDATE]);
     double batch = kf_median(r->throughput[CANDIDATE].seconds, r->pairs) * r->calls[CANDIDATE];
     double limit = fmax(EARLY_SECONDS, EARLY_FACTOR * usual);
     if (!(its > limit) || !(its > EARLY_PART * batch)) return true;
@@ -97,6 +98,17 @@ static bool check_waking(kf_run *r, kf_error *error)
            no_memory(error);
 }
 
+/* The median of empty batches, and what is not known of it. */
+static double fixed_cost(const kf_series *series, size_t count, double *uncertainty)
+{
+    double cost = kf_median(series->seconds, count);
+    kf_interval interval = kf_median_interval(series->seconds, count, 0.95);
+    *uncertainty = isnan(interval.low) ? kf_mad(series->seconds, count) : (interval.high - interval.low) / 2;
+    if (cost >= 0) return cost;
+    *uncertainty = 0;
+    return 0;
+}
+
 bool kf_run_conclude(kf_run *r, kf_error *error)
 {
     kf_workbench *bench = r->bench;
@@ -105,24 +117,30 @@ bool kf_run_conclude(kf_run *r, kf_error *error)
     if (r->over) return true;
     double usual = kf_median(r->throughput[BASELINE].woken, r->pairs),
            single = kf_median(r->latency[BASELINE].woken, r->latency_pairs);
+    double idle = r->idle_wakings ? kf_median(r->idle_waking, r->idle_wakings) : NAN; /* of the candidate's own kind of runner */
     for (int side = 0; side < 2; side++) {
-        charge_wakings(&r->throughput[side], r->pairs, r->calls[side], usual);
-        charge_wakings(&r->latency[side], r->latency_pairs, 1, single);
+        bool other = side == CANDIDATE && !isnan(idle);
+        charge_wakings(&r->throughput[side], r->pairs, r->calls[side], other ? idle : usual);
+        charge_wakings(&r->latency[side], r->latency_pairs, 1, other ? idle : single);
     }
+    charge_wakings(&r->null_candidate, r->null_candidate_count, 1, isnan(idle) ? usual : idle);
     charge_wakings(&r->alone, r->alone_count, r->alone_calls, usual);
     charge_wakings(&r->null, r->null_count, 1, usual);
     if (r->calls[BASELINE] == r->alone_calls && r->alone_count && !check_interference(r, usual, error)) return false;
     if (r->over) return true;
 
-    double cost = kf_median(r->null.seconds, r->null_count);
-    kf_interval cost_interval = kf_median_interval(r->null.seconds, r->null_count, 0.95);
-    double uncertainty =
-        isnan(cost_interval.low) ? kf_mad(r->null.seconds, r->null_count) : (cost_interval.high - cost_interval.low) / 2;
-    if (!(cost >= 0)) cost = 0, uncertainty = 0;
-    result->batch_cost_seconds = cost;
+    double unsure[2], costs[2];
     for (int side = 0; side < 2; side++) {
-        subtract(r->throughput[side].seconds, r->pairs, cost / r->calls[side]);
-        subtract(r->latency[side].seconds, r->latency_pairs, cost);
+        bool own = side == CANDIDATE && r->null_candidate_count;
+        costs[side] = fixed_cost(own ? &r->null_candidate : &r->null, own ? r->null_candidate_count : r->null_count, &unsure[side]);
+    }
+    double uncertainty = fmax(unsure[BASELINE], unsure[CANDIDATE]);
+    result->batch_cost_seconds = costs[CANDIDATE];
+    for (int side = 0; side < 2; side++) {
+        /* Of a single call only what a batch of one costs. */
+        double single_cost = r->null_candidate_count && side == BASELINE ? fmin(costs[side], r->empty_batch) : costs[side];
+        subtract(r->throughput[side].seconds, r->pairs, costs[side] / r->calls[side]);
+        subtract(r->latency[side].seconds, r->latency_pairs, single_cost);
     }
     result->baseline_seconds = kf_median(r->throughput[BASELINE].seconds, r->pairs);
     result->candidate_seconds = kf_median(r->throughput[CANDIDATE].seconds, r->pairs);

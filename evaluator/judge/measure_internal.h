@@ -25,6 +25,12 @@ typedef struct kf_run {
     kf_sets *sets;
     uint32_t set_count;
     kf_peer *peers[2], *oracle;
+    kf_peer *
+        idle; /* a runner of the candidate's kind with nothing loaded, where the baseline's is of another: what does nothing costs there */
+    double idle_waking[KF_WAKINGS];
+    size_t idle_wakings;
+    kf_series null_candidate; /* empty batches of the candidate's kind, where they are not those of the baseline */
+    size_t null_candidate_count;
     kf_choices choices;
     kf_set_variation *variations;
     uint32_t *order, *list;     /* sets in the order called; sets to compare */
@@ -104,8 +110,16 @@ bool kf_run_pair(kf_run *r, const kf_pair_plan *plan, double seconds[2], double 
 
 /* Turns an event of a runner into a finding, and the run is over; false for what is the machine's or the caller's. */
 bool kf_run_report(kf_run *r, kf_peer *peer, kf_role role, kf_peer_event event, int code, const char *doing, kf_error *error);
+/* What the crew knows a runner of the task's own by: its binary, for PyTorch with the workload, whose shapes it has been told. `key` is room for it. */
+const char *kf_run_key(const kf_workbench *bench, kf_role role, char key[4400]);
 /* Starts a runner, loads its binary, gives it its scalars. */
 bool kf_run_start_peer(kf_run *r, kf_role role, kf_peer **peer, kf_error *error);
+/* Starts r->idle where there has to be one. */
+bool kf_run_start_idle(kf_run *r, kf_error *error);
+/* Is what an empty batch costs the candidate measured apart from the baseline's? */
+bool kf_run_is_apart(const kf_run *r);
+/* Brings what a runner in Python computed into the sets; a fault is a finding. */
+bool kf_run_fetch(kf_run *r, kf_side side, const uint32_t *list, uint32_t count, kf_error *error);
 /* Maps all buffers. */
 bool kf_run_hand_over(kf_run *r, kf_role role, kf_peer *peer, kf_error *error);
 

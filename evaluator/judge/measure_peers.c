@@ -3,9 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../runner/wire.h"
 #include "measure_internal.h"
+#include "torch_plan.h"
 
 #define LOAD_SECONDS 5.0
+#define TORCH_LOAD_SECONDS 30.0 /* a constructor may fill large weights, and the first call finds out what it writes */
 
 static void last_words(const kf_peer *peer, char *text, size_t size)
 {
@@ -51,7 +54,10 @@ bool kf_run_report(kf_run *r, kf_peer *peer, kf_role role, kf_peer_event event, 
     const char *name = NULL;
     if (event == KF_PEER_DEVICE_ERROR) {
         why.status = r->device->error_status(code, &name);
-        snprintf(why.text + strlen(why.text), sizeof why.text - strlen(why.text), ": %s (%d)", name, code);
+        if (code == KF_WIRE_EXCEPTION)
+            snprintf(why.text, sizeof why.text, "forward failed while %s", doing), why.rule = "forward.raised";
+        else
+            snprintf(why.text + strlen(why.text), sizeof why.text - strlen(why.text), ": %s (%d)", name, code);
     }
     if (role != KF_ROLE_CANDIDATE) {
         r->over = true;
@@ -97,29 +103,84 @@ static const char *candidate_binary(kf_run *r, bool *failed, kf_error *error)
     return NULL;
 }
 
+const char *kf_run_key(const kf_workbench *bench, kf_role role, char key[4400])
+{
+    const char *binary = role == KF_ROLE_BASELINE ? bench->baseline : bench->oracle;
+    if (bench->kinds[role] != KF_RUNNER_TORCH) return binary;
+    snprintf(key, 4400, "%.4300s#%d", binary, bench->workload);
+    return key;
+}
+
 bool kf_run_start_peer(kf_run *r, kf_role role, kf_peer **peer, kf_error *error)
 {
     kf_workbench *bench = r->bench;
     kf_runner_place place;
-    bool failed = false, candidate = role == KF_ROLE_CANDIDATE, asan = bench->options->asan && candidate,
-         strict = bench->options->strict_sandbox;
+    kf_runner_kind kind = bench->kinds[role];
+    bool failed = false, candidate = role == KF_ROLE_CANDIDATE, strict = bench->options->strict_sandbox;
     const char *binary = candidate                  ? candidate_binary(r, &failed, error)
                          : role == KF_ROLE_BASELINE ? bench->baseline
                                                     : bench->oracle;
     if (!binary) return !failed;
-    if (!r->device->place(bench->device, asan, &place, error)) return false;
-    r->spare_threads = place.spare_threads;
+    if (!r->device->place(bench->device, kind, &place, error)) return false;
+    if (candidate) r->spare_threads = place.spare_threads;
+    char key[4400];
     if (!candidate)
-        *peer = kf_crew_take_trusted(bench->crew, role, binary, strict, bench->stop);
+        *peer = kf_crew_take_trusted(bench->crew, role, kf_run_key(bench, role, key), strict, bench->stop);
     else if (bench->going)
         *peer = kf_steal(bench->going);
     if (*peer) return give_scalars(r, role, *peer, error);
-    if (!(*peer = kf_crew_take(bench->crew, asan, strict, bench->stop, error)) || !kf_peer_give(*peer, binary, error)) return false;
+    if (!(*peer = kf_crew_take(bench->crew, kind, strict, bench->stop, error))) return false;
+    const kf_torch_request request = {.task = bench->task,
+                                      .problem = bench->problem,
+                                      .workload = bench->workload,
+                                      .device = r->device->kind,
+                                      .role = role,
+                                      .file = role == KF_ROLE_BASELINE ? bench->baseline_file : kf_torch_file(bench->task),
+                                      .compiled = role == KF_ROLE_BASELINE && bench->compiled,
+                                      .candidate = candidate ? binary : NULL};
+    if (!(kind == KF_RUNNER_TORCH ? kf_torch_give(*peer, &request, error) : kf_peer_give(*peer, binary, error))) return false;
     if (candidate) bench->layers = kf_peer_layers(*peer);
-    double patience = candidate && kf_run_time_left(r) < LOAD_SECONDS ? fmax(kf_run_time_left(r), 1) : LOAD_SECONDS;
+    double patience = kind == KF_RUNNER_TORCH ? TORCH_LOAD_SECONDS : LOAD_SECONDS;
+    if (candidate && kf_run_time_left(r) < patience) patience = fmax(kf_run_time_left(r), 1);
     kf_peer_event event = kf_peer_load(*peer, patience);
     if (event != KF_PEER_OK) return kf_run_report(r, *peer, role, event, 0, "loading it", error);
     return give_scalars(r, role, *peer, error);
+}
+
+bool kf_run_is_apart(const kf_run *r)
+{
+    const kf_runner_kind *kinds = r->bench->kinds;
+    return kinds[KF_ROLE_CANDIDATE] == KF_RUNNER_TORCH || kinds[KF_ROLE_BASELINE] == KF_RUNNER_TORCH;
+}
+
+bool kf_run_start_idle(kf_run *r, kf_error *error)
+{
+    const kf_workbench *bench = r->bench;
+    if (bench->kinds[KF_ROLE_CANDIDATE] == bench->kinds[KF_ROLE_BASELINE]) return true;
+    r->idle = kf_crew_take(bench->crew, bench->kinds[KF_ROLE_CANDIDATE], bench->options->strict_sandbox, bench->stop, error);
+    return r->idle != NULL;
+}
+
+bool kf_run_fetch(kf_run *r, kf_side side, const uint32_t *list, uint32_t count, kf_error *error)
+{
+    kf_peer *peer = r->peers[side];
+    kf_role role = side == CANDIDATE ? KF_ROLE_CANDIDATE : KF_ROLE_BASELINE;
+    kf_workbench *bench = r->bench;
+    kf_fetch_fault fault;
+    if (kf_peer_kind(peer) != KF_RUNNER_TORCH) return true;
+    if (!r->device->fetch(r->sets, peer, role, list, count, r->chosen, &fault, error)) return false;
+    if (!fault.rule[0]) return true;
+    if (fault.machine)
+        return kf_fail(error, KF_ERROR_MACHINE,
+                       "%s; results of PyTorch are read with process_vm_readv: allow user namespaces, or in a container --cap-add "
+                       "SYS_PTRACE",
+                       fault.text);
+    r->over = true;
+    bool candidate = role == KF_ROLE_CANDIDATE;
+    return kf_verdict_add_finding(bench->verdict, bench->result, candidate ? KF_CONTRACT_VIOLATION : KF_JUDGE_ERROR,
+                                  candidate ? KF_BLAME_CANDIDATE : KF_BLAME_TASK, candidate ? fault.rule : "baseline.failed", NAN,
+                                  NAN, "%s%s", candidate ? "" : "the task's baseline: ", fault.text) != NULL ||
+           no_memory(error);
 }
 
 bool kf_run_hand_over(kf_run *r, kf_role role, kf_peer *peer, kf_error *error)

@@ -18,6 +18,7 @@
 #define COMMAND_SECONDS 20.0 /* for what takes a runner microseconds */
 #define SPIN_SECONDS 0.1     /* most batches are shorter */
 #define STOP_LOOK 100        /* milliseconds between looks at the caller's stop flag */
+#define MOST_WORDS 8         /* of a runner's command line, beside program and binary */
 
 struct kf_peer {
     kf_sandbox *sandbox;
@@ -29,6 +30,7 @@ struct kf_peer {
     char *inbox,
         *binary; /* a folder that only this runner sees, and the path in it that it will load; NULL when it was started for a binary */
     double start_seconds;
+    kf_runner_kind kind;
     uint64_t calls;
     double awake_until; /* kf_now() until which waiting for it does not sleep, so that waking up is not in the time */
     int honest_threads;
@@ -206,6 +208,7 @@ kf_peer *kf_peer_spawn(const kf_peer_spec *spec, kf_error *error)
     }
     peer->socket = -1;
     peer->stop = spec->stop;
+    peer->kind = spec->kind;
     peer->memory_limit = spec->limits.memory_bytes;
     peer->start_seconds = spec->start_seconds > 0 ? spec->start_seconds : COMMAND_SECONDS;
     if (!spec->binary && !make_inbox(peer, spec, paths, error)) return NULL;
@@ -214,7 +217,10 @@ kf_peer *kf_peer_spawn(const kf_peer_spec *spec, kf_error *error)
         return NULL;
     }
     peer->socket = pair[0];
-    const char *const argv[] = {spec->program, spec->binary ? spec->binary : peer->binary, NULL};
+    const char *argv[MOST_WORDS + 3] = {spec->program};
+    size_t words = 1;
+    for (const char *const *word = spec->arguments; word && *word && words <= MOST_WORDS; word++) argv[words++] = *word;
+    argv[words] = spec->binary ? spec->binary : peer->binary;
     const kf_sandbox_fd fds[] = {{.host = pair[1], .child = KF_WIRE_FD}};
     kf_sandbox_spec sandbox = {
         .argv = argv,
@@ -287,10 +293,19 @@ bool kf_peer_give(kf_peer *peer, const char *binary, kf_error *error)
 {
     size_t size;
     kf_autofree char *data = kf_file_read(binary, KF_BINARY_BYTES, &size, error);
-    if (!data) return false;
+    return data && kf_peer_give_text(peer, data, size, error);
+}
+
+bool kf_peer_give_text(kf_peer *peer, const char *text, size_t size, kf_error *error)
+{
     kf_autoclose int fd = open(peer->binary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
-    if (fd >= 0 && kf_write_all(fd, data, size)) return true;
+    if (fd >= 0 && kf_write_all(fd, text, size)) return true;
     return kf_fail(error, KF_ERROR_IO, "%s: cannot write: %s", peer->binary, strerror(errno));
+}
+
+kf_runner_kind kf_peer_kind(const kf_peer *peer)
+{
+    return peer->kind;
 }
 
 void kf_peer_obey(kf_peer *peer, const volatile int *stop)
@@ -360,7 +375,7 @@ kf_peer_event kf_peer_map(kf_peer *peer, const kf_peer_buffer *buffers, size_t c
             kf_wire_command command = {.magic = KF_WIRE_MAGIC,
                                        .type = KF_WIRE_MAP,
                                        .nonce = nonces[i],
-                                       .flags = b->read_only ? KF_WIRE_READ_ONLY : 0,
+                                       .flags = (b->read_only ? KF_WIRE_READ_ONLY : 0) | (b->ledger ? KF_WIRE_LEDGER : 0),
                                        .set = b->set,
                                        .argument = b->argument,
                                        .offset = b->offset,
@@ -399,7 +414,7 @@ kf_peer_event kf_peer_unmap(kf_peer *peer)
 kf_peer_event kf_peer_batch(kf_peer *peer, kf_batch *batch)
 {
     kf_wire_answer answer;
-    kf_wire_command ping = {.type = KF_WIRE_PING};
+    kf_wire_command ping = {.type = KF_WIRE_PING, .flags = batch->keep ? 0 : KF_WIRE_FORGET};
     kf_wire_command command = {.type = KF_WIRE_BATCH, .count = batch->count, .flags = batch->null ? KF_WIRE_NULL : 0};
     batch->code = 0;
     /* Waking takes a runner a while; the ping keeps that out of the time. A candidate's signal handler may run there, on inputs that are ready: the

@@ -28,10 +28,20 @@ typedef enum kf_peer_event {
     KF_PEER_MACHINE,      /* the machine failed: the error says how */
 } kf_peer_event;
 
+/* Which program a runner is. */
+typedef enum kf_runner_kind {
+    KF_RUNNER_PLAIN,
+    KF_RUNNER_ASAN,  /* for a candidate built with AddressSanitizer */
+    KF_RUNNER_TORCH, /* Python with PyTorch; what it loads is a plan (torch_plan.h) */
+    KF_RUNNER_KINDS
+} kf_runner_kind;
+
 typedef struct kf_peer_spec {
-    const char *program;   /* kforge-runner */
-    const char *directory; /* it starts there */
-    const char *binary;    /* what it loads; NULL: not known yet, kf_peer_give will bring it */
+    kf_runner_kind kind;
+    const char *program;          /* kforge-runner */
+    const char *const *arguments; /* in front of the binary; terminated by NULL; may be NULL */
+    const char *directory;        /* it starts there */
+    const char *binary;           /* what it loads; NULL: not known yet, kf_peer_give will bring it */
     const kf_sandbox_path *paths;
     size_t path_count;
     const char *const *environment;
@@ -55,7 +65,10 @@ void kf_peer_pause(kf_peer *peer);
 void kf_peer_resume(kf_peer *peer);
 /* The binary for a runner that was spawned without one: copied into a folder of the runner's own, which it can read and nothing else can write. */
 bool kf_peer_give(kf_peer *peer, const char *binary, kf_error *error);
+/* The same from memory. */
+bool kf_peer_give_text(kf_peer *peer, const char *text, size_t size, kf_error *error);
 void kf_peer_free(kf_peer *peer);
+kf_runner_kind kf_peer_kind(const kf_peer *peer);
 /* From now on it is this flag (may be NULL) that interrupts waiting for it. */
 void kf_peer_obey(kf_peer *peer, const volatile int *stop);
 /* Begins to kill it; kf_peer_free then waits for what is left. */
@@ -73,6 +86,7 @@ typedef struct kf_peer_buffer {
     uint64_t address;      /* where it had best lie: at the same place for all runners, so that none has luckier addresses */
     uint32_t region;
     bool read_only;
+    bool ledger; /* no buffer: KF_WIRE_LEDGER */
 } kf_peer_buffer;
 kf_peer_event kf_peer_map(kf_peer *peer, const kf_peer_buffer *buffers, size_t count);
 /* Ends a peer because the caller's part failed: KF_PEER_MACHINE with these words. */
@@ -84,6 +98,7 @@ typedef struct kf_batch {
     const uint32_t *order;
     uint32_t count;
     bool null;      /* everything but the calls: the fixed cost */
+    bool keep;      /* results that the runner has in its own memory from the batch before are still wanted */
     double timeout; /* seconds */
     /* Where stopping threads does not stop the work: the clock stops at the answer, and this is called at once, before the peer is stopped. */
     void (*answered)(void *context);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "build_common.h"
 #include "kforge/file.h"
 
 static void *build_candidate(void *context)
@@ -13,13 +14,14 @@ static void *build_candidate(void *context)
     kf_build_request request = {.task = job->task,
                                 .source = job->source,
                                 .size = job->source_size,
-                                .name = "candidate.cu",
+                                .name = job->options.torch ? "candidate.py" : "candidate.cu",
                                 .flags = (const char *const *)job->flags,
                                 .asan = job->options.asan,
                                 .seconds = job->options.build_seconds,
                                 .strict_sandbox = job->options.strict_sandbox,
                                 .directory = p->directory};
-    p->done = p->judge->device->operations->build(p->judge->device, &request, &p->candidate, &p->error);
+    p->done = job->options.torch ? kf_build_torch(&request, &p->candidate, &p->error)
+                                 : p->judge->device->operations->build(p->judge->device, &request, &p->candidate, &p->error);
     __atomic_store_n(&p->finished, 1, __ATOMIC_RELEASE);
     if (p->notify >= 0 && write(p->notify, "", 1) < 0) return NULL; /* a full pipe wakes its reader, too */
     return NULL;
@@ -53,6 +55,13 @@ kf_prepared *kf_judge_prepare(kf_judge *judge, const kf_job *job, int notify, kf
         job->options.baseline ? kf_task_baseline_named(job->task, job->options.baseline) : kf_task_baseline(job->task);
     if (!baseline) {
         kf_fail(error, KF_ERROR_INPUT, "task %s has no baseline named \"%s\"", kf_task_name(job->task), job->options.baseline);
+        return NULL;
+    }
+    p->baseline = baseline;
+    if (job->options.torch && (!kf_task_is_torch(job->task) || job->options.asan || job->flag_count)) {
+        kf_fail(error, KF_ERROR_INPUT, "%s: a solution in Python (class ModelNew) %s", kf_task_name(job->task),
+                !kf_task_is_torch(job->task) ? "needs a task whose oracle or baseline is a problem file for PyTorch"
+                                             : "takes no compiler flags and no AddressSanitizer");
         return NULL;
     }
     if (!(p->directory = kf_directory_temporary("kforge-job", error))) return NULL;

@@ -23,6 +23,7 @@ struct kf_prepared {
     kf_judge *judge;
     kf_job own; /* the caller's, but for what the device changes */
     const kf_job *job;
+    const kf_task_file *baseline;
     char *directory; /* of the candidate's build */
     kf_build candidate;
     bool done, running, asked; /* asked: the build was tried at all */

@@ -94,7 +94,8 @@ static bool run_tool(kf_judge *judge, const kf_job *job, const struct tool *tool
     kf_runner_place place;
     char toolkit[4096];
     kf_autofree char *program = kf_root_file("bin/kforge-runner-sanitize", error);
-    if (!program || !judge->device->operations->place(judge->device, false, &place, error) || !kf_cuda_toolkit(toolkit, error))
+    if (!program || !judge->device->operations->place(judge->device, KF_RUNNER_PLAIN, &place, error) ||
+        !kf_cuda_toolkit(toolkit, error))
         return false;
     const char *const argv[] = {sanitizer, "--tool", tool->name, "--print-limit", "20", program, folder, binary, NULL};
     const char *const more[] = {program, toolkit, folder, binary};

@@ -15,6 +15,7 @@
 
 #include "cool.h"
 #include "device_cpu.h"
+#include "ledger.h"
 #include "digest.h"
 #include "kforge/file.h"
 
@@ -35,8 +36,9 @@ struct kf_sets {
     uint64_t digest_key, secret, poison_secret;
     buffer *buffers, *truths; /* [set * argument_count + argument] */
     kf_set_variation *variations;
-    uint32_t *sources; /* [set * argument_count + argument]: the set whose numbers it holds, its own but for copies */
-    bool failed;       /* of a parallel part: out of memory */
+    uint32_t *sources;     /* [set * argument_count + argument]: the set whose numbers it holds, its own but for copies */
+    bool failed;           /* of a parallel part: out of memory */
+    kf_ledger *ledgers[2]; /* by role: of a candidate and a baseline in Python */
 };
 
 static bool is_truth(const kf_problem_argument *argument)
@@ -137,6 +139,7 @@ void kf_cpu_sets_free(kf_sets *sets)
     if (sets->truth_base) munmap(sets->truth_base, sets->truth_size);
     if (sets->fd >= 0) close(sets->fd);
     if (sets->truth_fd >= 0) close(sets->truth_fd);
+    for (int i = 0; i < 2; i++) kf_ledger_free(sets->ledgers[i]);
     free(sets->buffers);
     free(sets->truths);
     free(sets->variations);
@@ -149,8 +152,27 @@ static unsigned char *data_of(const kf_sets *sets, const buffer *b)
     return sets->base + b->offset + b->data_offset;
 }
 
+static uint32_t count_outputs(const kf_problem *problem)
+{
+    uint32_t outputs = 0;
+    for (int i = 0; i < problem->argument_count; i++) outputs += problem->arguments[i].kind == KF_OUTPUT;
+    return outputs;
+}
+
+static kf_peer_event hand_over_ledger(kf_sets *sets, kf_peer *peer, kf_role role)
+{
+    kf_error error = {0};
+    kf_ledger **ledger = &sets->ledgers[role == KF_ROLE_BASELINE];
+    if (!*ledger && !(*ledger = kf_ledger_new(sets->count, count_outputs(sets->problem), &error)))
+        return kf_peer_fail(peer, error.text);
+    kf_peer_buffer shared = kf_ledger_buffer(*ledger);
+    return kf_peer_map(peer, &shared, 1);
+}
+
+/* A runner in Python has its results in memory of its own: no buffer for them, but a ledger. */
 kf_peer_event kf_cpu_hand_over(kf_sets *sets, kf_peer *peer, kf_role role)
 {
+    bool own_results = kf_peer_kind(peer) == KF_RUNNER_TORCH && role != KF_ROLE_ORACLE;
     const kf_problem *problem = sets->problem;
     kf_peer_buffer buffers[64];
     size_t used = 0;
@@ -158,7 +180,7 @@ kf_peer_event kf_cpu_hand_over(kf_sets *sets, kf_peer *peer, kf_role role)
     for (uint32_t set = 0; set < sets->count && event == KF_PEER_OK; set++)
         for (int i = 0; i < problem->argument_count && event == KF_PEER_OK; i++) {
             const kf_problem_argument *argument = &problem->arguments[i];
-            if (argument->kind == KF_SCALAR) continue;
+            if (argument->kind == KF_SCALAR || (own_results && argument->kind == KF_OUTPUT)) continue;
             bool truth = role == KF_ROLE_ORACLE && is_truth(argument);
             const buffer *b = &(truth ? sets->truths : sets->buffers)[(size_t)set * (size_t)problem->argument_count + (size_t)i];
             buffers[used++] = (kf_peer_buffer){.fd = truth ? sets->truth_fd : sets->fd,
@@ -174,7 +196,29 @@ kf_peer_event kf_cpu_hand_over(kf_sets *sets, kf_peer *peer, kf_role role)
                 used = 0;
             }
         }
-    return event == KF_PEER_OK && used ? kf_peer_map(peer, buffers, used) : event;
+    if (event == KF_PEER_OK && used) event = kf_peer_map(peer, buffers, used);
+    return event == KF_PEER_OK && own_results ? hand_over_ledger(sets, peer, role) : event;
+}
+
+bool kf_cpu_fetch(kf_sets *sets, kf_peer *peer, kf_role role, const uint32_t *list, uint32_t count, const bool *chosen,
+                  kf_fetch_fault *fault, kf_error *error)
+{
+    const kf_problem *problem = sets->problem;
+    const kf_ledger *ledger = sets->ledgers[role == KF_ROLE_BASELINE];
+    int outputs[KF_MAX_ARGUMENTS];
+    uint32_t used = 0;
+    *fault = (kf_fetch_fault){0};
+    for (int i = 0; i < problem->argument_count; i++)
+        if (problem->arguments[i].kind == KF_OUTPUT) outputs[used++] = i;
+    for (uint32_t k = 0; k < count && !fault->rule[0]; k++)
+        for (uint32_t output = 0; output < used && !fault->rule[0]; output++) {
+            const buffer *b = &sets->buffers[(size_t)list[k] * (size_t)problem->argument_count + (size_t)outputs[output]];
+            if (!kf_ledger_fetch(ledger, kf_peer_pid(peer), list[k], output, &problem->arguments[outputs[output]], outputs[output],
+                                 data_of(sets, b), fault, error))
+                return false;
+        }
+    if (fault->rule[0] || role != KF_ROLE_CANDIDATE) return true;
+    return kf_ledger_check_overlap(ledger, chosen, sets->count, outputs, fault, error);
 }
 
 /* ---- filling ------------------------------------------------------------------------------------------------------------------------------ */
@@ -252,6 +296,7 @@ bool kf_cpu_poison(kf_sets *sets, uint64_t secret, kf_error *error)
 {
     (void)error;
     sets->poison_secret = secret;
+    for (int i = 0; i < 2; i++) kf_ledger_clear(sets->ledgers[i]);
     kf_parallel_for(sets->device->parallel, (size_t)sets->count * (size_t)sets->problem->argument_count, poison_one, sets);
     return true;
 }

@@ -46,10 +46,22 @@ static bool keep(const char *from, const char *to)
     return kf_directory_make(folder, NULL) && kf_file_write(to, data, size, NULL);
 }
 
+/* A problem file needs no build; its own folder gives it a name that no other job's has. */
+static bool take_problem(const kf_task_file *file, kf_trusted *binary, kf_error *error)
+{
+    if (!(binary->directory = kf_directory_temporary("kforge-trusted", error))) return false;
+    binary->path = kf_path_join(binary->directory, "problem.py");
+    if (binary->path && kf_file_write(binary->path, file->text, file->size, error)) return true;
+    bool memory = !binary->path;
+    kf_trusted_free(binary);
+    return memory ? kf_fail(error, KF_ERROR_MEMORY, "out of memory") : false;
+}
+
 bool kf_trusted_get(kf_device *device, const char *cache, const kf_task *task, const kf_task_file *file, bool oracle,
                     double seconds, kf_trusted *binary, kf_error *error)
 {
     *binary = (kf_trusted){0};
+    if (file->kind == KF_SOURCE_TORCH) return take_problem(file, binary, error);
     kf_autofree char *cached = cache ? cached_path(device, cache, task, file, oracle) : NULL;
     if (cached && access(cached, R_OK) == 0) {
         binary->path = kf_steal(&cached);

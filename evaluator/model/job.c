@@ -31,6 +31,7 @@ static const struct option_row {
     {"half_width", offsetof(kf_job_options, half_width), OPTION_NUMBER, 1e-4, 1},
     {"check_only", offsetof(kf_job_options, check_only), OPTION_BOOLEAN, 0, 0},
     {"strict_sandbox", offsetof(kf_job_options, strict_sandbox), OPTION_BOOLEAN, 0, 0},
+    {"torch", offsetof(kf_job_options, torch), OPTION_BOOLEAN, 0, 0},
     {"asan", offsetof(kf_job_options, asan), OPTION_BOOLEAN, 0, 0},
     {"counters", offsetof(kf_job_options, counters), OPTION_COUNTERS, 0, 0},
     {"sanitize", offsetof(kf_job_options, sanitize), OPTION_BOOLEAN, 0, 0},

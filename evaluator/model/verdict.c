@@ -157,6 +157,7 @@ void kf_verdict_free(kf_verdict *verdict)
     free(verdict->flags);
     cJSON_Delete(verdict->build);
     cJSON_Delete(verdict->counters);
+    cJSON_Delete(verdict->kernelbench);
     cJSON_Delete(verdict->provenance);
     free(verdict);
 }

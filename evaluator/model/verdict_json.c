@@ -1,6 +1,6 @@
 /* Verdicts as JSON ("kforge-verdict/1").
  *
- * Everything is written, so everything is required when read, but for "build", "counters" and "provenance", which are absent when NULL, and
+ * Everything is written, so everything is required when read, but for "build", "counters", "kernelbench" and "provenance", which are absent when NULL, and
  * sample columns that hold nothing. Samples are columns, not objects: there may be thousands. Numbers keep every bit: doubles are printed
  * with as many digits as they need, integers that a double can't hold are strings of digits; NaN and infinities are "nan", "inf", "-inf".
  * The writer and the reader of each part stand next to each other.
@@ -559,8 +559,8 @@ cJSON *kf_verdict_to_json(const kf_verdict *v)
     for (size_t i = 0; i < v->workload_count; i++)
         if (!put_workload(array, &v->workloads[i])) return NULL;
     if (!put_flags(json, v) || !put_carried(json, "build", v->build) || !put_carried(json, "counters", v->counters) ||
-        !put_carried(json, "provenance", v->provenance) || !put_number(json, "build_seconds", v->build_seconds) ||
-        !put_number(json, "judge_seconds", v->judge_seconds))
+        !put_carried(json, "kernelbench", v->kernelbench) || !put_carried(json, "provenance", v->provenance) ||
+        !put_number(json, "build_seconds", v->build_seconds) || !put_number(json, "judge_seconds", v->judge_seconds))
         return NULL;
     return kf_steal(&json);
 }
@@ -596,6 +596,7 @@ kf_verdict *kf_verdict_from_json(const cJSON *json, kf_error *error)
     get_flags(&reader, v);
     get_carried(&reader, "build", &v->build);
     get_carried(&reader, "counters", &v->counters);
+    get_carried(&reader, "kernelbench", &v->kernelbench);
     get_carried(&reader, "provenance", &v->provenance);
     kf_json_object_or_null(&reader, "signature"); /* of the text that was read, not of the verdict: kforge/signature.h */
     v->build_seconds = get_number(&reader, "build_seconds");

@@ -16,6 +16,7 @@
 #define KF_WIRE_MAGIC 0x31676b66u /* "fkg1" */
 #define KF_WIRE_MAX_SETS 1024
 #define KF_WIRE_MAX_ARGUMENTS 64
+#define KF_WIRE_EXCEPTION 20001 /* a code beside DEVICE_ERROR: Python code raised an exception; the words are on standard error */
 
 enum kf_wire_command_type {
     KF_WIRE_LOAD = 1, /* load the candidate; answered when its constructors have run */
@@ -31,6 +32,8 @@ enum kf_wire_command_type {
 enum kf_wire_flags {
     KF_WIRE_NULL = 1,      /* BATCH: do everything but call the entry: the fixed cost of a batch */
     KF_WIRE_READ_ONLY = 2, /* MAP: map without write access (the oracle's inputs) */
+    KF_WIRE_LEDGER = 4,    /* MAP: not a buffer but where a runner in Python says where its results lie (ledger_wire.h) */
+    KF_WIRE_FORGET = 8,    /* PING: the results of earlier batches have been read */
 };
 
 typedef struct kf_wire_command {

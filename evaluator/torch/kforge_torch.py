@@ -1,6 +1,8 @@
 """The PyTorch worker: what the judge and `kforge import` start, always in the sandbox.
 
     python3 -I kforge_torch.py serve FILE                               speaks the judge's protocol (runner.py)
+    python3 -I kforge_torch.py check FILE                               is it a solution (check.py)
+    python3 -I kforge_torch.py kernelbench FILE                         prints what KernelBench would say (kernelbench.py)
     python3 -I kforge_torch.py describe FILE [--patch NAME=VALUE …]     says what arguments a problem has (describe.py)
 
 Each mode is a file of its own with a function main(arguments) that returns the exit status.
@@ -8,7 +10,7 @@ Each mode is a file of its own with a function main(arguments) that returns the 
 import os
 import sys
 
-MODES = {"serve": "runner", "describe": "describe"}
+MODES = {"serve": "runner", "check": "check", "kernelbench": "kernelbench", "describe": "describe"}
 
 
 def main(arguments):

@@ -214,6 +214,7 @@ class Problem:
 DTYPES = {  # kforge's name -> PyTorch's
     "f64": "float64",
     "f32": "float32",
+    "tf32": "float32",
     "f16": "float16",
     "bf16": "bfloat16",
     "i64": "int64",

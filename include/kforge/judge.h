@@ -56,6 +56,10 @@ KF_DEFINE_AUTO(kf_prepared, kf_prepared_free)
  * timing. */
 size_t kf_judge_jobs(const kf_judge *judge);
 
+/* The Python and PyTorch that problem files and solutions in Python run in, found without importing them: {"python","program","torch"}; NULL with what
+ * is missing and what to install. */
+cJSON *kf_judge_torch(kf_error *error);
+
 /* The second part of `task lint`: runs oracle and baseline of every workload that fits the device and applies kf_lint_outputs. Returns the
  * number of errors reported, or -1 when a trusted source does not build or run, or when interrupted (KF_ERROR_BUSY; `stop` as above). */
 int kf_judge_lint(kf_judge *judge, const kf_task *task, kf_lint_report *report, void *context, const volatile int *stop,

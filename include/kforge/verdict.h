@@ -121,8 +121,10 @@ typedef struct kf_verdict {
     size_t workload_count;
     char **flags; /* suspicious but no conviction: "sandbox.denied:fork", "sass.hmma_f16", … */
     size_t flag_count;
-    cJSON *build;      /* {"seconds","log","flags",…,"registers","spill_bytes","shared_bytes"} or NULL */
-    cJSON *counters;   /* NULL when not taken */
+    cJSON *build;    /* {"seconds","log","flags",…,"registers","spill_bytes","shared_bytes"} or NULL */
+    cJSON *counters; /* NULL when not taken */
+    cJSON *
+        kernelbench; /* what KernelBench's protocol says of a solution in Python, in that solution's own process: a claim; or NULL */
     cJSON *provenance; /* {"kforge","toolchain","driver","device","host","sandbox":[…],"keys":[…],…} */
     double build_seconds, judge_seconds;
 } kf_verdict;

@@ -120,7 +120,7 @@ static void sample(kf_device *d, kf_sample *s)
     real->sample(d, s);
     add(SAMPLE, started);
 }
-static bool place(kf_device *d, bool a, kf_runner_place *p, kf_error *e)
+static bool place(kf_device *d, kf_runner_kind a, kf_runner_place *p, kf_error *e)
 {
     TIMED(PLACE, real->place(d, a, p, e));
 }

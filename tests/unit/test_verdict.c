@@ -173,6 +173,7 @@ static kf_verdict *random_verdict(uint64_t seed)
     }
     if (below(2)) v->build = cJSON_Parse("{\"log\":\"line\\nline\\t\",\"registers\":37,\"list\":[1,2.5,null,true]}");
     if (below(2)) v->counters = cJSON_Parse("{\"dram\":0.25}");
+    if (below(2)) v->kernelbench = cJSON_Parse("{\"correctness\":true}");
     if (below(2)) v->provenance = cJSON_Parse("{\"keys\":[\"00ff\"]}");
     return v;
 }
@@ -258,8 +259,8 @@ static bool same_verdict(const kf_verdict *a, const kf_verdict *b)
         if (strcmp(a->flags[i], b->flags[i]) != 0) return false;
     return same_findings(a->findings, a->finding_count, b->findings, b->finding_count) && same_interval(a->speedup, b->speedup) &&
            same_carried(a->build, b->build) && same_carried(a->counters, b->counters) &&
-           same_carried(a->provenance, b->provenance) && same_double(a->build_seconds, b->build_seconds) &&
-           same_double(a->judge_seconds, b->judge_seconds);
+           same_carried(a->kernelbench, b->kernelbench) && same_carried(a->provenance, b->provenance) &&
+           same_double(a->build_seconds, b->build_seconds) && same_double(a->judge_seconds, b->judge_seconds);
 }
 
 static kf_verdict *through_text(const kf_verdict *v, kf_error *error)

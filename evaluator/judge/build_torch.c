@@ -1,0 +1,80 @@
+/* See build_common.h. kforge_torch.py check, in the build jail. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "build_common.h"
+#include "jail.h"
+#include "kforge/file.h"
+#include "paths.h"
+#include "python.h"
+
+#define SECONDS 20
+
+static bool take_source(const kf_build_request *request, kf_build *build)
+{
+    kf_hash hash = kf_hash_bytes(request->source, request->size);
+    kf_hash_hex(&hash, build->binary_hash);
+    kf_hash_hex(&hash, build->code_hash);
+    build->binary = kf_path_join(request->directory, request->name);
+    build->ok = build->binary != NULL;
+    build->status = KF_CORRECT;
+    return build->ok;
+}
+
+/* The first line that says what is wrong. */
+static char *complaint(const kf_sandbox_result *result, const char *log)
+{
+    char words[256], *text = NULL;
+    const char *line = strstr(log, "error: ");
+    while (line && line > log && line[-1] != '\n') line--;
+    if (line) return strndup(line, strcspn(line, "\n"));
+    kf_sandbox_describe(result, words, sizeof words);
+    return asprintf(&text, "reading it as Python failed: %s", words) < 0 ? NULL : text;
+}
+
+bool kf_build_torch(const kf_build_request *request, kf_build *build, kf_error *error)
+{
+    *build = (kf_build){.status = KF_JUDGE_ERROR};
+    const kf_python *python = kf_python_find(error);
+    kf_autofree char *script = python ? kf_root_file("lib/kforge/torch/kforge_torch.py", error) : NULL;
+    kf_autofree char *path = script ? kf_path_join(request->directory, request->name) : NULL;
+    if (!path) return script ? kf_fail(error, KF_ERROR_MEMORY, "out of memory") : false;
+    if (!kf_file_write(path, request->source, request->size, error)) return false;
+    const char *const argv[] = {python->program, "-I", script, "check", request->name, NULL};
+    const char *const environment[] = {"PATH=/usr/bin:/bin", "LANG=C.UTF-8", "HOME=/tmp", "TMPDIR=/tmp", NULL};
+    kf_jail paths;
+    kf_jail_init(&paths, request->directory, KF_PATH_READ);
+    for (size_t i = 0; i < python->path_count && paths.count < KF_JAIL_PATHS; i++)
+        paths.paths[paths.count++] = (kf_sandbox_path){python->paths[i], KF_PATH_READ | KF_PATH_EXEC, true};
+    kf_sandbox_spec spec = {
+        .argv = argv,
+        .environment = environment,
+        .directory = request->directory,
+        .paths = paths.paths,
+        .path_count = paths.count,
+        .limits = {.wall_seconds = request->seconds < SECONDS ? request->seconds : SECONDS,
+                   .cpu_seconds = SECONDS,
+                   .memory_bytes = 2ull << 30,
+                   .file_bytes = 1u << 20,
+                   .output_bytes = KF_BUILD_LOG_BYTES,
+                   .processes = 64},
+        .seccomp = KF_SECCOMP_BUILD,
+        .strict = request->strict_sandbox,
+    };
+    kf_auto(kf_sandbox) jail = kf_sandbox_spawn(&spec, error);
+    if (!jail) return kf_fail_prefix(error, "build jail");
+    build->layers = kf_sandbox_layers(jail);
+    kf_sandbox_pump(jail, -1);
+    const kf_sandbox_result *result = kf_sandbox_outcome(jail);
+    const kf_buffer *output = kf_sandbox_output(jail);
+    build->log = kf_text_clean(output->size ? output->data : "", output->size, false);
+    build->seconds = result->wall_seconds;
+    bool good = result->end == KF_END_EXITED && result->status == 0;
+    if (build->log && good && take_source(request, build)) return true;
+    build->status = KF_COMPILE_ERROR;
+    if (build->log && !good && (build->reason = complaint(result, build->log))) return true;
+    kf_build_free(build);
+    return kf_fail(error, KF_ERROR_MEMORY, "out of memory while reading %s", request->name);
+}

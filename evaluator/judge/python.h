@@ -1,0 +1,24 @@
+/* The Python that has PyTorch: which program, which versions, which folders it needs. Found once a process, without importing anything of PyTorch. */
+#ifndef KFORGE_JUDGE_PYTHON_H
+#define KFORGE_JUDGE_PYTHON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "kforge/error.h"
+
+#define KF_PYTHON_PATHS 12
+#define KF_TORCH_LEAST "1.13"
+
+typedef struct kf_python {
+    char program[1024];                /* the interpreter itself, no shim */
+    char version[32], torch[64];       /* "3.11.2", "1.13.1"; torch "" where there is none */
+    char paths[KF_PYTHON_PATHS][1024]; /* what it has to read */
+    size_t path_count;
+} kf_python;
+
+/* $KFORGE_PYTHON, else the first of /usr/bin/python3 and python3 in PATH that has PyTorch. NULL with KF_ERROR_MACHINE: no Python, no PyTorch, or one older
+ * than KF_TORCH_LEAST, and what to install. Borrowed, for the life of the process. */
+const kf_python *kf_python_find(kf_error *error);
+
+#endif

@@ -1,0 +1,122 @@
+#include "torch_plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "kforge/file.h"
+#include "kforge/json.h"
+
+const kf_task_file *kf_torch_file(const kf_task *task)
+{
+    const kf_task_file *files[] = {kf_task_oracle(task), kf_task_baseline(task)};
+    for (int i = 0; i < 2; i++)
+        if (files[i]->kind == KF_SOURCE_TORCH) return files[i];
+    return NULL;
+}
+
+static bool put(cJSON *parent, const char *key, cJSON *item)
+{
+    if (item && (key ? cJSON_AddItemToObject(parent, key, item) : cJSON_AddItemToArray(parent, item))) return true;
+    cJSON_Delete(item);
+    return false;
+}
+
+static bool put_source(cJSON *plan, const char *key, const char *name, const char *text)
+{
+    cJSON *object = cJSON_CreateObject();
+    return put(plan, key, object) && cJSON_AddStringToObject(object, "name", name) && cJSON_AddStringToObject(object, "text", text);
+}
+
+static bool put_arguments(cJSON *plan, const kf_problem *problem)
+{
+    cJSON *arguments = cJSON_CreateArray();
+    if (!put(plan, "arguments", arguments)) return false;
+    for (int i = 0; i < problem->argument_count; i++) {
+        const kf_problem_argument *argument = &problem->arguments[i];
+        cJSON *object = cJSON_CreateObject(), *shape = cJSON_CreateArray();
+        if (!put(arguments, NULL, object) || !put(object, "shape", shape) ||
+            !cJSON_AddStringToObject(object, "name", argument->name) ||
+            !cJSON_AddStringToObject(object, "dtype", kf_dtype_name(argument->dtype)))
+            return false;
+        for (int d = 0; d < argument->dims; d++)
+            if (!put(shape, NULL, cJSON_CreateNumber((double)argument->shape[d]))) return false;
+    }
+    return true;
+}
+
+static int number_of(const kf_problem *problem, const char *name)
+{
+    for (int i = 0; i < problem->argument_count; i++)
+        if (strcmp(problem->arguments[i].name, name) == 0) return i;
+    return -1;
+}
+
+/* "forward" as argument numbers: as the task lists it, else inputs, then scalars. */
+static bool put_forward(cJSON *plan, const cJSON *torch, const kf_problem *problem)
+{
+    static const char *const lists[] = {"inputs", "scalars"};
+    const cJSON *given = cJSON_GetObjectItemCaseSensitive(torch, "forward"), *name;
+    cJSON *numbers = cJSON_CreateArray();
+    if (!put(plan, "forward", numbers)) return false;
+    for (int i = 0; i < (given ? 1 : 2); i++) {
+        const cJSON *list = given ? given : cJSON_GetObjectItemCaseSensitive(torch, lists[i]);
+        cJSON_ArrayForEach(name, list)
+        {
+            if (!put(numbers, NULL, cJSON_CreateNumber(number_of(problem, name->valuestring)))) return false;
+        }
+    }
+    return true;
+}
+
+static bool put_state(cJSON *plan, const cJSON *torch)
+{
+    const cJSON *entry;
+    cJSON *names = cJSON_CreateArray();
+    if (!put(plan, "state", names)) return false;
+    cJSON_ArrayForEach(entry, cJSON_GetObjectItemCaseSensitive(torch, "state"))
+    {
+        const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(entry, "name"));
+        if (!put(names, NULL, cJSON_CreateString(name))) return false;
+    }
+    return true;
+}
+
+static bool put_torch(cJSON *plan, const kf_torch_request *request)
+{
+    const cJSON *torch = cJSON_GetObjectItemCaseSensitive(kf_task_json(request->task), "torch");
+    const char *class = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(torch, "class")),
+               *mode = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(torch, "mode"));
+    const cJSON *seed = cJSON_GetObjectItemCaseSensitive(torch, "seed");
+    return cJSON_AddStringToObject(plan, "class", class ? class : "Model") &&
+           cJSON_AddStringToObject(plan, "mode", mode ? mode : "train") &&
+           cJSON_AddNumberToObject(plan, "seed", seed ? seed->valuedouble : 42) &&
+           cJSON_AddNumberToObject(plan, "inputs", cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(torch, "inputs"))) &&
+           cJSON_AddNumberToObject(plan, "outputs", cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(torch, "outputs"))) &&
+           put_state(plan, torch) && put_forward(plan, torch, request->problem);
+}
+
+char *kf_torch_plan(const kf_torch_request *request, kf_error *error)
+{
+    static const char *const roles[] = {
+        [KF_ROLE_CANDIDATE] = "candidate", [KF_ROLE_BASELINE] = "baseline", [KF_ROLE_ORACLE] = "oracle"};
+    kf_autofree char *candidate = NULL;
+    size_t size;
+    if (request->candidate && !(candidate = kf_file_read(request->candidate, KF_SOURCE_BYTES, &size, error))) return NULL;
+    cJSON *patches = kf_task_torch_patches(request->task, request->workload, request->device, error);
+    if (!patches) return NULL;
+    kf_auto(cJSON) plan = cJSON_CreateObject();
+    bool done = put(plan, "patches", patches) && cJSON_AddStringToObject(plan, "role", roles[request->role]) &&
+                cJSON_AddBoolToObject(plan, "compile", request->compiled) &&
+                put_source(plan, "problem", request->file->name, request->file->text) &&
+                (!candidate || put_source(plan, "candidate", "candidate.py", candidate)) && put_arguments(plan, request->problem) &&
+                put_torch(plan, request);
+    char *text = done ? cJSON_PrintUnformatted(plan) : NULL;
+    if (!text) kf_fail(error, KF_ERROR_MEMORY, "out of memory for a plan");
+    return text;
+}
+
+bool kf_torch_give(kf_peer *peer, const kf_torch_request *request, kf_error *error)
+{
+    kf_autofree char *plan = kf_torch_plan(request, error);
+    return plan && kf_peer_give_text(peer, plan, strlen(plan), error);
+}

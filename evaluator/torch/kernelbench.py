@@ -1,0 +1,121 @@
+"""What KernelBench's protocol says of a solution: the seed 42 before each constructor, five correctness trials whose seeds are drawn from 42, allclose with
+one tolerance on the same inputs, reference first; then three calls to warm up and a hundred timed ones on one input, in milliseconds.
+
+All of it happens in one process with the solution, as it does there, so what is printed is the solution's own claim and nothing more: a stranger's
+code may have patched anything that is used here. One difference: the time for timing is limited, since a processor may take seconds a call.
+"""
+import json
+import sys
+import time
+
+TRIALS = 5
+WARM_UPS = 3
+TIMED = 100
+TIMING_SECONDS = 6.0  # for each of the two
+MARK = "kforge-claim: "
+
+
+def tolerance_of(dtype):
+    return 1e-2 if str(dtype) in ("torch.float16", "torch.bfloat16") else 1e-4
+
+
+def time_calls(module, inputs, seconds):
+    for _ in range(WARM_UPS):
+        module(*inputs)
+    times, until = [], time.perf_counter() + seconds
+    while len(times) < TIMED and (not times or time.perf_counter() < until):
+        started = time.perf_counter()
+        module(*inputs)
+        times.append((time.perf_counter() - started) * 1e3)
+    mean = sum(times) / len(times)
+    spread = (sum((t - mean) ** 2 for t in times) / len(times)) ** 0.5
+    return {"mean": mean, "std": spread, "min": min(times), "max": max(times), "num_trials": len(times)}
+
+
+class Protocol:
+    def __init__(self, plan):
+        import load
+        import torch
+
+        self.torch, self.load, self.plan = torch, load, plan
+        self.claim = {"protocol": "kernelbench", "compiled": False, "correctness": False, "metadata": {}}
+        self.problem = load.Problem(plan["problem"]["text"], plan["problem"]["name"], plan["patches"], plan["class"])
+
+    def build(self):
+        candidate = self.plan["candidate"]
+        load, seed = self.load, self.plan["seed"]
+        solution = load.Problem(candidate["text"], candidate["name"], None, "ModelNew", "kforge_candidate").model_class
+        init = self.problem.init_inputs(seed)
+        self.reference = self.problem.construct(init, seed)
+        self.solution = self.problem.construct(init, seed, solution)
+        self.claim["compiled"] = True
+
+    def same(self, expected, got, metadata):
+        if not isinstance(got, self.torch.Tensor):
+            metadata["correctness_issue"] = "forward returned %s" % type(got).__name__
+            return False
+        if expected.shape != got.shape:
+            metadata["correctness_issue"] = "output shape mismatch: expected %s, got %s" % (list(expected.shape), list(got.shape))
+            return False
+        tolerance = tolerance_of(expected.dtype)
+        if self.torch.allclose(expected, got, atol=tolerance, rtol=tolerance):
+            return True
+        difference = (expected.double() - got.double()).abs()
+        metadata.setdefault("max_difference", []).append("%.6f" % float(difference.max()))
+        metadata.setdefault("avg_difference", []).append("%.6f" % float(difference.mean()))
+        metadata["correctness_issue"] = "output mismatch"
+        return False
+
+    def correctness(self):
+        torch, load = self.torch, self.load
+        torch.manual_seed(self.plan["seed"])
+        seeds = [int(torch.randint(0, 2**32 - 1, (1,)).item()) for _ in range(TRIALS)]
+        passed = 0
+        for seed in seeds:
+            inputs = self.problem.inputs(seed)
+            expected = self.reference(*inputs)
+            got = self.solution(*inputs)
+            parts = [(expected, got)] if isinstance(expected, torch.Tensor) else list(zip(load.flatten(expected), load.flatten(got)))
+            passed += all(self.same(one, other, self.claim["metadata"]) for one, other in parts)
+        self.claim["metadata"]["correctness_trials"] = "(%d / %d)" % (passed, TRIALS)
+        self.claim["correctness"] = passed == TRIALS
+
+    def runtimes(self):
+        inputs = self.problem.inputs(self.plan["seed"])
+        stats = time_calls(self.solution, inputs, TIMING_SECONDS)
+        reference = time_calls(self.reference, inputs, TIMING_SECONDS)
+        self.claim.update(runtime=stats["mean"], runtime_stats=stats, reference_runtime=reference["mean"])
+        if stats["mean"] > 0:
+            self.claim["speedup"] = reference["mean"] / stats["mean"]
+
+
+def main(arguments):
+    import warnings
+
+    import runner
+    import torch
+
+    warnings.simplefilter("ignore")
+    if len(arguments) != 1:
+        return 2
+    with open(arguments[0], encoding="utf-8") as file:
+        plan = json.load(file)
+    runner.wake_threads(torch)
+    runner.lock_down()
+    protocol = Protocol(plan)
+    claim = protocol.claim
+    try:
+        with torch.no_grad():
+            protocol.build()
+            protocol.correctness()
+            if claim["correctness"] and plan.get("timed", True):
+                protocol.runtimes()
+    except BaseException as error:  # whatever a solution raises, KernelBench counts it as incorrect
+        text = " ".join(str(error).split())[:300]
+        claim["metadata"]["runtime_error" if claim["compiled"] else "compilation_error"] = (
+            text if type(error).__name__ == "LoadError" else "%s: %s" % (type(error).__name__, text)
+        )
+        claim["correctness"] = False
+    sys.stdout.write("\n" + MARK + json.dumps(claim) + "\n")
+    sys.stdout.flush()
+    return 0

@@ -1,0 +1,496 @@
+"""A runner in Python: speaks evaluator/runner/wire.h as kforge-runner does, for the three roles that a module of PyTorch can have.
+
+  baseline   the problem's own Model in its precision, eager or through torch.compile
+  oracle     the same module in float64; writes what it computes into the truth's buffers
+  candidate  class ModelNew of a solution
+
+The judge believes nothing that this program says, because in the last role a stranger's code lives in the same interpreter. Inputs and weights
+are the judge's buffers, mapped by descriptor. Results are left where PyTorch put them: once "done" has been said every thread of this process is
+stopped, and the judge reads them out of its memory (evaluator/judge/ledger.h). So no copy is in anybody's time, and nothing that is asked for later can
+be computed then. The ledger, shared memory too, says where each result lies. Results are kept until the judge says that it has read them, which
+keeps a batch's results from sharing memory unless the module itself does that.
+
+What happens between a request and its answer is timed by the judge: that part is kept short. Order at the start: PyTorch with its threads, the second
+system-call filter, the greeting, and only then code of others.
+"""
+import array
+import ctypes
+import gc
+import json
+import mmap
+import os
+import socket
+import struct
+import sys
+import time
+import warnings
+
+WIRE_FD = 3
+MAGIC = 0x31676B66
+MOST_SETS, MOST_ARGUMENTS, MOST_DIMS = 1024, 64, 8
+LOAD, SCALARS, MAP, UNMAP, PING, BATCH, QUIT = 1, 2, 3, 4, 5, 6, 7
+NULL, READ_ONLY, LEDGER, FORGET = 1, 2, 4, 8
+OK, LOAD_FAILED, DEVICE_ERROR, MAP_FAILED, BAD_COMMAND = 0, 1, 2, 3, 4
+OUT_OF_MEMORY, EXCEPTION = 2, 20001  # codes beside DEVICE_ERROR
+COMMAND = struct.Struct("<IIQIIIIQQQQQQII")
+ANSWER = struct.Struct("<IIQiIdd")
+SPIN_SECONDS = 0.0003
+
+# The ledger: for each set a head (tensors returned, flaw), then an entry for each output (address, dtype, dims, sizes, strides).
+HEAD = struct.Struct("<II8x")
+ENTRY = struct.Struct("<QII8q8q")
+ADDRESS = struct.Struct("<Q")
+FLAW_NONE, FLAW_TYPE, FLAW_LAYOUT = 0, 1, 2
+DTYPE_CODES = ["f64", "f32", "tf32", "f16", "bf16", "f8e4m3", "f8e5m2", "i64", "i32", "i16", "i8", "u8", "bool"]  # kf_dtype
+
+
+def complain(text):
+    try:
+        sys.stderr.write("kforge-torch: %s\n" % text)
+        sys.stderr.flush()
+    except Exception:
+        pass
+
+
+def lock_down():
+    """The second system-call filter; 0 or a negative errno."""
+    library = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "libkflockdown.so")
+    return ctypes.CDLL(library).kf_sandbox_lockdown()
+
+
+def wake_threads(torch):
+    """All threads that PyTorch will ever have are started before anybody counts them."""
+    a = torch.rand(512, 512)
+    torch.relu(a @ a).sum()
+    torch.nn.functional.conv2d(torch.rand(2, 8, 32, 32), torch.rand(8, 8, 3, 3))
+    torch.rand(1 << 20).exp_()
+
+
+class Loaded:
+    """A module with the judge's arguments around it."""
+
+    def __init__(self, plan):
+        import load
+
+        self.torch = __import__("torch")
+        self.plan, self.load = plan, load
+        self.role = plan["role"]
+        self.arguments = plan["arguments"]
+        self.inputs = range(plan["inputs"])
+        self.state = range(plan["inputs"], plan["inputs"] + len(plan["state"]))
+        self.outputs = range(self.state.stop, self.state.stop + plan["outputs"])
+        self.call_order = plan["forward"]  # argument numbers, in the order of forward
+        self.module = self._build()
+        self.targets = self._bind()
+        if plan.get("compile"):
+            if not hasattr(self.torch, "compile"):
+                raise load.LoadError("torch.compile is not there", "PyTorch %s" % self.torch.__version__, "it needs PyTorch 2")
+            self.module = self.torch.compile(self.module)
+
+    def _build(self):
+        load, plan = self.load, self.plan
+        problem = load.Problem(plan["problem"]["text"], plan["problem"]["name"], plan["patches"], plan["class"])
+        self.problem = problem
+        chosen = None
+        if self.role == "candidate":
+            text, name = plan["candidate"]["text"], plan["candidate"]["name"]
+            chosen = load.Problem(text, name, None, "ModelNew", "kforge_candidate").model_class
+        module = problem.construct(seed=plan["seed"], model_class=chosen)
+        module.train(plan["mode"] == "train")
+        if self.role == "oracle":
+            module = module.double()
+            self.torch.set_default_dtype(self.torch.float64)
+        return module
+
+    # ---- parameters and buffers -------------------------------------------------------------------------------------------------------------
+
+    def _bind(self):
+        """(argument number, tensor, its shape) for each argument that is state. What forward itself writes (running statistics of a module in train mode) stays
+        the module's own."""
+        entries = {name: (tensor, kind) for name, tensor, kind in self.load.state_entries(self.module)}
+        wanted = list(zip(self.state, self.plan["state"]))
+        kinds = self.plan["state_kinds"] if "state_kinds" in self.plan else {}
+        targets, missing = [], []
+        for number, name in wanted:
+            found = entries.get(name)
+            if found is None or list(found[0].shape) != self._shape(number, found[0]):
+                missing.append((number, name))
+            else:
+                targets.append((number, found[0]))
+        if missing:
+            targets = self._bind_in_order(wanted, missing, entries, targets, kinds)
+        own = self._written_by_forward(targets)
+        return [(number, tensor, tuple(tensor.shape)) for number, tensor in targets if id(tensor) not in own]
+
+    def _shape(self, number, tensor):
+        shape = list(self.arguments[number]["shape"])
+        return [] if tensor.dim() == 0 and shape == [1] else shape
+
+    def _bind_in_order(self, wanted, missing, entries, targets, kinds):
+        """Names differ: parameters of the same shapes in the same order are taken for the same ones. Buffers that a solution has no use for may
+        be missing."""
+        reference = {name: kind for name, _, kind in self.load.state_entries(self.problem.construct(seed=self.plan["seed"]))}
+        if all(reference.get(name) == "buffer" for _, name in missing):
+            return targets
+        here = [tensor for tensor, kind in entries.values() if kind == "parameter"]
+        there = [(number, name) for number, name in wanted if reference.get(name) == "parameter"]
+        if len(here) == len(there) and all(list(t.shape) == self._shape(n, t) for t, (n, _) in zip(here, there)):
+            return [(number, tensor) for tensor, (number, _) in zip(here, there)]
+        number, name = missing[0]
+        raise self.load.LoadError(
+            "it has no parameter %s of shape %s" % (name, self.arguments[number]["shape"]),
+            self.plan["candidate"]["name"] if self.role == "candidate" else self.plan["problem"]["name"],
+            "weights are handed over by the names that Model's state_dict gives them, or in its order",
+        )
+
+    def _written_by_forward(self, targets):
+        """ids of state that one call changes or replaces."""
+        parameters = {id(parameter) for parameter in self.module.parameters()}
+        buffers = [(number, tensor) for number, tensor in targets if id(tensor) not in parameters]
+        if not buffers:
+            return set()
+        before = [(tensor, tensor.clone()) for _, tensor in buffers]
+        try:
+            self.load.seed_all(self.plan["seed"])
+            given = self.problem.inputs()
+            if self.role == "oracle":
+                given = [self._widen(value) for value in given]
+            self.module(*given)
+        except Exception:
+            return set()  # a batch will say so
+        there = {id(tensor) for _, tensor, _ in self.load.state_entries(self.module)}
+        return {id(tensor) for tensor, copy in before if not self.torch.equal(tensor, copy) or id(tensor) not in there}
+
+    def _widen(self, value):
+        return value.double() if isinstance(value, self.torch.Tensor) and value.is_floating_point() else value
+
+    # ---- one set's arguments ----------------------------------------------------------------------------------------------------------------
+
+    def tensor(self, number, memory, data_offset, count, widened=False):
+        argument = self.arguments[number]
+        dtype = self.torch.float64 if widened else self.load.torch_dtype(argument["dtype"])
+        flat = self.torch.frombuffer(memory, dtype=dtype, count=count, offset=data_offset)
+        return flat.view(argument["shape"])
+
+    def scalar(self, number, bits):
+        argument = self.arguments[number]
+        raw, name = struct.pack("<Q", bits), argument["dtype"]
+        formats = {"f64": "<d", "f32": "<f", "i64": "<q", "i32": "<i", "i16": "<h", "i8": "<b", "u8": "<B", "bool": "<?", "f16": "<e"}
+        if name not in formats:
+            return None
+        return struct.unpack_from(formats[name], raw)[0]
+
+    def prepare(self, buffers, scalars):
+        """(arguments of forward, [(tensor of the module, the judge's tensor)]) of a set. The oracle converts at each call: inputs change."""
+        given = [buffers.get(number, scalars.get(number)) for number in self.call_order]
+        # A buffer without extents (num_batches_tracked) is an argument with one element.
+        state = [(tensor, buffers[number].view(shape)) for number, tensor, shape in self.targets if number in buffers]
+        return given, state
+
+    def call_oracle(self, given, state, outputs):
+        torch = self.torch
+        for target, tensor in state:
+            target.data = self._widen(tensor)
+        result = self.load.flatten(self.module(*[self._widen(value) for value in given]))
+        if len(result) != len(outputs):
+            raise RuntimeError("forward returns %d tensors; the task has %d outputs" % (len(result), len(outputs)))
+        for out, value in zip(outputs, result):
+            if value.numel() != out.numel() or list(value.shape) not in (list(out.shape), []):
+                raise RuntimeError("forward returns a tensor of shape %s; the task says %s" % (list(value.shape), list(out.shape)))
+            out.copy_(value.reshape(out.shape).to(torch.float64) if out.dtype == torch.float64 else value.reshape(out.shape))
+
+
+class Runner:
+    def __init__(self, path, torch):
+        self.path, self.torch = path, torch
+        self.socket = socket.socket(fileno=WIRE_FD)
+        self.loaded = None
+        self.buffers = {}  # set -> {argument: tensor}
+        self.scalars = {}
+        self.prepared = {}
+        self.kept = []
+        self.ledger = None
+        self.pinged = 0.0
+
+    # ---- talking ----------------------------------------------------------------------------------------------------------------------------
+
+    def receive_all(self, size):
+        parts = bytearray()
+        while len(parts) < size:
+            piece = self.socket.recv(size - len(parts))
+            if not piece:
+                return None
+            parts += piece
+        return bytes(parts)
+
+    def receive_command(self):
+        """A command and the descriptor that came with it, -1 when none did; None at the end."""
+        until = self.pinged + SPIN_SECONDS
+        while time.monotonic() < until:  # behind a ping a batch follows at once: waking up would be in its time
+            try:
+                self.socket.recv(1, socket.MSG_DONTWAIT | socket.MSG_PEEK)
+                break
+            except BlockingIOError:
+                pass
+        data, ancillary, _, _ = self.socket.recvmsg(COMMAND.size, socket.CMSG_SPACE(4), socket.MSG_WAITALL | socket.MSG_CMSG_CLOEXEC)
+        fd = -1
+        for level, kind, content in ancillary:
+            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                fds = array.array("i")
+                fds.frombytes(content[: fds.itemsize])
+                fd = fds[0]
+        if len(data) != COMMAND.size:
+            return None
+        command = COMMAND.unpack(data)
+        return (command, fd) if command[0] == MAGIC else None
+
+    def answer(self, nonce, result, code=0, claimed=0.0, gap=0.0):
+        self.socket.sendall(ANSWER.pack(MAGIC, result, nonce, code, 0, claimed, gap))
+
+    # ---- commands ---------------------------------------------------------------------------------------------------------------------------
+
+    def load_plan(self):
+        try:
+            with open(self.path, encoding="utf-8") as file:
+                self.loaded = Loaded(json.load(file))
+            return OK
+        except BaseException as error:  # also SystemExit and KeyboardInterrupt of somebody's file
+            load = sys.modules.get("load")
+            plain = load is not None and isinstance(error, load.LoadError)
+            complain(str(error) if plain else "%s: %s" % (type(error).__name__, error))
+            return LOAD_FAILED
+
+    def take_scalars(self, count):
+        payload = self.receive_all(8 * count)
+        if payload is None:
+            return False
+        values = struct.unpack("<%dQ" % count, payload)
+        if self.loaded is not None:
+            for number in range(self.loaded.outputs.stop, min(count, len(self.loaded.arguments))):
+                self.scalars[number] = self.loaded.scalar(number, values[number])
+        self.prepared.clear()
+        return True
+
+    def map_buffer(self, command, fd):
+        _, _, _, count, flags, number, argument, offset, length, data_offset, size = command[:11]
+        if fd < 0 or number >= MOST_SETS or argument >= MOST_ARGUMENTS or not length or self.loaded is None:
+            return BAD_COMMAND
+        try:
+            protection = mmap.PROT_READ if flags & READ_ONLY else mmap.PROT_READ | mmap.PROT_WRITE
+            memory = mmap.mmap(fd, length, mmap.MAP_SHARED, protection, offset=offset)
+            if flags & LEDGER:
+                self.open_ledger(memory)
+                return OK
+            widened = argument in self.loaded.outputs and self.loaded.role == "oracle"
+            item = size // self._elements(argument)
+            widened = widened and item == 8 and "f" in self.loaded.arguments[argument]["dtype"]
+            tensor = self.loaded.tensor(argument, memory, data_offset, self._elements(argument), widened)
+            self.buffers.setdefault(number, {})[argument] = tensor
+            return OK
+        except Exception as error:
+            complain("mapping a buffer: %s: %s" % (type(error).__name__, error))
+            return MAP_FAILED
+
+    def _elements(self, argument):
+        count = 1
+        for extent in self.loaded.arguments[argument]["shape"]:
+            count *= extent
+        return count
+
+    def unmap(self):
+        self.kept.clear()
+        self.prepared.clear()
+        self.buffers.clear()
+        self.ledger = None
+        for _, target, _ in self.loaded.targets if self.loaded else []:
+            target.data = self.torch.empty(0, dtype=target.dtype)
+
+    # ---- results ----------------------------------------------------------------------------------------------------------------------------
+
+    def open_ledger(self, memory):
+        """Every entry says already what it most likely will: in a batch only the address is written."""
+        loaded = self.loaded
+        self.ledger = memory
+        self.expected = []
+        self.stride = HEAD.size + ENTRY.size * len(loaded.outputs)
+        for number in loaded.outputs:
+            argument = loaded.arguments[number]
+            model = self.torch.empty(argument["shape"], dtype=loaded.load.torch_dtype(argument["dtype"]), device="meta")
+            self.expected.append((model.dtype, tuple(model.shape), tuple(model.stride())))
+        self.packed = {}  # what an entry says behind its address, by dtype, shape and strides
+        nothing = [self.torch.empty(shape, dtype=dtype) for dtype, shape, _ in self.expected]
+        self.nothing = nothing[0] if len(nothing) == 1 else nothing
+        self.plain = []
+        for at in range(0, len(memory) - self.stride + 1, self.stride):
+            self._plain_entries(at)
+            self.plain.append(True)
+
+    def _plain_entries(self, at):
+        HEAD.pack_into(self.ledger, at, len(self.expected), FLAW_NONE)
+        for i, (dtype, shape, strides) in enumerate(self.expected):
+            self._entry(at + HEAD.size + i * ENTRY.size, 0, dtype, shape, strides)
+
+    def _entry(self, at, address, dtype, shape, strides):
+        key = (dtype, shape, strides)
+        found = self.packed.get(key)
+        if found is None:
+            found = self.packed[key] = self._pack(dtype, shape, strides)
+        ADDRESS.pack_into(self.ledger, at, address)
+        self.ledger[at + ADDRESS.size : at + ENTRY.size] = found
+
+    def _pack(self, dtype, shape, strides):
+        name = self.loaded.load.dtype_name(dtype)
+        code = DTYPE_CODES.index(name) if name in DTYPE_CODES else 0xFFFF
+        dims = len(shape)
+        sizes = list(shape[:MOST_DIMS]) + [0] * (MOST_DIMS - min(dims, MOST_DIMS))
+        steps = list(strides[:MOST_DIMS]) + [0] * (MOST_DIMS - min(dims, MOST_DIMS))
+        return ENTRY.pack(0, code, dims, *sizes, *steps)[ADDRESS.size :]
+
+    def write_ledger(self, number, result):
+        """Says where a call's results lie. Usually one tensor of the expected kind."""
+        at = number * self.stride
+        if self.plain[number] and len(self.expected) == 1 and isinstance(result, self.torch.Tensor):
+            dtype, shape, strides = self.expected[0]
+            if result.dtype is dtype and result.shape == shape and result.stride() == strides and not result.is_neg():
+                ADDRESS.pack_into(self.ledger, at + HEAD.size, result.data_ptr())
+                return result
+        self.plain[number] = False  # its record says something else now
+        return self._write_any(at, result)
+
+    def _write_any(self, at, result):
+        try:
+            tensors = self.loaded.load.flatten(result)
+        except (TypeError, RecursionError):
+            HEAD.pack_into(self.ledger, at, 0, FLAW_TYPE)
+            return result
+        if isinstance(result, (list, tuple, dict)) and len(self.expected) == 1:  # KernelBench compares tensors, not containers
+            HEAD.pack_into(self.ledger, at, len(tensors), FLAW_TYPE)
+            return result
+        HEAD.pack_into(self.ledger, at, len(tensors), FLAW_NONE)
+        kept = []
+        for i, tensor in enumerate(tensors[: len(self.expected)]):
+            if tensor.layout != self.torch.strided or tensor.device.type != "cpu":
+                HEAD.pack_into(self.ledger, at, len(tensors), FLAW_LAYOUT)
+                return result
+            if tensor.is_neg():
+                tensor = tensor.resolve_neg()
+            kept.append(tensor)
+            self._entry(at + HEAD.size + i * ENTRY.size, tensor.data_ptr(), tensor.dtype, tuple(tensor.shape), tuple(tensor.stride()))
+        return kept
+
+    # ---- batches ----------------------------------------------------------------------------------------------------------------------------
+
+    def prepare(self, number):
+        found = self.prepared.get(number)
+        if found is None:
+            found = self.prepared[number] = self.loaded.prepare(self.buffers.get(number, {}), self.scalars)
+        return found
+
+    def run_batch(self, nonce, count, flags):
+        payload = self.receive_all(4 * count)
+        if payload is None:
+            return False
+        order = struct.unpack("<%dI" % count, payload)
+        started = time.monotonic()
+        code = 0
+        try:
+            if self.loaded is None and not flags & NULL:
+                self.answer(nonce, BAD_COMMAND)
+                return True
+            if self.loaded is None:
+                pass  # nothing is called in a runner that nothing was loaded in
+            elif flags & NULL:
+                self.call_nothing(order)
+            elif self.loaded.role == "oracle":
+                for number in order:
+                    given, state = self.prepare(number)
+                    outputs = [self.buffers[number][i] for i in self.loaded.outputs]
+                    self.loaded.call_oracle(given, state, outputs)
+            else:
+                self.call(order)
+        except BaseException as error:
+            code = self.explain(error)
+        ended = time.monotonic()
+        self.answer(nonce, DEVICE_ERROR if code else OK, code, ended - started, 0.0)
+        return True
+
+    def call(self, order):
+        module, kept, prepare, write = self.loaded.module, self.kept, self.prepare, self.write_ledger
+        results = []
+        for number in order:
+            given, state = prepare(number)
+            for target, tensor in state:
+                target.data = tensor
+            results.append(module(*given))
+        for number, result in zip(order, results):
+            kept.append(write(number, result))
+
+    def call_nothing(self, order):
+        """What a batch costs beside its calls: all of `call` but the module."""
+        for number in order:
+            _, state = self.prepare(number)
+            for target, tensor in state:
+                target.data = tensor
+        if self.ledger is None:
+            return
+        for number in order:
+            self.write_ledger(number, self.nothing)
+
+    def explain(self, error):
+        text = " ".join(str(error).split())[:300]
+        complain("%s: %s" % (type(error).__name__, text) if text else type(error).__name__)
+        short = isinstance(error, MemoryError) or "can't allocate memory" in text or "not enough memory" in text
+        return OUT_OF_MEMORY if short else EXCEPTION
+
+    def serve(self):
+        gc.disable()  # a collection in the middle of a batch is nobody's work
+        while True:
+            received = self.receive_command()
+            if received is None:
+                return 0
+            command, fd = received
+            _, kind, nonce, count, flags = command[:5]
+            if kind == BATCH:
+                if count > MOST_SETS or not self.run_batch(nonce, count, flags):
+                    return 1
+            elif kind == PING:
+                if flags & FORGET:
+                    self.kept.clear()
+                self.answer(nonce, OK)
+                self.pinged = time.monotonic()
+            elif kind == LOAD:
+                self.answer(nonce, self.load_plan())
+            elif kind == SCALARS:
+                if count > MOST_ARGUMENTS or not self.take_scalars(count):
+                    return 1
+                self.answer(nonce, OK)
+            elif kind == MAP:
+                self.answer(nonce, self.map_buffer(command, fd))
+            elif kind == UNMAP:
+                self.unmap()
+                self.answer(nonce, OK)
+            elif kind == QUIT:
+                return 0
+            else:
+                self.answer(nonce, BAD_COMMAND)
+            if fd >= 0:
+                os.close(fd)
+
+
+def main(arguments):
+    if len(arguments) != 1:
+        return 2
+    warnings.simplefilter("ignore")
+    try:
+        import torch
+    except Exception as error:
+        complain("PyTorch can't be imported: %s: %s" % (type(error).__name__, error))
+        return 3
+    wake_threads(torch)
+    refused = lock_down()
+    if refused:
+        complain("second filter refused: %s" % os.strerror(-refused))
+    runner = Runner(arguments[0], torch)
+    runner.answer(0, OK, refused)
+    with torch.no_grad():
+        return runner.serve()
