@@ -148,6 +148,8 @@ static int list_commands(const page *p, const kf_command *const *commands, const
 bool kf_help_group(FILE *out, const kf_command *const *commands, const char *group, int width)
 {
     page p = start_page(out, width);
+    for (const kf_command *const *row = commands; *row; row++)
+        if (strcmp((*row)->name, group) == 0) return false; /* a command that is called like a group */
     if (list_commands(&p, commands, group) == 0) return false;
     fprintf(out, "\n\"kforge help %s COMMAND\" tells more of one.\n", group);
     return true;

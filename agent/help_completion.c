@@ -73,6 +73,13 @@ static void list_first_words(FILE *out, const kf_command *const *commands)
     }
 }
 
+static bool is_command(const kf_command *const *commands, const char *word, size_t length)
+{
+    for (; *commands; commands++)
+        if (strncmp((*commands)->name, word, length) == 0 && (*commands)->name[length] == '\0') return true;
+    return false;
+}
+
 static void list_groups(FILE *out, const kf_command *const *commands)
 {
     fputs("    case \"$command\" in\n", out);
@@ -81,10 +88,15 @@ static void list_groups(FILE *out, const kf_command *const *commands)
         if (!space || (row > commands && strncmp(row[-1]->name, name, (size_t)(space - name) + 1) == 0))
             continue; /* groups stand together */
         size_t length = (size_t)(space - name);
-        fprintf(out, "    '%.*s') group='", (int)length, name);
+        /* Where the first word is a command of its own, only a member's name as the second makes it a group. */
+        bool both = is_command(commands, name, length);
+        fprintf(out, both ? "    '%.*s') case \" " : "    '%.*s') group='", (int)length, name);
         for (const kf_command *const *member = commands; *member; member++)
             if (strncmp((*member)->name, name, length + 1) == 0) fprintf(out, "%s ", (*member)->name + length + 1);
-        fputs("' ;;\n", out);
+        if (both)
+            fprintf(out, "\" in *\" $(_kforge_word 2) \"*) command=\"%.*s $(_kforge_word 2)\" ;; esac ;;\n", (int)length, name);
+        else
+            fputs("' ;;\n", out);
     }
     fputs("    esac\n", out);
 }

@@ -13,11 +13,15 @@
 #include "help.h"
 #include "secret.h"
 
-/* One row a command, in the order of the overview; commands of a group ("task new", "task lint") stand together. */
+/* One row a command, in the order of the overview; commands of a group ("task new", "task lint") stand together, and
+ * before the one that is called like their group ("bench"). */
 // clang-format off
 #define COMMANDS(ROW) \
     ROW(optimize) \
     ROW(eval) \
+    ROW(bench_report) \
+    ROW(bench_compare) \
+    ROW(bench) \
     ROW(prompt) \
     ROW(scan) \
     ROW(worker) \

@@ -32,6 +32,7 @@ typedef struct kf_template_builtin {
 } kf_template_builtin;
 
 extern const kf_template_builtin kf_template_builtins[]; /* ends at a NULL name */
+extern const kf_template_builtin kf_report_files[];      /* agent/report/: the page of a bench */
 extern const kf_template_builtin kf_price_files[];       /* agent/prices.json */
 extern const kf_template_builtin kf_starter_files[];     /* agent/starter/, for `kforge task new`; ditto */
 

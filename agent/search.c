@@ -94,12 +94,22 @@ static int interrupts(const kf_search *s)
     return s->interrupts ? *s->interrupts : 0;
 }
 
+/* All the samples of a benchmark have been drawn and judged. */
+static bool sampled(const kf_search *s)
+{
+    if (!s->settings->samples || s->answered < s->settings->samples || s->replies || s->retries) return false;
+    for (const kf_proposal *p = s->in_flight; p; p = p->next)
+        if (p->model >= 0) return false;
+    return true;
+}
+
 /* Which budget is spent, in words; NULL: none. `ahead`: what is in flight counts as judged. */
 static const char *spent(const kf_search *s, bool ahead)
 {
     const kf_search_budget *budget = &s->settings->budget;
     int64_t flying = 0;
     for (const kf_proposal *p = s->in_flight; ahead && p; p = p->next) flying += p->step != KF_STEP_VERIFY;
+    if (sampled(s)) return "all samples are drawn";
     if (budget->seconds > 0 && kf_search_elapsed(s) >= budget->seconds) return "the time is up";
     if (budget->candidates > 0 && s->progress.judged + flying >= budget->candidates)
         return "all candidates of the budget are judged";
@@ -394,11 +404,20 @@ static bool verify_best(kf_search *s, kf_error *error)
 
 /* ---- beginning and ending ----------------------------------------------------------------------------------------------------------------------- */
 
+/* What no prompt shows and no tuner needs is not measured. */
+static void skip_defaults(kf_search *s)
+{
+    if (!s->settings->samples || !kf_strategy_is_independent(&s->strategy)) return;
+    for (size_t i = 0; i < s->defaults; i++) s->arms[i]->settled = true;
+    s->next_default = s->defaults;
+}
+
 static bool begin_run(kf_search *s, const char *run, kf_error *error)
 {
     s->conditions = kf_search_conditions(kf_workers_hardware(s->workers), s->settings->baseline);
     if (!s->conditions) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     if (!kf_arms_start(s, error)) return false;
+    skip_defaults(s);
     if (run) {
         snprintf(s->progress.run, sizeof s->progress.run, "%s", run);
         return kf_store_resume_run(s->store, run, error) && kf_state_restore(s, error) && kf_best_refresh(s, error);

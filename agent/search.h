@@ -50,6 +50,10 @@ typedef struct kf_search_settings {
     const char
         *counters;      /* hardware counters of every correct candidate (kforge/counters.h), or NULL: of the best ones, on a GPU */
     const char *device; /* that workers have to have: "cpu", "cuda", "cuda:1"; NULL or "": any. No part of a run's options */
+    /* Of a benchmark (bench.h): replies of models to draw, whatever becomes of them; 0: as many as the budget allows. A strategy of independent
+     * drafts then begins with the models instead of baseline and seeds. And what the run belongs to, carried along; borrowed, NULL none. */
+    int64_t samples;
+    const cJSON *bench;
 } kf_search_settings;
 
 typedef struct kf_search_progress {

@@ -200,6 +200,7 @@ typedef struct kf_search {
     int64_t judged_since_verify;
     double verified_best; /* speedup, 0 none */
     int refusals;
+    int64_t answered; /* replies of proposers, usable or not; what settings->samples counts */
     int64_t idle_mark;
     bool idle;        /* nothing is left to do but to wait for models */
     bool over;        /* nothing more will be judged */

@@ -152,6 +152,7 @@ static bool call_is_due(const kf_search *s)
     if (!kf_strategy_asks(&s->strategy) || (s->quota > 0 && kf_arms_more(s))) return false;
     size_t limit = s->settings->calls > 0 ? (size_t)s->settings->calls : kf_workers_devices(s->workers);
     size_t busy = (size_t)flying(s, -1);
+    if (s->settings->samples && s->answered + (int64_t)busy >= s->settings->samples) return false; /* busy: in flight so far */
     for (const kf_call *c = s->replies; c; c = c->next) busy++;
     for (const kf_proposal *p = s->in_flight; p; p = p->next) busy += p->model >= 0;
     for (const kf_proposal *p = s->retries; p; p = p->next) busy += p->model >= 0;
@@ -191,7 +192,9 @@ static bool begin_call(kf_search *s, int model, kf_error *error)
     kf_choose(s, call);
     kf_model *m = &s->models[call->model];
     call->temperature = kf_ensemble_temperature(s, call->model);
-    call->prompt = kf_search_prompt(s, call, m->note, error);
+    /* Samples that know of each other would not be independent. */
+    bool alone = s->settings->samples && kf_strategy_is_independent(&s->strategy);
+    call->prompt = kf_search_prompt(s, call, alone ? NULL : m->note, error);
     kf_llm_request request = {.system = s->system_text, .prompt = call->prompt, .temperature = call->temperature, .tag = call->tag};
     if (!call->prompt) {
         kf_call_free(call);
@@ -226,7 +229,7 @@ static void count_useless(kf_search *s, int index, const char *why)
     free(model->note);
     model->note = NULL;
     if (asprintf(&model->note, "Your last reply could not be used: %s", why) < 0) model->note = NULL;
-    if (++model->useless < KF_MODEL_USELESS) return;
+    if (++model->useless < KF_MODEL_USELESS || s->settings->samples) return; /* a sample is a sample */
     snprintf(text, sizeof text, "%d replies in a row without a candidate; the last: %.500s", model->useless, why);
     give_up(s, index, text);
 }
@@ -291,6 +294,7 @@ static bool store_call(kf_search *s, kf_call *call, const kf_llm_reply *reply, b
     if (!call->call) return false;
     model->calls++;
     s->progress.calls++;
+    s->answered += reply->outcome != KF_LLM_FAILED && !kf_step_is_critic(call->step);
     s->progress.requests += reply->requests;
     s->progress.tokens += tokens_of(s, call, reply);
     if (reply->cost_usd > 0) s->progress.cost_usd += reply->cost_usd;
@@ -540,7 +544,7 @@ static void count_repeat(kf_search *s, const kf_proposal *p, bool known, kf_stat
     if (asprintf(&model->note, "Your last candidate is one that was judged before%s: %s. Change something that was not tried yet.",
                  p->rewritten ? ", with other names, comments or layout" : "", came_of_it) < 0)
         model->note = NULL;
-    if (model->repeats < KF_MODEL_REPEATS || model->exhausted) return;
+    if (model->repeats < KF_MODEL_REPEATS || model->exhausted || s->settings->samples) return;
     /* No failure: it has nothing new to say, as if its recorded replies were used up. */
     model->exhausted = true;
     kf_error why = {0};

@@ -40,6 +40,8 @@ char *kf_search_options_json(const kf_search_settings *settings)
     cJSON_AddNumberToObject(json, "timeout", settings->timeout_seconds);
     cJSON_AddBoolToObject(json, "strict-sandbox", settings->strict_sandbox);
     cJSON_AddBoolToObject(json, "declared-flags", settings->declared_flags);
+    if (settings->samples) cJSON_AddNumberToObject(json, "samples", (double)settings->samples);
+    if (settings->bench) cJSON_AddItemToObject(json, "bench", cJSON_Duplicate(settings->bench, true));
     return models ? cJSON_PrintUnformatted(json) : NULL;
 }
 
@@ -77,6 +79,8 @@ bool kf_search_options_read(const char *text, kf_search_settings *settings, cons
     settings->timeout_seconds = kf_json_number_or(&reader, "timeout", 0, 1e6, 0);
     settings->strict_sandbox = kf_json_boolean_or(&reader, "strict-sandbox", false);
     settings->declared_flags = kf_json_boolean_or(&reader, "declared-flags", true); /* runs of before there were others */
+    settings->samples = kf_json_integer_or(&reader, "samples", 0, INT64_C(1) << 50, 0);
+    settings->bench = kf_json_object_or_null(&reader, "bench");
     return kf_json_finish(&reader);
 }
 
@@ -158,6 +162,7 @@ char *kf_state_json(const kf_search *s)
     cJSON_AddNumberToObject(json, "cost", s->progress.cost_usd);
     cJSON_AddNumberToObject(json, "tokens", (double)s->progress.tokens);
     cJSON_AddNumberToObject(json, "requests", (double)s->progress.requests);
+    cJSON_AddNumberToObject(json, "answered", (double)s->answered);
     cJSON_AddNumberToObject(json, "device-seconds", s->progress.device_seconds);
     cJSON_AddNumberToObject(json, "quota", s->quota);
     add_models(s, json);
@@ -286,6 +291,7 @@ static bool read_state(kf_search *s, kf_error *error)
     s->progress.cost_usd = number_of(json, "cost");
     s->progress.tokens = (int64_t)number_of(json, "tokens");
     s->progress.requests = (int64_t)number_of(json, "requests");
+    s->answered = (int64_t)number_of(json, "answered");
     s->progress.device_seconds = number_of(json, "device-seconds");
     s->quota = (int)number_of(json, "quota");
     read_round(s, json);

@@ -127,6 +127,12 @@ const kf_strategy *kf_strategy_named(const char *name)
     return row ? &row->strategy : NULL;
 }
 
+bool kf_strategy_is_independent(const kf_strategy *t)
+{
+    double others = t->improve + t->contrast + t->crossover + t->rethink + t->critic;
+    return t->draft > 0 && !(others > 0) && t->tune == 0 && t->repairs == 0 && t->plateau == 0;
+}
+
 const char *kf_strategy_summary(const char *name)
 {
     const struct row *row = row_named(name);

@@ -69,6 +69,9 @@ bool kf_strategy_load(const char *name_or_file, kf_strategy *strategy, kf_error 
 bool kf_strategy_read(const cJSON *json, const char *where, kf_strategy *strategy, kf_error *error);
 cJSON *kf_strategy_json(const kf_strategy *strategy); /* all keys; NULL when out of memory */
 
+/* Nothing but drafts of the task alone: its candidates are independent samples of a model. */
+bool kf_strategy_is_independent(const kf_strategy *strategy);
+
 /* One lever, for documentation. False past the end. */
 typedef struct kf_lever {
     const char *group, *name, *values, *help;

@@ -190,8 +190,7 @@ const char *kf_workers_news(kf_workers *workers)
 
 /* ---- opening ------------------------------------------------------------------------------------------------------------------------------------- */
 
-/* Cuts "*N" or "×N" off the end of `spec`; *times is N, or 1. */
-static bool read_times(char *spec, size_t *times, kf_error *error)
+bool kf_workers_times(char *spec, size_t *times, kf_error *error)
 {
     size_t length = strlen(spec), digits = length;
     while (digits > 0 && isdigit((unsigned char)spec[digits - 1])) digits--;
@@ -223,7 +222,7 @@ static bool open_spec(kf_workers *pool, const char *text, const kf_workers_optio
     kf_autofree char *spec = strdup(text);
     size_t times;
     if (!spec) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    if (!read_times(spec, &times, error)) return false;
+    if (!kf_workers_times(spec, &times, error)) return false;
     if (!*spec) return kf_fail(error, KF_ERROR_INPUT, "workers \"%s\": expected local, a command or spool:DIR", text);
     if (strncmp(spec, "spool:", 6) == 0) return add_end(pool, kf_spool_open(pool, spec + 6, times, options, error), error);
     bool local = strcmp(spec, "local") == 0;

@@ -59,6 +59,8 @@ typedef struct kf_workers_result {
     kf_error error; /* otherwise */
 } kf_workers_result;
 
+/* Cuts "*N" or "×N" off the end of a spec; *times is N, or 1. */
+bool kf_workers_times(char *spec, size_t *times, kf_error *error);
 /* Starts the workers. They may say hello much later (a queue, a folder nobody reads yet): see kf_workers_hardware. */
 kf_workers *kf_workers_open(const char *const *specs, size_t count, const kf_workers_options *options, kf_error *error);
 /* Ends them all, finished or not, and waits for them. */

@@ -79,11 +79,11 @@ cat >ask <<'END'
 printf '```cuda\n#pragma fake: speed 1.3\nvoid axpy() { clock_gettime(1, 0); }\n```\n'
 END
 expect 0 optimize "$task" --workers "$fake" --model 'exec:sh ./ask' --strategy sample --candidates 3 --store flags.db --json
-expect 0 show c2 --store flags.db
+expect 0 show c3 --store flags.db
 says "Worth a look in the source"
 says "clock_gettime"
 says "correct, 1.30x"
-expect 0 show c2 --store flags.db --json
+expect 0 show c3 --store flags.db --json
 json '[(f["rule"], f["word"], f["line"]) for f in o["scan"]] == [("time.read", "clock_gettime", 2)] and not o["verdict"].get("flags")'
 expect 0 show c1 --store flags.db --json
 json 'o["scan"] == []'

@@ -1,0 +1,254 @@
+/* Comparing is paired: each problem is its own control, so that hard problems, which are hard for both, do not blur the difference. */
+#include "bench_compare.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "show.h"
+#include "table.h"
+
+static bool out_of_memory(kf_error *error)
+{
+    return kf_fail(error, KF_ERROR_MEMORY, "out of memory for the comparison");
+}
+
+static const kf_bench_row *row_named(const kf_bench_result *result, const char *name)
+{
+    for (size_t i = 0; i < result->count; i++)
+        if (strcmp(result->rows[i].task, name) == 0) return &result->rows[i];
+    return NULL;
+}
+
+static bool is_solved(const kf_bench_row *row)
+{
+    return row->best.candidate && row->outcome.correct;
+}
+
+static bool are_apart(kf_interval a, kf_interval b)
+{
+    return a.high < b.low || b.high < a.low; /* false where one is not known */
+}
+
+/* Of a problem: chance that a sample is correct and faster than p. */
+static double fast_share(const kf_bench_result *result, const kf_bench_row *row, double p)
+{
+    kf_score_problem problem =
+        result->independent ? (kf_score_problem){row->scores, row->count} : (kf_score_problem){&row->outcome, 1};
+    size_t counts = 0, good = 0;
+    for (size_t i = 0; i < problem.count; i++) {
+        const kf_score_sample *s = &problem.samples[i];
+        counts += s->counts;
+        good += s->counts && s->correct && (p <= 0 || s->speedup > p);
+    }
+    return counts ? (double)good / (double)counts : 0;
+}
+
+static double correct_share(const kf_bench_row *row)
+{
+    size_t counts = 0, good = 0;
+    for (size_t i = 0; i < row->count; i++)
+        counts += row->scores[i].counts, good += row->scores[i].counts && row->scores[i].correct;
+    return counts ? (double)good / (double)counts : 0;
+}
+
+static bool pair_up(kf_bench_comparison *c, kf_error *error)
+{
+    c->pairs = calloc(c->before->count ? c->before->count : 1, sizeof *c->pairs);
+    if (!c->pairs) return out_of_memory(error);
+    for (size_t i = 0; i < c->before->count; i++) {
+        const kf_bench_row *before = &c->before->rows[i], *after = row_named(c->after, before->task);
+        if (!after) {
+            c->only_before++;
+            continue;
+        }
+        kf_bench_pair *pair = &c->pairs[c->count++];
+        *pair = (kf_bench_pair){before, after, NAN, false};
+        bool was = is_solved(before), is = is_solved(after);
+        c->both += was && is;
+        c->gained += is && !was;
+        c->lost += was && !is;
+        if (!was || !is) continue;
+        pair->ratio = after->best.speedup.value / before->best.speedup.value;
+        pair->apart = are_apart(before->best.speedup, after->best.speedup);
+        c->faster += pair->apart && pair->ratio > 1;
+        c->slower += pair->apart && pair->ratio < 1;
+    }
+    for (size_t i = 0; i < c->after->count; i++) c->only_after += !row_named(c->before, c->after->rows[i].task);
+    return c->count || kf_fail(error, KF_ERROR_INPUT, "the two have no problem in common");
+}
+
+bool kf_bench_compare(const kf_bench_result *before, const kf_bench_result *after, kf_bench_comparison *c, kf_error *error)
+{
+    c->before = before;
+    c->after = after;
+    if (!pair_up(c, error)) return false;
+    kf_autofree double *first = calloc(c->count, sizeof *first), *second = calloc(c->count, sizeof *second);
+    if (!first || !second) return out_of_memory(error);
+    for (size_t i = 0; i < c->count; i++) {
+        first[i] = is_solved(c->pairs[i].before) ? c->pairs[i].before->best.speedup.value : NAN;
+        second[i] = is_solved(c->pairs[i].after) ? c->pairs[i].after->best.speedup.value : NAN;
+    }
+    c->ratio = kf_score_ratio(first, second, c->count, &before->scoring, NULL);
+    for (size_t i = 0; i < c->count; i++) first[i] = (double)is_solved(c->pairs[i].after) - (double)is_solved(c->pairs[i].before);
+    c->solved = kf_score_mean(first, c->count, &before->scoring);
+    for (size_t i = 0; i < c->count; i++) first[i] = correct_share(c->pairs[i].after) - correct_share(c->pairs[i].before);
+    c->correct = kf_score_mean(first, c->count, &before->scoring);
+    for (size_t p = 0; p < before->fast_count; p++) {
+        for (size_t i = 0; i < c->count; i++)
+            first[i] =
+                fast_share(after, c->pairs[i].after, before->fast[p]) - fast_share(before, c->pairs[i].before, before->fast[p]);
+        c->fast[p] = kf_score_mean(first, c->count, &before->scoring);
+    }
+    return true;
+}
+
+void kf_bench_comparison_clear(kf_bench_comparison *comparison)
+{
+    free(comparison->pairs);
+    *comparison = (kf_bench_comparison){0};
+}
+
+/* ---- writing --------------------------------------------------------------------------------------------------------------------------------------- */
+
+/* What became of a problem, and why it was not solved: the fault, or its samples with the first one's words. */
+static const char *why(const kf_bench_row *row)
+{
+    if (*row->fault) return row->fault;
+    for (size_t i = 0; i < row->count; i++)
+        if (!row->samples[i].score.correct && *row->samples[i].text) return row->samples[i].text;
+    return "";
+}
+
+static const char *change_of(const kf_bench_pair *pair)
+{
+    bool was = is_solved(pair->before), is = is_solved(pair->after);
+    if (was != is) return is ? "gained" : "lost";
+    if (!was) return "unsolved";
+    return !pair->apart ? "same" : pair->ratio > 1 ? "faster" : "slower";
+}
+
+static cJSON *side_json(const kf_bench_row *row)
+{
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddBoolToObject(json, "solved", is_solved(row));
+    kf_add_interval(json, "speedup", row->best.speedup);
+    cJSON_AddStringToObject(json, "statuses", *row->fault ? "not judged" : row->statuses);
+    if (!is_solved(row)) cJSON_AddStringToObject(json, "why", why(row));
+    if (*row->run) cJSON_AddStringToObject(json, "run", row->run);
+    return json;
+}
+
+static void add_result(cJSON *json, const char *key, const kf_bench_result *result)
+{
+    cJSON *inner = cJSON_AddObjectToObject(json, key);
+    cJSON_AddStringToObject(inner, "id", result->id);
+    cJSON_AddStringToObject(inner, "name", result->name);
+    cJSON_AddStringToObject(inner, "device", result->device);
+    cJSON_AddStringToObject(inner, "models", result->models);
+    cJSON_AddStringToObject(inner, "strategy", result->strategy);
+}
+
+static cJSON *comparison_json(const kf_bench_comparison *c)
+{
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "schema", "kforge-bench-comparison/1");
+    add_result(json, "before", c->before);
+    add_result(json, "after", c->after);
+    cJSON_AddBoolToObject(json, "same_device", strcmp(c->before->device, c->after->device) == 0);
+    cJSON_AddNumberToObject(json, "problems", (double)c->count);
+    cJSON_AddNumberToObject(json, "only_before", (double)c->only_before);
+    cJSON_AddNumberToObject(json, "only_after", (double)c->only_after);
+    cJSON_AddNumberToObject(json, "both_solved", (double)c->both);
+    cJSON_AddNumberToObject(json, "gained", (double)c->gained);
+    cJSON_AddNumberToObject(json, "lost", (double)c->lost);
+    cJSON_AddNumberToObject(json, "faster", (double)c->faster);
+    cJSON_AddNumberToObject(json, "slower", (double)c->slower);
+    kf_add_interval(json, "ratio", c->ratio);
+    kf_add_interval(json, "solved_change", c->solved);
+    kf_add_interval(json, "correct_change", c->correct);
+    cJSON *fast = cJSON_AddArrayToObject(json, "fast_p_change"), *pairs = cJSON_AddArrayToObject(json, "pairs");
+    for (size_t i = 0; i < c->before->fast_count; i++) {
+        cJSON *entry = cJSON_CreateObject();
+        cJSON_AddNumberToObject(entry, "p", c->before->fast[i]);
+        kf_add_interval(entry, "change", c->fast[i]);
+        cJSON_AddItemToArray(fast, entry);
+    }
+    for (size_t i = 0; i < c->count; i++) {
+        cJSON *entry = cJSON_CreateObject();
+        cJSON_AddStringToObject(entry, "task", c->pairs[i].before->task);
+        cJSON_AddStringToObject(entry, "change", change_of(&c->pairs[i]));
+        kf_add_figure(entry, "ratio", c->pairs[i].ratio);
+        cJSON_AddItemToObject(entry, "before", side_json(c->pairs[i].before));
+        cJSON_AddItemToObject(entry, "after", side_json(c->pairs[i].after));
+        cJSON_AddItemToArray(pairs, entry);
+    }
+    return json;
+}
+
+static void print_change(FILE *out, const char *name, kf_interval change)
+{
+    fprintf(out, "%-22s %+.1f %%", name, 100 * change.value);
+    if (!isnan(change.low)) fprintf(out, " [%+.1f, %+.1f]", 100 * change.low, 100 * change.high);
+    fputc('\n', out);
+}
+
+static void print_table(const kf_bench_comparison *c, const kf_invocation *invocation, bool flipped)
+{
+    kf_autotable table = {0};
+    char first[KF_FIGURE], second[KF_FIGURE];
+    kf_table_add_column(&table, "problem", KF_LEFT, true);
+    kf_table_add_column(&table, "change", KF_LEFT, false);
+    kf_table_add_column(&table, "before", KF_RIGHT, false);
+    kf_table_add_column(&table, "after", KF_RIGHT, false);
+    kf_table_add_column(&table, "ratio", KF_RIGHT, false);
+    kf_table_add_column(&table, "samples before", KF_LEFT, true);
+    kf_table_add_column(&table, "samples after", KF_LEFT, true);
+    kf_table_add_column(&table, "why", KF_LEFT, true);
+    size_t listed = 0;
+    for (size_t i = 0; i < c->count; i++) {
+        const kf_bench_pair *pair = &c->pairs[i];
+        bool flips = is_solved(pair->before) != is_solved(pair->after);
+        if (flips != flipped) continue;
+        listed++;
+        kf_table_cell(&table, "%s", pair->before->task);
+        kf_table_cell(&table, "%s", change_of(pair));
+        kf_table_cell(&table, "%s", kf_figure_speedup(pair->before->best.speedup, first));
+        kf_table_cell(&table, "%s", kf_figure_speedup(pair->after->best.speedup, second));
+        kf_table_cell(&table, isnan(pair->ratio) ? "-" : "%.3f", pair->ratio);
+        kf_table_cell(&table, "%s", pair->before->statuses);
+        kf_table_cell(&table, "%s", pair->after->statuses);
+        kf_table_cell(&table, "%s", !flips ? "" : why(is_solved(pair->before) ? pair->after : pair->before));
+    }
+    if (!listed) return;
+    fprintf(invocation->output, "\n%s\n", flipped ? "solved by one of them" : "solved by both or neither");
+    kf_table_print(&table, invocation->output, invocation->width, 2, invocation->color);
+}
+
+bool kf_bench_comparison_write(const kf_bench_comparison *c, const kf_invocation *invocation, bool json, kf_error *error)
+{
+    FILE *out = invocation->output;
+    char name[32];
+    if (json) return kf_print_json(out, comparison_json(c), error);
+    fprintf(out, "before %s  %s\nafter  %s  %s\n", c->before->id, c->before->name, c->after->id, c->after->name);
+    if (strcmp(c->before->device, c->after->device) != 0)
+        fprintf(out, "on different devices: %s, then %s; speedups are over the baseline of each\n", c->before->device,
+                c->after->device);
+    print_table(c, invocation, true);
+    print_table(c, invocation, false);
+    fprintf(out, "\n%zu problems in common; %zu solved by both, %zu gained, %zu lost", c->count, c->both, c->gained, c->lost);
+    if (c->only_before || c->only_after) fprintf(out, "; %zu only before, %zu only after", c->only_before, c->only_after);
+    fputc('\n', out);
+    if (c->both) {
+        fprintf(out, "%-22s %.3f", "ratio of speedups", c->ratio.value);
+        if (!isnan(c->ratio.low)) fprintf(out, " [%.3f, %.3f]", c->ratio.low, c->ratio.high);
+        fprintf(out, "; %zu faster and %zu slower beyond their intervals\n", c->faster, c->slower);
+    }
+    print_change(out, "solved", c->solved);
+    print_change(out, "correct samples", c->correct);
+    for (size_t i = 0; i < c->before->fast_count; i++) {
+        snprintf(name, sizeof name, "fast_%g", c->before->fast[i]);
+        print_change(out, name, c->fast[i]);
+    }
+    return true;
+}

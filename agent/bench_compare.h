@@ -1,0 +1,30 @@
+/* Two results on the same problems: what changed, by how much, and how sure that is. */
+#ifndef KFORGE_AGENT_BENCH_COMPARE_H
+#define KFORGE_AGENT_BENCH_COMPARE_H
+
+#include "bench_result.h"
+
+typedef struct kf_bench_pair {
+    const kf_bench_row *before, *after; /* borrowed */
+    double ratio;                       /* of the best speedups, after / before; NaN unless both solved it */
+    bool apart;                         /* their intervals do not overlap: the change is more than noise */
+} kf_bench_pair;
+
+typedef struct kf_bench_comparison {
+    const kf_bench_result *before, *after; /* borrowed */
+    kf_bench_pair *pairs;                  /* in the order of `before` */
+    size_t count, only_before, only_after; /* problems of both, of one */
+    size_t both, gained, lost;             /* solved by both; only after; only before */
+    size_t faster, slower;                 /* of both: apart, and so */
+    kf_interval ratio;                     /* geometric mean over those that both solved */
+    kf_interval solved, correct;           /* change of the share solved, of the mean share of correct samples of a problem */
+    kf_interval fast[KF_BENCH_FAST];       /* change of fast_p at before->fast */
+} kf_bench_comparison;
+
+/* KF_ERROR_INPUT: they have no problem in common. */
+bool kf_bench_compare(const kf_bench_result *before, const kf_bench_result *after, kf_bench_comparison *comparison,
+                      kf_error *error);
+bool kf_bench_comparison_write(const kf_bench_comparison *comparison, const kf_invocation *invocation, bool json, kf_error *error);
+void kf_bench_comparison_clear(kf_bench_comparison *comparison);
+
+#endif

@@ -1,0 +1,351 @@
+/* A result as one HTML page. The page is a template (report/bench.html) with style and script beside it; what is filled in is made here, from texts
+ * that anybody may have written: task names, files, findings, models. All of them pass kf_html_text.
+ */
+#include "bench_html.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "prompt_template.h"
+#include "table.h"
+
+#define SHOWN_SAMPLES 40 /* of a problem */
+
+void kf_html_text(kf_buffer *out, const char *text)
+{
+    for (; *text; text++) switch (*text) {
+        case '&': kf_buffer_string(out, "&amp;"); break;
+        case '<': kf_buffer_string(out, "&lt;"); break;
+        case '>': kf_buffer_string(out, "&gt;"); break;
+        case '"': kf_buffer_string(out, "&quot;"); break;
+        case '\'': kf_buffer_string(out, "&#39;"); break;
+        default: kf_buffer_append(out, text, 1);
+        }
+}
+
+static void percent(kf_buffer *out, double share)
+{
+    if (isnan(share))
+        kf_buffer_string(out, "-");
+    else
+        kf_buffer_format(out, "%.1f %%", 100 * share);
+}
+
+static void percent_range(kf_buffer *out, kf_interval share)
+{
+    percent(out, share.value);
+    if (!isnan(share.low)) kf_buffer_format(out, " <small>[%.1f, %.1f]</small>", 100 * share.low, 100 * share.high);
+}
+
+static void speedup_range(kf_buffer *out, kf_interval speedup)
+{
+    char value[KF_FIGURE], interval[KF_FIGURE];
+    kf_buffer_string(out, kf_figure_speedup(speedup, value));
+    if (!isnan(speedup.low)) kf_buffer_format(out, " <small>%s</small>", kf_figure_interval(speedup, interval));
+}
+
+/* ---- the head of the page -------------------------------------------------------------------------------------------------------------------------- */
+
+static void write_about(const kf_bench_result *r, kf_buffer *out)
+{
+    char when[KF_FIGURE];
+    kf_buffer_format(out, "Bench %s, begun %s, on ", r->id, kf_figure_time(r->started, when));
+    kf_html_text(out, r->device);
+    if (*r->source) {
+        kf_buffer_string(out, ". Solutions of ");
+        kf_html_text(out, r->source);
+    } else {
+        kf_buffer_string(out, ". Strategy ");
+        kf_html_text(out, r->strategy);
+        kf_buffer_string(out, *r->models ? ", models: " : ", no model: the tuner alone");
+        kf_html_text(out, r->models);
+    }
+    kf_buffer_format(out, ". Made by kforge %s.", KFORGE_VERSION);
+}
+
+static void tile(kf_buffer *out, const char *value, const char *name)
+{
+    kf_buffer_format(out, "<div class=\"tile\"><b>%s</b><span>%s</span></div>\n", value, name);
+}
+
+static void write_tiles(const kf_bench_result *r, kf_buffer *out)
+{
+    char text[64], figure[KF_FIGURE];
+    const kf_score *s = &r->score;
+    snprintf(text, sizeof text, "%zu of %zu", s->solved, s->problems);
+    tile(out, text, "problems solved");
+    snprintf(text, sizeof text, "%.1f %%", 100 * kf_score_fast(r->outcomes, r->count, 1, 1, &r->scoring).value);
+    tile(out, text, "fast_1: faster than the baseline");
+    tile(out, kf_figure_speedup(s->geometric_mean, figure), "geometric mean speedup");
+    tile(out, kf_figure_speedup(s->median, figure), "median speedup");
+    snprintf(text, sizeof text, isnan(s->correct_rate.value) ? "-" : "%.1f %%", 100 * s->correct_rate.value);
+    tile(out, text, "of samples correct");
+    snprintf(text, sizeof text, "%zu", s->cheating);
+    tile(out, text, s->cheating == 1 ? "cheat" : "cheats");
+    if (r->cost_usd > 0) {
+        snprintf(text, sizeof text, "$%.2f", r->cost_usd);
+        tile(out, text, "for models");
+    }
+    tile(out, kf_figure_seconds(r->device_seconds, figure), "of devices");
+}
+
+/* ---- the table ------------------------------------------------------------------------------------------------------------------------------------ */
+
+static bool any_claims(const kf_bench_result *r)
+{
+    for (size_t i = 0; i < r->count; i++)
+        for (size_t k = 0; k < r->rows[i].count; k++)
+            if (!isnan(r->rows[i].samples[k].claimed)) return true;
+    return false;
+}
+
+static void column(kf_buffer *out, const char *classes, const char *name)
+{
+    kf_buffer_format(out, "<th scope=\"col\" class=\"%s\"><button type=\"button\">%s</button></th>", classes, name);
+}
+
+static void write_columns(const kf_bench_result *r, kf_buffer *out)
+{
+    column(out, "", "Problem");
+    column(out, "number", "Best");
+    if (any_claims(r)) column(out, "number", "Claimed");
+    column(out, "", "Samples");
+    column(out, "number minor", "Of the limit");
+    if (r->cost_usd > 0) column(out, "number minor", "Cost");
+    column(out, "number minor", "Device");
+}
+
+static const char *status_class(const kf_bench_sample *s)
+{
+    return s->score.correct ? "good" : s->score.counts ? "bad" : "other";
+}
+
+static void write_sample(const kf_bench_sample *s, kf_buffer *out)
+{
+    char figure[KF_FIGURE];
+    kf_buffer_string(out, "<li><code>");
+    kf_html_text(out, s->label);
+    kf_buffer_format(out, "</code> <span class=\"status %s\">", status_class(s));
+    kf_html_text(out, s->status);
+    kf_buffer_string(out, "</span>");
+    if (s->speedup.value > 0) {
+        kf_buffer_string(out, " ");
+        speedup_range(out, s->speedup);
+    }
+    if (!isnan(s->times.median)) kf_buffer_format(out, ", %s", kf_figure_seconds(s->times.median, figure));
+    if (!isnan(s->claimed)) kf_buffer_format(out, ", claimed %.2fx", s->claimed);
+    if (*s->rule) {
+        kf_buffer_string(out, " <code>");
+        kf_html_text(out, s->rule);
+        kf_buffer_string(out, "</code>");
+    }
+    if (*s->text) {
+        kf_buffer_string(out, " ");
+        kf_html_text(out, s->text);
+    }
+    kf_buffer_string(out, "</li>");
+}
+
+/* Share of the physical limit over the timed workloads of the best; NaN where none is known. */
+static double limit_share(const kf_bench_row *row)
+{
+    double sum = 0;
+    size_t known = 0;
+    for (size_t i = 0; i < row->roof_count; i++)
+        if (row->roofs[i].floor_seconds > 0) sum += row->roofs[i].floor_seconds / row->roofs[i].seconds, known++;
+    return known ? sum / (double)known : NAN;
+}
+
+static void number_cell(kf_buffer *out, const char *classes, double key)
+{
+    kf_buffer_format(out, "<td class=\"number%s\" data-key=\"", classes);
+    if (!isnan(key)) kf_buffer_format(out, "%.9g", key);
+    kf_buffer_string(out, "\">");
+}
+
+static void meter(kf_buffer *out, double share)
+{
+    kf_buffer_format(out, "<span class=\"meter\"><i style=\"width:%.0f%%\"></i></span> %.0f %%", 100 * fmin(1, share), 100 * share);
+}
+
+static void write_row(const kf_bench_result *r, const kf_bench_row *row, bool claims, kf_buffer *out)
+{
+    char figure[KF_FIGURE];
+    double share = limit_share(row);
+    kf_buffer_string(out, "<tr><td class=\"problem\">");
+    kf_buffer_string(out, row->count ? "<details><summary>" : "");
+    kf_html_text(out, row->task);
+    if (row->count) {
+        kf_buffer_string(out, "</summary><ul>");
+        for (size_t i = 0; i < row->count && i < SHOWN_SAMPLES; i++) write_sample(&row->samples[i], out);
+        if (row->count > SHOWN_SAMPLES) kf_buffer_format(out, "<li>and %zu more</li>", row->count - SHOWN_SAMPLES);
+        kf_buffer_string(out, "</ul></details>");
+    }
+    kf_buffer_string(out, "</td>");
+    number_cell(out, "", row->best.speedup.value);
+    speedup_range(out, row->best.speedup);
+    kf_buffer_string(out, "</td>");
+    if (claims) {
+        double claimed = row->best.candidate ? row->best.claimed : row->count ? row->samples[0].claimed : NAN;
+        number_cell(out, "", claimed);
+        kf_buffer_format(out, isnan(claimed) ? "-" : "%.2fx", claimed);
+        kf_buffer_string(out, "</td>");
+    }
+    kf_buffer_string(out, *row->fault ? "<td class=\"other\">" : "<td>");
+    kf_html_text(out, *row->fault ? row->fault : *row->statuses ? row->statuses : row->state);
+    kf_buffer_string(out, "</td>");
+    number_cell(out, " minor", share);
+    if (share > 0) meter(out, share);
+    kf_buffer_string(out, "</td>");
+    if (r->cost_usd > 0) {
+        number_cell(out, " minor", row->cost_usd);
+        kf_buffer_format(out, "$%.3f</td>", row->cost_usd);
+    }
+    number_cell(out, " minor", row->device_seconds > 0 ? row->device_seconds : NAN);
+    kf_buffer_string(out, row->device_seconds > 0 ? kf_figure_seconds(row->device_seconds, figure) : "");
+    kf_buffer_string(out, "</td></tr>\n");
+}
+
+/* ---- below the table -------------------------------------------------------------------------------------------------------------------------------- */
+
+static void write_rooflines(const kf_bench_result *r, kf_buffer *out)
+{
+    char bytes[KF_FIGURE], time[KF_FIGURE];
+    size_t known = 0;
+    for (size_t i = 0; i < r->count; i++) known += r->rows[i].roof_count;
+    if (!known) return;
+    kf_autobuffer chart = {0};
+    kf_buffer_string(out, "<section>\n<h2>Rooflines</h2>\n");
+    if (kf_chart_roofline(r, &chart) && chart.data)
+        kf_buffer_format(
+            out,
+            "<figure class=\"wide\"><figcaption><b>Roofline</b> operations a second over operations a byte; the line is what the "
+            "device&#39;s memory allows</figcaption>\n%s</figure>\n",
+            chart.data);
+    kf_buffer_string(
+        out,
+        "<div class=\"scroll\"><table><thead><tr><th scope=\"col\">Problem</th><th scope=\"col\" class=\"minor\">Workload</th>"
+        "<th scope=\"col\" class=\"number\">Time</th><th scope=\"col\" class=\"number minor\">Traffic</th><th scope=\"col\" "
+        "class=\"number\">GB/s</th><th scope=\"col\" class=\"number\">GFLOP/s</th><th scope=\"col\" class=\"number minor\">Of the "
+        "limit</th></tr></thead>\n<tbody>\n");
+    for (size_t i = 0; i < r->count; i++)
+        for (size_t k = 0; k < r->rows[i].roof_count; k++) {
+            const kf_bench_roof *roof = &r->rows[i].roofs[k];
+            kf_buffer_string(out, "<tr><td class=\"problem\">");
+            kf_html_text(out, r->rows[i].task);
+            kf_buffer_string(out, "</td><td class=\"minor\">");
+            kf_html_text(out, roof->workload);
+            kf_buffer_format(out,
+                             "</td><td class=\"number\">%s</td><td class=\"number minor\">%s</td><td class=\"number\">%.3g</td><td "
+                             "class=\"number\">",
+                             kf_figure_seconds(roof->seconds, time), kf_figure_bytes(roof->bytes, bytes),
+                             roof->bytes / roof->seconds / 1e9);
+            kf_buffer_format(out, roof->flops > 0 ? "%.3g" : "-", roof->flops / roof->seconds / 1e9);
+            kf_buffer_string(out, "</td><td class=\"number minor\">");
+            if (roof->floor_seconds > 0) meter(out, roof->floor_seconds / roof->seconds);
+            kf_buffer_string(out, "</td></tr>\n");
+        }
+    kf_buffer_string(out, "</tbody></table></div>\n</section>\n");
+}
+
+static void write_cheats(const kf_bench_result *r, kf_buffer *out)
+{
+    size_t listed = 0;
+    for (size_t i = 0; i < r->count; i++)
+        for (size_t k = 0; k < r->rows[i].count; k++) {
+            const kf_bench_sample *s = &r->rows[i].samples[k];
+            if (!s->score.cheating && strcmp(s->status, kf_status_name(KF_IMPOSSIBLE)) != 0) continue;
+            if (!listed++)
+                kf_buffer_string(
+                    out, "<section>\n<h2>Cheats</h2>\n<div class=\"scroll\"><table><thead><tr><th scope=\"col\">Problem</th><th "
+                         "scope=\"col\">What was found</th></tr></thead>\n<tbody>\n");
+            kf_buffer_string(out, "<tr><td class=\"problem\">");
+            kf_html_text(out, r->rows[i].task);
+            kf_buffer_string(out, "</td><td><ul>");
+            write_sample(s, out);
+            kf_buffer_string(out, "</ul></td></tr>\n");
+        }
+    if (listed) kf_buffer_string(out, "</tbody></table></div>\n</section>\n");
+}
+
+static void score(kf_buffer *out, const char *name, kf_interval share)
+{
+    kf_buffer_format(out, "<tr><th scope=\"row\">%s</th><td>", name);
+    percent_range(out, share);
+    kf_buffer_string(out, "</td></tr>\n");
+}
+
+static void write_scores(const kf_bench_result *r, kf_buffer *out)
+{
+    char name[64];
+    const kf_score *s = &r->score;
+    size_t most = 0;
+    score(out, "compile rate", s->compile_rate);
+    score(out, "correctness rate", s->correct_rate);
+    score(out, "cheat rate", s->cheat_rate);
+    for (size_t i = 0; i < r->fast_count; i++) {
+        snprintf(name, sizeof name, "fast<sub>%g</sub>", r->fast[i]);
+        score(out, name, kf_score_fast(r->outcomes, r->count, r->fast[i], 1, &r->scoring));
+    }
+    for (size_t i = 0; i < r->count; i++)
+        if (r->rows[i].count > most) most = r->rows[i].count;
+    for (size_t k = 1; r->independent && k <= most && k <= 1024; k *= 2) {
+        snprintf(name, sizeof name, "pass@%zu", k);
+        score(out, name, kf_score_pass(r->problems, r->count, k, &r->scoring));
+    }
+    kf_buffer_string(out, "<tr><th scope=\"row\">geometric mean</th><td>");
+    speedup_range(out, s->geometric_mean);
+    kf_buffer_string(out, "</td></tr>\n<tr><th scope=\"row\">median</th><td>");
+    speedup_range(out, s->median);
+    kf_buffer_format(out, "</td></tr>\n<tr><th scope=\"row\">samples</th><td>%zu, and %zu that nobody could judge</td></tr>\n",
+                     s->samples, s->voided);
+}
+
+static size_t most_samples(const kf_bench_result *r)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < r->count && r->independent; i++)
+        if (r->rows[i].count > most) most = r->rows[i].count;
+    return most;
+}
+
+/* ---- the page --------------------------------------------------------------------------------------------------------------------------------------- */
+
+static const kf_template_builtin *part(const char *name)
+{
+    for (const kf_template_builtin *file = kf_report_files; file->name; file++)
+        if (strcmp(file->name, name) == 0) return file;
+    return NULL;
+}
+
+enum { TITLE, ABOUT, TILES, CURVE, HISTOGRAM, COLUMNS, ROWS, ROOFLINES, CHEATS, SCORES, DASHED, PARTS };
+
+bool kf_bench_html(const kf_bench_result *r, kf_buffer *out, kf_error *error)
+{
+    static const char *const names[PARTS] = {"title", "about",     "tiles",  "curve",  "histogram", "columns",
+                                             "rows",  "rooflines", "cheats", "scores", "dashed"};
+    kf_buffer parts[PARTS] = {{0}};
+    const kf_template_builtin *page = part("bench.html"), *style = part("bench.css"), *script = part("bench.js");
+    kf_template_value values[PARTS + 2] = {{.name = "css", .text = style->text}, {.name = "js", .text = script->text}};
+    bool claims = any_claims(r), failed = false;
+    kf_html_text(&parts[TITLE], *r->name ? r->name : "kforge bench");
+    write_about(r, &parts[ABOUT]);
+    write_tiles(r, &parts[TILES]);
+    kf_chart_curve(r, &parts[CURVE]);
+    kf_chart_histogram(r, &parts[HISTOGRAM]);
+    write_columns(r, &parts[COLUMNS]);
+    for (size_t i = 0; i < r->count; i++) write_row(r, &r->rows[i], claims, &parts[ROWS]);
+    write_rooflines(r, &parts[ROOFLINES]);
+    write_cheats(r, &parts[CHEATS]);
+    write_scores(r, &parts[SCORES]);
+    if (most_samples(r) > 1) kf_buffer_format(&parts[DASHED], "; dashed: by the best of %zu", most_samples(r));
+    for (int i = 0; i < PARTS; i++) {
+        failed |= parts[i].failed;
+        values[i + 2] = (kf_template_value){.name = names[i], .text = parts[i].data};
+    }
+    kf_autofree char *text = failed ? NULL : kf_template_render("bench.html", page->text, page->size, values, PARTS + 2, error);
+    for (int i = 0; i < PARTS; i++) kf_buffer_free(&parts[i]);
+    if (failed) return kf_fail(error, KF_ERROR_MEMORY, "out of memory for the page");
+    if (text) kf_buffer_string(out, text);
+    return text && (!out->failed || kf_fail(error, KF_ERROR_MEMORY, "out of memory for the page"));
+}

@@ -1,0 +1,230 @@
+/* A result as JSON ("kforge-bench-report/1"), and what a comparison needs of one, read back. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench_result.h"
+#include "kforge/json.h"
+#include "show.h"
+
+static void add_text(cJSON *json, const char *key, const char *text)
+{
+    if (*text) cJSON_AddStringToObject(json, key, text);
+}
+
+static void add_times(cJSON *json, const char *key, const kf_bench_times *times)
+{
+    if (isnan(times->median)) return;
+    cJSON *inner = cJSON_AddObjectToObject(json, key);
+    kf_add_figure(inner, "median", times->median);
+    kf_add_figure(inner, "mean", times->mean);
+    kf_add_figure(inner, "std", times->deviation);
+    kf_add_figure(inner, "min", times->least);
+    kf_add_figure(inner, "max", times->most);
+    cJSON_AddNumberToObject(inner, "batches", (double)times->batches);
+}
+
+static cJSON *sample_json(const kf_bench_sample *s)
+{
+    cJSON *json = cJSON_CreateObject();
+    add_text(json, "label", s->label);
+    cJSON_AddStringToObject(json, "status", s->status);
+    add_text(json, "rule", s->rule);
+    add_text(json, "text", s->text);
+    add_text(json, "proposer", s->proposer);
+    add_text(json, "hash", s->hash);
+    if (s->candidate) cJSON_AddNumberToObject(json, "candidate", (double)s->candidate);
+    cJSON_AddBoolToObject(json, "counts", s->score.counts);
+    cJSON_AddBoolToObject(json, "compiled", s->score.compiled);
+    cJSON_AddBoolToObject(json, "correct", s->score.correct);
+    cJSON_AddBoolToObject(json, "cheating", s->score.cheating);
+    kf_add_interval(json, "speedup", s->speedup);
+    cJSON_AddBoolToObject(json, "reverified", s->reverified);
+    if (!isnan(s->claimed)) kf_add_figure(json, "claimed", s->claimed);
+    kf_add_figure(json, "judge_seconds", s->judge_seconds);
+    add_times(json, "seconds", &s->times);
+    add_times(json, "baseline_seconds", &s->baseline_times);
+    return json;
+}
+
+static cJSON *row_json(const kf_bench_row *row)
+{
+    cJSON *json = cJSON_CreateObject(), *samples;
+    cJSON_AddStringToObject(json, "task", row->task);
+    add_text(json, "fault", row->fault);
+    add_text(json, "run", row->run);
+    cJSON_AddStringToObject(json, "state", row->state);
+    if (row->level >= 0) cJSON_AddNumberToObject(json, "level", (double)row->level);
+    if (row->problem >= 0) cJSON_AddNumberToObject(json, "problem", (double)row->problem);
+    if (row->best.candidate)
+        cJSON_AddItemToObject(json, "best", sample_json(&row->best));
+    else
+        cJSON_AddNullToObject(json, "best");
+    cJSON_AddStringToObject(json, "statuses", row->statuses);
+    samples = cJSON_AddArrayToObject(json, "samples");
+    for (size_t i = 0; i < row->count; i++) cJSON_AddItemToArray(samples, sample_json(&row->samples[i]));
+    cJSON *roofs = cJSON_AddArrayToObject(json, "rooflines");
+    for (size_t i = 0; i < row->roof_count; i++) {
+        const kf_bench_roof *roof = &row->roofs[i];
+        cJSON *entry = cJSON_CreateObject();
+        cJSON_AddStringToObject(entry, "workload", roof->workload);
+        kf_add_figure(entry, "bytes", roof->bytes);
+        kf_add_figure(entry, "flops", roof->flops);
+        kf_add_figure(entry, "seconds", roof->seconds);
+        kf_add_figure(entry, "floor_seconds", roof->floor_seconds);
+        cJSON_AddItemToArray(roofs, entry);
+    }
+    kf_add_figure(json, "cost_usd", row->cost_usd);
+    kf_add_figure(json, "device_seconds", row->device_seconds);
+    cJSON_AddNumberToObject(json, "calls", (double)row->calls);
+    cJSON_AddNumberToObject(json, "tokens", (double)row->tokens);
+    return json;
+}
+
+static void add_scores(cJSON *json, const kf_bench_result *r)
+{
+    const kf_score *s = &r->score;
+    size_t most = 1;
+    for (size_t i = 0; i < r->count; i++)
+        if (r->independent && r->rows[i].count > most) most = r->rows[i].count;
+    cJSON_AddNumberToObject(json, "problems", (double)s->problems);
+    cJSON_AddNumberToObject(json, "solved", (double)s->solved);
+    cJSON_AddNumberToObject(json, "faster", (double)s->faster);
+    cJSON_AddNumberToObject(json, "samples", (double)s->samples);
+    cJSON_AddNumberToObject(json, "void", (double)s->voided);
+    kf_add_interval(json, "compile_rate", s->compile_rate);
+    kf_add_interval(json, "correctness_rate", s->correct_rate);
+    kf_add_interval(json, "cheat_rate", s->cheat_rate);
+    kf_add_interval(json, "geometric_mean", s->geometric_mean);
+    kf_add_interval(json, "median", s->median);
+    cJSON *fast = cJSON_AddArrayToObject(json, "fast_p"), *pass = cJSON_AddArrayToObject(json, "pass_at_k");
+    for (size_t i = 0; i < r->fast_count; i++)
+        for (size_t k = 1; k <= most; k = k < most ? most : most + 1) {
+            cJSON *entry = cJSON_CreateObject();
+            cJSON_AddNumberToObject(entry, "p", r->fast[i]);
+            cJSON_AddNumberToObject(entry, "k", (double)k);
+            kf_add_interval(entry, "share", kf_score_fast(r->outcomes, r->count, r->fast[i], k, &r->scoring));
+            cJSON_AddItemToArray(fast, entry);
+        }
+    for (size_t k = 1; r->independent && k <= most; k++) {
+        cJSON *entry = cJSON_CreateObject();
+        cJSON_AddNumberToObject(entry, "k", (double)k);
+        kf_add_interval(entry, "share", kf_score_pass(r->problems, r->count, k, &r->scoring));
+        cJSON_AddItemToArray(pass, entry);
+    }
+}
+
+cJSON *kf_bench_json(const kf_bench_result *r)
+{
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "schema", KF_BENCH_REPORT_SCHEMA);
+    cJSON_AddStringToObject(json, "id", r->id);
+    cJSON_AddStringToObject(json, "name", r->name);
+    cJSON_AddStringToObject(json, "suite", r->suite);
+    add_text(json, "solutions", r->source);
+    cJSON_AddStringToObject(json, "device", r->device);
+    add_text(json, "models", r->models);
+    cJSON_AddStringToObject(json, "strategy", r->strategy);
+    add_text(json, "baseline", r->baseline);
+    kf_add_figure(json, "started", r->started);
+    cJSON_AddNumberToObject(json, "samples", (double)r->samples);
+    cJSON_AddBoolToObject(json, "independent", r->independent);
+    kf_add_figure(json, "bytes_per_second", r->bytes_per_second);
+    add_scores(cJSON_AddObjectToObject(json, "scores"), r);
+    kf_add_figure(json, "cost_usd", r->cost_usd);
+    kf_add_figure(json, "device_seconds", r->device_seconds);
+    cJSON_AddNumberToObject(json, "calls", (double)r->calls);
+    cJSON_AddNumberToObject(json, "tokens", (double)r->tokens);
+    cJSON *rows = cJSON_AddArrayToObject(json, "problems");
+    for (size_t i = 0; i < r->count; i++) cJSON_AddItemToArray(rows, row_json(&r->rows[i]));
+    return json;
+}
+
+/* ---- reading back ---------------------------------------------------------------------------------------------------------------------------- */
+
+static const char *text_of(const cJSON *json, const char *key)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, key);
+    return cJSON_IsString(item) ? item->valuestring : "";
+}
+
+static double number_of(const cJSON *json, const char *key)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, key);
+    return cJSON_IsNumber(item) ? item->valuedouble : NAN;
+}
+
+static bool flag_of(const cJSON *json, const char *key)
+{
+    return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(json, key));
+}
+
+static kf_bench_sample read_sample(const cJSON *json, kf_bench_result *result)
+{
+    const cJSON *speedup = cJSON_GetObjectItemCaseSensitive(json, "speedup");
+    kf_bench_sample s = {.label = kf_bench_text(result, text_of(json, "label")),
+                         .status = kf_bench_text(result, text_of(json, "status")),
+                         .rule = kf_bench_text(result, text_of(json, "rule")),
+                         .text = kf_bench_text(result, text_of(json, "text")),
+                         .proposer = "",
+                         .number = -1,
+                         .speedup = {number_of(speedup, "value"), number_of(speedup, "low"), number_of(speedup, "high")},
+                         .claimed = number_of(json, "claimed"),
+                         .candidate = number_of(json, "candidate") > 0 ? (int64_t)number_of(json, "candidate") : 0};
+    s.score = (kf_score_sample){flag_of(json, "counts"), flag_of(json, "compiled"), flag_of(json, "correct"),
+                                flag_of(json, "cheating"), NAN};
+    if (s.score.correct) s.score.speedup = s.speedup.value;
+    return s;
+}
+
+static bool read_row(const cJSON *json, kf_bench_result *result, kf_bench_row *row)
+{
+    const cJSON *entry, *samples = cJSON_GetObjectItemCaseSensitive(json, "samples");
+    const cJSON *best = cJSON_GetObjectItemCaseSensitive(json, "best");
+    int count = cJSON_GetArraySize(samples);
+    *row = (kf_bench_row){.level = -1, .problem = -1, .state = kf_bench_text(result, text_of(json, "state"))};
+    row->task = kf_bench_text(result, text_of(json, "task"));
+    row->fault = kf_bench_text(result, text_of(json, "fault"));
+    row->statuses = kf_bench_text(result, text_of(json, "statuses"));
+    snprintf(row->run, sizeof row->run, "%.10s", text_of(json, "run"));
+    row->samples = calloc(count > 0 ? (size_t)count : 1, sizeof *row->samples);
+    row->scores = calloc(count > 0 ? (size_t)count : 1, sizeof *row->scores);
+    if (!row->samples || !row->scores) return false;
+    cJSON_ArrayForEach(entry, samples)
+    {
+        row->samples[row->count] = read_sample(entry, result);
+        row->scores[row->count] = row->samples[row->count].score;
+        row->count++;
+    }
+    row->best = read_sample(best, result);
+    row->best.speedup = cJSON_IsObject(best) ? row->best.speedup : (kf_interval){NAN, NAN, NAN};
+    row->outcome = cJSON_IsObject(best) ? row->best.score : (kf_score_sample){.counts = row->count > 0, .speedup = NAN};
+    row->cost_usd = fmax(0, number_of(json, "cost_usd"));
+    row->device_seconds = fmax(0, number_of(json, "device_seconds"));
+    return true;
+}
+
+bool kf_bench_read_json(const cJSON *json, const char *where, kf_bench_result *result, kf_error *error)
+{
+    const cJSON *entry, *rows = cJSON_GetObjectItemCaseSensitive(json, "problems");
+    if (strcmp(text_of(json, "schema"), KF_BENCH_REPORT_SCHEMA) != 0 || !cJSON_IsArray(rows))
+        return kf_fail(error, KF_ERROR_INPUT, "%s: is no report of a bench (\"schema\": \"%s\")", where, KF_BENCH_REPORT_SCHEMA);
+    snprintf(result->id, sizeof result->id, "%.10s", text_of(json, "id"));
+    result->name = kf_bench_text(result, text_of(json, "name"));
+    result->suite = kf_bench_text(result, text_of(json, "suite"));
+    result->source = kf_bench_text(result, text_of(json, "solutions"));
+    result->device = kf_bench_text(result, text_of(json, "device"));
+    result->models = kf_bench_text(result, text_of(json, "models"));
+    result->strategy = kf_bench_text(result, text_of(json, "strategy"));
+    result->baseline = kf_bench_text(result, text_of(json, "baseline"));
+    result->independent = flag_of(json, "independent");
+    result->started = number_of(json, "started");
+    result->bytes_per_second = number_of(json, "bytes_per_second");
+    result->rows = calloc((size_t)cJSON_GetArraySize(rows) + 1, sizeof *result->rows);
+    if (!result->rows) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    cJSON_ArrayForEach(entry, rows)
+    {
+        if (!read_row(entry, result, &result->rows[result->count++])) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    }
+    return kf_bench_score(result, error);
+}

@@ -1,0 +1,454 @@
+/* Searching the tasks of a suite, several at a time.
+ *
+ * A lane is a process of its own with one worker, so that each device works on another task, and a search that a task brings down takes no other
+ * with it. It is forked before anything is open here that must not be shared: each lane opens the store and its models for itself. The parent
+ * hands out tasks one by one over a pipe (an order) and reads what came of them from another (reports of one size); whoever is done first gets
+ * the next. Nothing is lost with a lane: attempts are in the store, and a bench that goes on takes its run up again.
+ *
+ * Lanes are process groups of their own: Ctrl-C reaches the parent, which passes it on once each time. A lane dies with its parent, its worker
+ * with it.
+ *
+ * Money is divided: a task gets an equal share of what is left over those that are left, and hands back what it did not spend.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bench.h"
+#include "kforge/file.h"
+#include "show.h"
+#include "table.h"
+
+#define POLL_MILLISECONDS 100
+#define REPORT_SECONDS 0.25
+#define FAILURES 3 /* tasks in a row that the machine fails: the others would fail, too */
+
+typedef struct lane_order {
+    int32_t task;
+    double cost_usd; /* of the task's run; 0 no limit */
+} lane_order;
+
+typedef enum report_kind { REPORT_PROGRESS, REPORT_NEWS, REPORT_DONE, REPORT_FAILED } report_kind;
+
+typedef struct report {
+    report_kind kind;
+    int32_t task;
+    char run[KF_RUN_ID];
+    bool correct_best, interrupted, stopped;
+    int64_t samples, judged, correct;
+    double best, spent_usd;
+    kf_error text; /* news; why it failed or ended */
+} report;
+
+typedef struct one_lane {
+    pid_t pid; /* 0: none */
+    int orders, reports;
+    int32_t task; /* -1: idle */
+    double share; /* of the money */
+    report last;
+    char *worker; /* owned */
+    const char *device;
+    int deaths;
+    bool closed; /* gets no more orders */
+} one_lane;
+
+typedef struct lanes {
+    kf_bench_plan *plan;
+    const kf_bench_how *how;
+    kf_bench_outcome *outcome;
+    one_lane lanes[KF_BENCH_LANES];
+    size_t count, done, planned;
+    double left_usd, started, drawn;
+    int failures, passed; /* interrupts passed on */
+    int width;
+} lanes;
+
+/* ---- in a lane -------------------------------------------------------------------------------------------------------------------------------------- */
+
+typedef struct work {
+    const kf_bench_plan *plan;
+    const kf_bench_how *how;
+    const one_lane *lane;
+    int output;
+    kf_store *store;
+    kf_workers *workers;
+    report report;
+    double told;
+} work;
+
+static bool send_report(work *w, report_kind kind)
+{
+    w->report.kind = kind;
+    return kf_write_all(w->output, &w->report, sizeof w->report);
+}
+
+static void observe(void *context, kf_search_event event, const kf_search_progress *progress, const char *text)
+{
+    work *w = context;
+    report *r = &w->report;
+    snprintf(r->run, sizeof r->run, "%s", progress->run);
+    r->samples = progress->calls;
+    r->judged = progress->judged;
+    r->correct = progress->correct;
+    r->best = progress->best ? progress->best_speedup.value : NAN;
+    if (event == KF_SEARCH_NEWS) {
+        kf_fail(&r->text, KF_ERROR_NONE, "%s", text);
+        send_report(w, REPORT_NEWS);
+    }
+    if (kf_now() - w->told < REPORT_SECONDS) return;
+    w->told = kf_now();
+    send_report(w, REPORT_PROGRESS);
+}
+
+static bool open_workers(work *w, kf_error *error)
+{
+    const char *device = w->lane->device;
+    kf_workers_options options = {.device = w->how->device, .devices = &device, .device_count = device ? 1 : 0};
+    const char *spec = w->lane->worker;
+    if (!w->workers) w->workers = kf_workers_open(&spec, 1, &options, error);
+    return w->workers && (!w->plan->hardware || kf_workers_expect(w->workers, w->plan->hardware) ||
+                          kf_fail(error, KF_ERROR_MEMORY, "out of memory"));
+}
+
+static bool search_task(work *w, const lane_order *order, kf_search_result *result, kf_error *error)
+{
+    const kf_bench_task *task = &w->plan->suite.tasks[order->task];
+    kf_search_settings settings = w->plan->search;
+    const char *models[KF_SEARCH_MODELS];
+    char *owned[KF_SEARCH_MODELS] = {NULL};
+    kf_auto(kf_task) loaded = task->run[0] ? kf_stored_task(w->store, task->hash, error) : kf_task_load(task->folder, error);
+    bool ready = loaded && open_workers(w, error);
+    for (size_t i = 0; ready && i < settings.model_count; i++) {
+        models[i] = owned[i] = kf_bench_model_for(settings.models[i], task->name);
+        if (!owned[i]) ready = kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    }
+    settings.models = models;
+    settings.device = w->lane->device ? w->lane->device : w->how->device;
+    if (order->cost_usd > 0) settings.budget.cost_usd = order->cost_usd;
+    kf_search_observer observer = {.notify = observe, .context = w};
+    bool ran = ready && kf_search_run(w->store, loaded, task->run[0] ? task->run : NULL, &settings, w->workers, w->how->interrupts,
+                                      &observer, result, error);
+    for (size_t i = 0; i < settings.model_count; i++) free(owned[i]);
+    return ran;
+}
+
+static bool carry_out(work *w, const lane_order *order)
+{
+    kf_search_result result = {0};
+    kf_error error = {0};
+    w->report = (report){.task = order->task, .best = NAN};
+    bool ran = search_task(w, order, &result, &error);
+    w->report.judged = result.progress.judged;
+    w->report.correct = result.progress.correct;
+    w->report.best = result.progress.best ? result.progress.best_speedup.value : NAN;
+    w->report.spent_usd = result.progress.cost_usd;
+    w->report.correct_best = result.progress.best > 0;
+    w->report.interrupted = *w->how->interrupts || (ran && result.end == KF_SEARCH_INTERRUPTED);
+    w->report.stopped = ran && result.end == KF_SEARCH_STOPPED;
+    w->report.text = ran ? result.why : error;
+    if (!ran) { /* what is left of it must not answer the next task's jobs */
+        kf_workers_close(w->workers);
+        w->workers = NULL;
+    }
+    return send_report(w, ran ? REPORT_DONE : REPORT_FAILED);
+}
+
+/* The whole life of a lane; returns its exit status. */
+static int serve(work *w, int orders)
+{
+    lane_order order;
+    kf_error error = {0};
+    w->store = kf_store_open(w->how->store, KF_STORE_CREATE, &error);
+    while (kf_read_all(orders, &order, sizeof order)) {
+        if (!w->store) {
+            w->report = (report){.task = order.task, .best = NAN, .text = error};
+            if (!send_report(w, REPORT_FAILED)) break;
+        } else if (!carry_out(w, &order)) {
+            break;
+        }
+    }
+    kf_workers_close(w->workers);
+    kf_store_close(w->store);
+    return 0;
+}
+
+/* ---- starting lanes -------------------------------------------------------------------------------------------------------------------------------- */
+
+static void become_lane(lanes *l, one_lane *self, int orders, int reports, pid_t parent)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(1); /* it died before that was in force */
+    setpgid(0, 0);
+    for (size_t i = 0; i < l->count; i++) /* or the others would never see the end of their orders */
+        if (l->lanes[i].pid > 0) close(l->lanes[i].orders), close(l->lanes[i].reports);
+    work w = {.plan = l->plan, .how = l->how, .lane = self, .output = reports};
+    _exit(serve(&w, orders)); /* of main's program only the memory is here: nothing of it may be flushed or run again */
+}
+
+static bool start_lane(lanes *l, one_lane *self, kf_error *error)
+{
+    int orders[2], reports[2];
+    if (pipe2(orders, O_CLOEXEC)) return kf_fail(error, KF_ERROR_MACHINE, "no pipe for a lane: %s", strerror(errno));
+    if (pipe2(reports, O_CLOEXEC)) {
+        close(orders[0]), close(orders[1]);
+        return kf_fail(error, KF_ERROR_MACHINE, "no pipe for a lane: %s", strerror(errno));
+    }
+    fflush(NULL);
+    pid_t parent = getpid(), pid = fork();
+    if (pid == 0) {
+        close(orders[1]), close(reports[0]);
+        become_lane(l, self, orders[0], reports[1], parent);
+    }
+    close(orders[0]), close(reports[1]);
+    if (pid < 0) {
+        close(orders[1]), close(reports[0]);
+        return kf_fail(error, KF_ERROR_MACHINE, "no process for a lane: %s", strerror(errno));
+    }
+    setpgid(pid, pid);
+    self->pid = pid;
+    self->orders = orders[1];
+    self->reports = reports[0];
+    self->task = -1;
+    return true;
+}
+
+/* "COMMAND*4" is four lanes of COMMAND; `local` one for each device that is named. */
+static bool add_lanes(lanes *l, const char *spec, kf_error *error)
+{
+    size_t times;
+    kf_autofree char *one = strdup(spec);
+    if (!one) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!kf_workers_times(one, &times, error)) return false;
+    bool local = strcmp(one, "local") == 0;
+    if (local && l->how->device_count) times = l->how->device_count;
+    for (size_t i = 0; i < times; i++) {
+        if (l->count == KF_BENCH_LANES) return kf_fail(error, KF_ERROR_INPUT, "--workers: more than %d", KF_BENCH_LANES);
+        one_lane *next = &l->lanes[l->count++];
+        next->worker = strdup(one);
+        if (!next->worker) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        next->device = local && l->how->device_count ? l->how->devices[i] : NULL;
+        next->task = -1;
+    }
+    return true;
+}
+
+/* ---- the parent ------------------------------------------------------------------------------------------------------------------------------------ */
+
+static void clear_line(lanes *l)
+{
+    if (l->how->terminal && l->width) fprintf(l->how->log, "\r%*s\r", l->width, "");
+    l->width = 0;
+}
+
+static void draw_line(lanes *l)
+{
+    if (!l->how->terminal || kf_now() - l->drawn < REPORT_SECONDS) return;
+    kf_autobuffer text = {0};
+    l->drawn = kf_now();
+    kf_buffer_format(&text, "%zu of %zu tasks", l->done, l->planned);
+    for (size_t i = 0; i < l->count; i++)
+        if (l->lanes[i].task >= 0)
+            kf_buffer_format(&text, "; %s: %lld judged, %lld correct", l->plan->suite.tasks[l->lanes[i].task].name,
+                             (long long)l->lanes[i].last.judged, (long long)l->lanes[i].last.correct);
+    clear_line(l);
+    if (text.data) l->width = fprintf(l->how->log, "%.78s", text.data);
+    fflush(l->how->log);
+}
+
+static int32_t next_task(const lanes *l)
+{
+    for (size_t i = 0; i < l->plan->suite.count; i++) {
+        const kf_bench_task *task = &l->plan->suite.tasks[i];
+        bool busy = task->fault || task->finished;
+        for (size_t k = 0; k < l->count; k++) busy |= l->lanes[k].task == (int32_t)i;
+        if (!busy) return (int32_t)i;
+    }
+    return -1;
+}
+
+static size_t tasks_left(const lanes *l)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < l->plan->suite.count; i++) left += !l->plan->suite.tasks[i].fault && !l->plan->suite.tasks[i].finished;
+    for (size_t k = 0; k < l->count; k++) left -= l->lanes[k].task >= 0;
+    return left ? left : 1;
+}
+
+static void end_orders(one_lane *lane)
+{
+    if (!lane->closed) close(lane->orders);
+    lane->closed = true;
+}
+
+/* Gives the lane something to do, or lets it end. */
+static void give_order(lanes *l, one_lane *lane)
+{
+    bool stop = *l->how->interrupts || l->failures >= FAILURES;
+    int32_t task = stop ? -1 : next_task(l);
+    if (task >= 0 && l->plan->cost_usd > 0 && l->left_usd <= 0) {
+        l->outcome->spent = true;
+        task = -1;
+    }
+    lane_order order = {.task = task};
+    if (task >= 0 && l->plan->cost_usd > 0) {
+        lane->share = l->left_usd / (double)tasks_left(l);
+        l->left_usd -= lane->share;
+        order.cost_usd = l->plan->suite.tasks[task].spent_usd + lane->share;
+    }
+    lane->last = (report){.best = NAN};
+    lane->task = task;
+    if (task < 0 || !kf_write_all(lane->orders, &order, sizeof order)) end_orders(lane);
+}
+
+static void tell_done(lanes *l, const report *r, const kf_bench_task *task)
+{
+    char time[KF_FIGURE];
+    clear_line(l);
+    fprintf(l->how->log, "%8s  %-24s ", kf_figure_seconds(kf_now() - l->started, time), task->name);
+    if (r->kind == REPORT_FAILED || r->stopped)
+        fprintf(l->how->log, "failed: %s", r->text.text);
+    else if (r->correct_best)
+        fprintf(l->how->log, "best %.3fx, %lld judged, %lld correct", r->best, (long long)r->judged, (long long)r->correct);
+    else
+        fprintf(l->how->log, "nothing correct; %lld judged", (long long)r->judged);
+    fprintf(l->how->log, "  (%zu of %zu%s)\n", l->done, l->planned, r->interrupted ? ", interrupted" : "");
+    fflush(l->how->log);
+}
+
+static void take_done(lanes *l, one_lane *lane, const report *r)
+{
+    kf_bench_task *task = &l->plan->suite.tasks[r->task];
+    bool failed = r->kind == REPORT_FAILED || r->stopped;
+    snprintf(task->run, sizeof task->run, "%s", r->run);
+    lane->task = -1;
+    /* A run that goes on counts what its earlier sessions spent, too. */
+    if (l->plan->cost_usd > 0) l->left_usd += fmax(0, lane->share - fmax(0, r->spent_usd - task->spent_usd));
+    if (r->interrupted) {
+        l->outcome->interrupted = true;
+    } else if (failed) {
+        task->finished = true; /* for this session */
+        l->outcome->failed++;
+        l->outcome->why = r->text;
+        l->failures += 1;
+        l->done++;
+    } else {
+        task->finished = true;
+        l->outcome->finished++;
+        l->failures = 0;
+        l->done++;
+    }
+    l->outcome->correct += r->correct;
+    tell_done(l, r, task);
+}
+
+static void take_report(lanes *l, one_lane *lane)
+{
+    report r;
+    if (!kf_read_all(lane->reports, &r, sizeof r)) { /* it is gone: in order, or not */
+        int status = 0;
+        end_orders(lane);
+        close(lane->reports);
+        waitpid(lane->pid, &status, 0);
+        lane->pid = 0;
+        if (lane->task < 0) return;
+        kf_bench_task *task = &l->plan->suite.tasks[lane->task];
+        report lost = {.kind = REPORT_FAILED, .task = lane->task, .best = NAN};
+        kf_fail(&lost.text, KF_ERROR_MACHINE, "the process that searched it ended (%s %d); --resume takes it up again",
+                WIFSIGNALED(status) ? "signal" : "status", WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+        memcpy(lost.run, task->run, sizeof lost.run);
+        take_done(l, lane, &lost);
+        lane->closed = false;
+        kf_error error = {0};
+        if (++lane->deaths >= FAILURES || next_task(l) < 0 || *l->how->interrupts || !start_lane(l, lane, &error)) return;
+        give_order(l, lane);
+        return;
+    }
+    lane->last = r;
+    if (r.kind == REPORT_NEWS) {
+        clear_line(l);
+        fprintf(l->how->log, "          %s: %s\n", l->plan->suite.tasks[r.task].name, r.text.text);
+    }
+    if (r.kind != REPORT_DONE && r.kind != REPORT_FAILED) return;
+    take_done(l, lane, &r);
+    give_order(l, lane);
+}
+
+static void pass_interrupts(lanes *l)
+{
+    for (; l->passed < *l->how->interrupts; l->passed++)
+        for (size_t i = 0; i < l->count; i++)
+            if (l->lanes[i].pid > 0) kill(l->lanes[i].pid, SIGINT);
+}
+
+static bool any_lane(const lanes *l)
+{
+    for (size_t i = 0; i < l->count; i++)
+        if (l->lanes[i].pid > 0) return true;
+    return false;
+}
+
+static void watch(lanes *l)
+{
+    while (any_lane(l)) {
+        struct pollfd fds[KF_BENCH_LANES];
+        one_lane *of[KF_BENCH_LANES];
+        nfds_t count = 0;
+        pass_interrupts(l);
+        for (size_t i = 0; i < l->count; i++)
+            if (l->lanes[i].pid > 0) of[count] = &l->lanes[i], fds[count++] = (struct pollfd){l->lanes[i].reports, POLLIN, 0};
+        if (poll(fds, count, POLL_MILLISECONDS) > 0)
+            for (nfds_t i = 0; i < count; i++)
+                if (fds[i].revents) take_report(l, of[i]);
+        draw_line(l);
+    }
+    clear_line(l);
+}
+
+/* What earlier sessions of the bench's runs have spent. */
+static bool money_spent(kf_bench_plan *plan, const kf_bench_how *how, double *spent, kf_error *error)
+{
+    *spent = 0;
+    bool any = false;
+    for (size_t i = 0; i < plan->suite.count; i++) any |= plan->suite.tasks[i].run[0] != '\0';
+    if (!any) return true;
+    kf_auto(kf_store) store = kf_store_open(how->store, KF_STORE_READ, error);
+    for (size_t i = 0; store && i < plan->suite.count; i++) {
+        kf_store_spent of;
+        if (!plan->suite.tasks[i].run[0]) continue;
+        if (!kf_store_run_spent(store, plan->suite.tasks[i].run, &of, error)) return false;
+        *spent += plan->suite.tasks[i].spent_usd = of.cost_usd;
+    }
+    return store;
+}
+
+bool kf_bench_search(kf_bench_plan *plan, const kf_bench_how *how, kf_bench_outcome *outcome, kf_error *error)
+{
+    kf_autofree lanes *l = calloc(1, sizeof *l);
+    if (!l) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    *outcome = (kf_bench_outcome){0};
+    *l = (lanes){.plan = plan, .how = how, .outcome = outcome, .started = kf_now()};
+    double spent;
+    if (!money_spent(plan, how, &spent, error)) return false;
+    l->left_usd = plan->cost_usd - spent;
+    for (size_t i = 0; i < plan->suite.count; i++) l->planned += !plan->suite.tasks[i].fault && !plan->suite.tasks[i].finished;
+    bool added = true;
+    for (size_t i = 0; i < how->worker_count && added; i++) added = add_lanes(l, how->workers[i], error);
+    if (!how->worker_count) added = add_lanes(l, "local", error);
+    size_t most = l->planned < l->count ? l->planned : l->count;
+    bool started = added && most == 0;
+    for (size_t i = 0; added && i < most; i++) {
+        if (!start_lane(l, &l->lanes[i], error)) break;
+        started = true;
+        give_order(l, &l->lanes[i]);
+    }
+    watch(l);
+    for (size_t i = 0; i < l->count; i++) free(l->lanes[i].worker);
+    if (*how->interrupts) outcome->interrupted = true;
+    return started;
+}

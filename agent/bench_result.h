@@ -1,0 +1,160 @@
+/* What a bench has come to: read from the store (or from a report that --json wrote), scored, and written in the forms that people and programs
+ * read. Reading never changes anything, so a report can be made while the bench still runs.
+ *
+ * All texts belong to the result (kf_bench_text) and hold what candidates, compilers and files said, as valid UTF-8 on one line; each form escapes
+ * them in its own way. Figures that are not known are NaN.
+ */
+#ifndef KFORGE_AGENT_BENCH_RESULT_H
+#define KFORGE_AGENT_BENCH_RESULT_H
+
+#include <cjson/cJSON.h>
+#include <stdio.h>
+
+#include "command.h"
+#include "kforge/buffer.h"
+#include "kforge/score.h"
+#include "kforge/store.h"
+
+#define KF_BENCH_REPORT_SCHEMA "kforge-bench-report/1"
+#define KF_BENCH_FAST 16  /* most thresholds of fast_p */
+#define KF_BENCH_ROOFS 16 /* most workloads of a problem that are drawn */
+
+/* Times of one call of a candidate or baseline, over the batches of its first timed workload. Seconds. */
+typedef struct kf_bench_times {
+    double median, mean, deviation, least, most;
+    int64_t batches;
+} kf_bench_times;
+
+/* One attempt at a problem. */
+typedef struct kf_bench_sample {
+    const char *label;  /* "sample 3", or the file that it came from */
+    const char *status; /* of the verdict, or "no_source", "bad_edit", "rejected", "lost", "not_judged" */
+    const char *rule;   /* of the first finding, "" none */
+    const char *text;   /* one line: what was found, or why it was not judged */
+    const char *proposer;
+    char hash[KF_HASH_HEX]; /* of the candidate, "" none */
+    int64_t candidate, model_call;
+    int64_t number; /* which of the solutions it is, from 0 */
+    kf_interval speedup;
+    bool reverified, verdict;
+    double claimed; /* speedup that its author claims */
+    double judge_seconds;
+    kf_bench_times times, baseline_times;
+    kf_score_sample score;
+} kf_bench_sample;
+
+/* A timed workload of the best candidate against the device's limits. */
+typedef struct kf_bench_roof {
+    const char *workload;
+    double bytes, flops; /* of a call; 0 not known */
+    double seconds, floor_seconds;
+} kf_bench_roof;
+
+typedef struct kf_bench_row {
+    const char *task;
+    const char *fault; /* "" none: why it could not be judged at all */
+    const char *state; /* of its run: "finished", "interrupted", …, "not begun" */
+    char run[KF_RUN_ID];
+    int64_t level, problem;
+    kf_bench_sample *samples;
+    kf_score_sample *scores; /* of the samples, in their order */
+    size_t count;
+    kf_bench_sample best;    /* the fastest correct one; its `candidate` is 0 where there is none */
+    kf_score_sample outcome; /* of the search as a whole */
+    const char *statuses;    /* "2 correct, 1 wrong_result" */
+    kf_bench_roof roofs[KF_BENCH_ROOFS];
+    size_t roof_count;
+    double cost_usd, device_seconds;
+    int64_t calls, tokens;
+} kf_bench_row;
+
+typedef struct kf_bench_result {
+    char id[KF_RUN_ID];
+    const char *name, *suite, *source, *device, *models, *strategy, *baseline;
+    int64_t samples;  /* asked for a problem; 0: not by number */
+    bool independent; /* samples are independent draws: pass@k means something */
+    double started;
+    double bytes_per_second; /* of the device's memory, measured */
+    double fast[KF_BENCH_FAST];
+    size_t fast_count;
+    kf_bench_row *rows;
+    size_t count;
+    /* Scores. `problems`: all samples; `outcomes`: the same where they are independent, else one a search. */
+    kf_score_problem *problems, *outcomes;
+    kf_score score;
+    kf_score_options scoring;
+    double cost_usd, device_seconds;
+    int64_t calls, tokens;
+    char **texts;
+    size_t text_count;
+    bool failed; /* out of memory for a text */
+} kf_bench_result;
+
+/* A cleaned copy that lives as long as the result; "" for NULL. */
+const char *kf_bench_text(kf_bench_result *result, const char *text);
+void kf_bench_result_clear(kf_bench_result *result);
+#define kf_autobenchresult __attribute__((cleanup(kf_bench_result_clear))) kf_bench_result
+
+/* ---- reading ---- */
+
+/* `fast`: thresholds of fast_p as texts; none: KernelBench's 0, 0.5, 0.8, 1, 1.5, 2. */
+bool kf_bench_thresholds(const kf_option_list *fast, kf_bench_result *result, kf_error *error);
+bool kf_bench_load(kf_store *store, const char *id, kf_bench_result *result, kf_error *error); /* bench_result.c */
+/* Once the rows are complete: samples into problems, and all scores. */
+bool kf_bench_score(kf_bench_result *result, kf_error *error);
+/* What `kforge bench … --json` wrote, as far as a comparison needs it (bench_json.c). `where` names it in errors. */
+bool kf_bench_read_json(const cJSON *json, const char *where, kf_bench_result *result, kf_error *error);
+
+/* ---- writing ---- */
+
+cJSON *kf_bench_json(const kf_bench_result *result);                                 /* NULL when out of memory */
+void kf_bench_print(const kf_bench_result *result, FILE *out, int width, bool bold); /* table and scores for a terminal */
+void kf_bench_csv(const kf_bench_result *result, kf_buffer *out);                    /* a line a sample (RFC 4180) */
+void kf_bench_markdown(const kf_bench_result *result, kf_buffer *out);
+bool kf_bench_html(const kf_bench_result *result, kf_buffer *out, kf_error *error); /* bench_html.c */
+/* eval_results.json and eval_results_analysis.json of KernelBench, as its own programs write them, for rows with a problem number. */
+bool kf_bench_kernelbench(const kf_bench_result *result, const char *folder, kf_error *error);
+
+/* Files that a report is written to; what `bench` and `bench report` share. */
+typedef struct kf_bench_outputs {
+    const char *html, *csv, *markdown, *kernelbench;
+    kf_option_list fast;
+    bool json;
+} kf_bench_outputs;
+/* Writes all of them, and text or JSON to the output. */
+bool kf_bench_write(const kf_bench_result *result, const kf_bench_outputs *outputs, const kf_invocation *invocation,
+                    kf_error *error);
+
+#define KF_ROWS_BENCH_OUTPUTS(SETTINGS)                                                                                         \
+    {.name = "html",                                                                                                            \
+     .type = KF_OPTION_PATH,                                                                                                    \
+     .argument = "FILE",                                                                                                        \
+     .offset = offsetof(SETTINGS, outputs.html),                                                                                \
+     .help = "Write the report as one HTML page that needs nothing else."},                                                     \
+        {.name = "csv",                                                                                                         \
+         .type = KF_OPTION_PATH,                                                                                                \
+         .argument = "FILE",                                                                                                    \
+         .offset = offsetof(SETTINGS, outputs.csv),                                                                             \
+         .help = "Write a line a sample as CSV."},                                                                              \
+        {.name = "md",                                                                                                          \
+         .type = KF_OPTION_PATH,                                                                                                \
+         .argument = "FILE",                                                                                                    \
+         .offset = offsetof(SETTINGS, outputs.markdown),                                                                        \
+         .help = "Write the report as Markdown."},                                                                              \
+        {.name = "kernelbench",                                                                                                 \
+         .type = KF_OPTION_PATH,                                                                                                \
+         .argument = "DIR",                                                                                                     \
+         .offset = offsetof(SETTINGS, outputs.kernelbench),                                                                     \
+         .help =                                                                                                                \
+             "Write eval_results.json and eval_results_analysis.json as KernelBench does, for problems that come from there."}, \
+        {.name = "fast",                                                                                                        \
+         .type = KF_OPTION_LIST,                                                                                                \
+         .argument = "P",                                                                                                       \
+         .offset = offsetof(SETTINGS, outputs.fast),                                                                            \
+         .help = "A threshold of fast_p; may be given again. Default 0, 0.5, 0.8, 1, 1.5 and 2."},                              \
+    {                                                                                                                           \
+        .name = "json", .type = KF_OPTION_FLAG, .offset = offsetof(SETTINGS, outputs.json),                                     \
+        .help = "Write one JSON value instead of text."                                                                         \
+    }
+
+#endif

@@ -1,0 +1,276 @@
+/* Finding solutions and what they are solutions of. */
+#include "bench_solutions.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "kforge/file.h"
+#include "kforge/json.h"
+
+#define LINES_BYTES ((size_t)512 << 20)
+#define LINE_BYTES (8u << 20)
+
+typedef struct finder {
+    const kf_bench_suite *suite;
+    kf_bench_solutions *found;
+    size_t capacity;
+    kf_error *error;
+} finder;
+
+static bool out_of_memory(kf_error *error)
+{
+    return kf_fail(error, KF_ERROR_MEMORY, "out of memory for the solutions");
+}
+
+static const char *last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+static size_t task_of_origin(const kf_bench_suite *suite, int64_t level, int64_t problem)
+{
+    for (size_t i = 0; i < suite->count; i++)
+        if (!suite->tasks[i].fault && suite->tasks[i].level == level && suite->tasks[i].problem == problem) return i;
+    return SIZE_MAX;
+}
+
+static size_t task_of_name(const kf_bench_suite *suite, const char *name, size_t length)
+{
+    for (size_t i = 0; i < suite->count; i++) {
+        const kf_bench_task *task = &suite->tasks[i];
+        const char *folder = last_part(task->folder);
+        bool fits = (strlen(task->name) == length && strncmp(task->name, name, length) == 0) ||
+                    (*folder && strlen(folder) == length && strncmp(folder, name, length) == 0);
+        if (!task->fault && fits) return i;
+    }
+    return SIZE_MAX;
+}
+
+static void count_stranger(finder *f, const char *file)
+{
+    if (!f->found->strangers++) snprintf(f->found->stranger, sizeof f->found->stranger, "%s", file);
+}
+
+/* Takes source and why over; a solution without either is out of memory. */
+static bool add(finder *f, size_t task, const char *file, int64_t sample, kf_language language, char *source, size_t size,
+                char *why, double claimed)
+{
+    kf_bench_solutions *found = f->found;
+    if (found->count == f->capacity) {
+        size_t capacity = f->capacity ? 2 * f->capacity : 64;
+        kf_bench_solution *grown = realloc(found->items, capacity * sizeof *grown);
+        if (grown) found->items = grown, f->capacity = capacity;
+    }
+    char *name = kf_text_clean(file, strlen(file), true);
+    if (source && language == KF_LANGUAGE_PYTHON) why = strdup("a Python solution: only CUDA sources (.cu) are judged");
+    if (found->count == f->capacity || !name || (!source && !why)) {
+        free(name), free(source), free(why);
+        return out_of_memory(f->error);
+    }
+    found->items[found->count++] = (kf_bench_solution){.task = task,
+                                                       .file = name,
+                                                       .sample = sample,
+                                                       .language = language,
+                                                       .source = source,
+                                                       .size = size,
+                                                       .why = why,
+                                                       .claimed = claimed};
+    return true;
+}
+
+/* ---- folders ------------------------------------------------------------------------------------------------------------------------------- */
+
+static bool read_number(const char **at, const char *before, int64_t *value)
+{
+    size_t length = strlen(before);
+    char *end;
+    if (strncmp(*at, before, length) != 0 || !isdigit((unsigned char)(*at)[length])) return false;
+    errno = 0;
+    *value = strtoll(*at + length, &end, 10);
+    *at = end;
+    return errno == 0 && *value < 1000000000;
+}
+
+static bool language_of(const char *end, kf_language *language)
+{
+    *language = strcmp(end, ".py") == 0 ? KF_LANGUAGE_PYTHON : KF_LANGUAGE_CUDA;
+    return strcmp(end, ".py") == 0 || strcmp(end, ".cu") == 0;
+}
+
+bool kf_bench_kernelbench_name(const char *name, int64_t *level, int64_t *problem, int64_t *sample, kf_language *language)
+{
+    const char *at = name;
+    if (!read_number(&at, "level_", level) || !read_number(&at, "_problem_", problem) || !read_number(&at, "_sample_", sample))
+        return false;
+    return strncmp(at, "_kernel", 7) == 0 && language_of(at + 7, language);
+}
+
+static bool add_file(finder *f, const char *path, const char *file, const char *folder_name)
+{
+    int64_t level, problem, sample = -1;
+    kf_language language;
+    const char *name = last_part(file), *dot = strrchr(name, '.');
+    size_t task;
+    if (kf_bench_kernelbench_name(name, &level, &problem, &sample, &language))
+        task = task_of_origin(f->suite, level, problem);
+    else if (!dot || !language_of(dot, &language))
+        return true; /* some other file */
+    else
+        task = folder_name ? task_of_name(f->suite, folder_name, strlen(folder_name))
+                           : task_of_name(f->suite, name, (size_t)(dot - name));
+    if (task == SIZE_MAX) {
+        count_stranger(f, file);
+        return true;
+    }
+    kf_error why = {0};
+    size_t size = 0;
+    char *source = kf_file_read(path, KF_SOURCE_BYTES, &size, &why);
+    return add(f, task, file, sample, language, source, size, source ? NULL : strdup(why.text), NAN);
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+    return strverscmp((*a)->d_name, (*b)->d_name);
+}
+
+static int is_visible(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+/* `within`: the folder's own name below the top, NULL at the top. */
+static bool add_folder(finder *f, const char *folder, const char *within)
+{
+    struct dirent **entries;
+    int count = scandir(folder, &entries, is_visible, by_name);
+    if (count < 0) return kf_fail(f->error, KF_ERROR_INPUT, "%s: can't be read", folder);
+    bool added = true;
+    for (int i = 0; i < count; i++) {
+        kf_autofree char *path = added ? kf_path_join(folder, entries[i]->d_name) : NULL;
+        kf_autofree char *file = added ? (within ? kf_path_join(within, entries[i]->d_name) : strdup(entries[i]->d_name)) : NULL;
+        struct stat status;
+        free(entries[i]);
+        if (added && (!path || !file)) added = out_of_memory(f->error);
+        if (!added || stat(path, &status) != 0) continue;
+        if (S_ISREG(status.st_mode))
+            added = add_file(f, path, file, within);
+        else if (S_ISDIR(status.st_mode) && !within)
+            added = add_folder(f, path, file);
+    }
+    free(entries);
+    return added;
+}
+
+/* ---- CUDA-L1 -------------------------------------------------------------------------------------------------------------------------------------- */
+
+/* A number, or digits as text: both occur. */
+static int64_t whole_number(const cJSON *line, const char *key)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(line, key);
+    if (cJSON_IsString(item)) {
+        char *end;
+        long long value = strtoll(item->valuestring, &end, 10);
+        return end > item->valuestring && !*end ? value : -1;
+    }
+    return cJSON_IsNumber(item) && item->valuedouble >= 0 && item->valuedouble < 1e9 ? (int64_t)item->valuedouble : -1;
+}
+
+/* score_default is against eager PyTorch; where a release has others only, the first. */
+static double claim_of(const cJSON *line)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(line, "score_default");
+    if (cJSON_IsNumber(item)) return item->valuedouble;
+    cJSON_ArrayForEach(item, line)
+    {
+        if (cJSON_IsNumber(item) && item->string && strncmp(item->string, "score_", 6) == 0) return item->valuedouble;
+    }
+    return NAN;
+}
+
+static bool add_line(finder *f, const cJSON *line, int64_t number)
+{
+    char file[64];
+    int64_t level = whole_number(line, "level_id"), problem = whole_number(line, "task_id");
+    const cJSON *code = cJSON_GetObjectItemCaseSensitive(line, "custom_code");
+    snprintf(file, sizeof file, "level %lld problem %lld, line %lld", (long long)level, (long long)problem, (long long)number);
+    size_t task = level >= 0 && problem >= 0 ? task_of_origin(f->suite, level, problem) : SIZE_MAX;
+    if (task == SIZE_MAX) {
+        count_stranger(f, file);
+        return true;
+    }
+    bool given = cJSON_IsString(code) && *code->valuestring;
+    bool python = given && (strstr(code->valuestring, "import torch") || strstr(code->valuestring, "class ModelNew"));
+    return add(f, task, file, -1, python ? KF_LANGUAGE_PYTHON : KF_LANGUAGE_CUDA, given ? strdup(code->valuestring) : NULL,
+               given ? strlen(code->valuestring) : 0, given ? NULL : strdup("its release has no code for this problem"),
+               claim_of(line));
+}
+
+static bool add_lines(finder *f, const char *path)
+{
+    size_t size;
+    int64_t number = 0;
+    kf_autofree char *text = kf_file_read(path, LINES_BYTES, &size, f->error);
+    if (!text) return false;
+    for (const char *at = text; at < text + size;) {
+        const char *end = memchr(at, '\n', (size_t)(text + size - at));
+        size_t length = (size_t)((end ? end : text + size) - at);
+        number++;
+        if (strspn(at, " \t\r") < length) {
+            char where[64];
+            snprintf(where, sizeof where, "line %lld", (long long)number);
+            kf_auto(cJSON) line = kf_json_parse(at, length, LINE_BYTES, where, f->error);
+            if (!line) return kf_fail_prefix(f->error, "%s", path);
+            if (!cJSON_IsObject(line)) return kf_fail(f->error, KF_ERROR_INPUT, "%s: %s is no object", path, where);
+            if (!add_line(f, line, number)) return false;
+        }
+        at += length + 1;
+    }
+    return true;
+}
+
+/* ---- all of them ------------------------------------------------------------------------------------------------------------------------------------ */
+
+static int by_task(const void *a, const void *b)
+{
+    const kf_bench_solution *x = a, *y = b;
+    if (x->task != y->task) return x->task < y->task ? -1 : 1;
+    if (x->sample != y->sample) return x->sample < y->sample ? -1 : 1;
+    return strverscmp(x->file, y->file);
+}
+
+bool kf_bench_solutions_load(const char *path, const kf_bench_suite *suite, kf_bench_solutions *solutions, kf_error *error)
+{
+    struct stat status;
+    finder f = {.suite = suite, .found = solutions, .error = error};
+    if (stat(path, &status) != 0) return kf_fail(error, KF_ERROR_INPUT, "%s: there are no such solutions", path);
+    if (S_ISDIR(status.st_mode) ? !add_folder(&f, path, NULL) : !add_lines(&f, path)) return false;
+    if (!solutions->count)
+        return kf_fail(error, KF_ERROR_INPUT, "%s: no solution of a task of the suite; %zu of others%s%s", path,
+                       solutions->strangers, solutions->strangers ? ", such as " : "", solutions->stranger);
+    qsort(solutions->items, solutions->count, sizeof *solutions->items, by_task);
+    int64_t next = 0;
+    for (size_t i = 0; i < solutions->count; i++) {
+        kf_bench_solution *s = &solutions->items[i];
+        if (i && s->task != s[-1].task) next = 0;
+        if (s->sample < 0) s->sample = next;
+        next++;
+    }
+    return true;
+}
+
+void kf_bench_solutions_clear(kf_bench_solutions *solutions)
+{
+    for (size_t i = 0; i < solutions->count; i++) {
+        free(solutions->items[i].file);
+        free(solutions->items[i].source);
+        free(solutions->items[i].why);
+    }
+    free(solutions->items);
+    *solutions = (kf_bench_solutions){0};
+}

@@ -1,0 +1,204 @@
+/* Scores against values worked out by hand and against independent computations: all subsets for pass@k, all resamples for the bootstrap. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "kforge/score.h"
+
+#define COUNT(ARRAY) (sizeof(ARRAY) / sizeof *(ARRAY))
+
+static void near(double got, double expected, double tolerance)
+{
+    if (!(fabs(got - expected) <= tolerance)) fail_msg("%.17g, expected %.17g", got, expected);
+}
+
+static kf_score_sample correct(double speedup)
+{
+    return kf_score_of(KF_CORRECT, KF_BLAME_NOBODY, speedup);
+}
+
+static void samples_are_classed(void **state)
+{
+    (void)state;
+    kf_score_sample s = kf_score_of(KF_COMPILE_ERROR, KF_BLAME_CANDIDATE, NAN);
+    assert_true(s.counts && !s.compiled && !s.correct);
+    s = kf_score_of(KF_WRONG_RESULT, KF_BLAME_CANDIDATE, 9);
+    assert_true(s.counts && s.compiled && !s.correct && isnan(s.speedup));
+    s = kf_score_of(KF_CHEATING, KF_BLAME_CANDIDATE, 9);
+    assert_true(s.counts && s.compiled && !s.correct && s.cheating);
+    s = kf_score_of(KF_IMPOSSIBLE, KF_BLAME_CANDIDATE, 9);
+    assert_true(s.counts && !s.correct && !s.cheating);
+    s = kf_score_of(KF_INTERFERENCE, KF_BLAME_MACHINE, NAN);
+    assert_false(s.counts);
+    s = kf_score_of(KF_JUDGE_ERROR, KF_BLAME_JUDGE, NAN);
+    assert_false(s.counts);
+    s = correct(1.5);
+    assert_true(s.counts && s.compiled && s.correct);
+    near(s.speedup, 1.5, 0);
+    s = kf_score_no_candidate();
+    assert_true(s.counts && !s.compiled);
+}
+
+/* How many of the k-subsets of n samples, the first c of which are good, hold a good one. */
+static double pass_by_subsets(unsigned n, unsigned c, unsigned k)
+{
+    unsigned all = 0, good = 0;
+    for (unsigned set = 0; set < 1u << n; set++) {
+        if ((unsigned)__builtin_popcount(set) != k) continue;
+        all++;
+        good += (set & ((1u << c) - 1)) != 0;
+    }
+    return (double)good / all;
+}
+
+static void pass_at_k_is_the_share_of_subsets(void **state)
+{
+    (void)state;
+    near(kf_score_pass_at(5, 2, 1), 0.4, 1e-15);
+    near(kf_score_pass_at(5, 2, 2), 0.7, 1e-15); /* 1 - C(3,2)/C(5,2) = 1 - 3/10 */
+    near(kf_score_pass_at(10, 3, 5), 1 - 21.0 / 252, 1e-15);
+    for (unsigned n = 1; n <= 12; n++)
+        for (unsigned c = 0; c <= n; c++)
+            for (unsigned k = 1; k <= n; k++) near(kf_score_pass_at(n, c, k), pass_by_subsets(n, c, k), 1e-12);
+    near(kf_score_pass_at(0, 0, 1), 0, 0);
+    near(kf_score_pass_at(2, 1, 5), 1, 0);
+    near(kf_score_pass_at(100000, 1, 1), 1e-5, 1e-12); /* two binomials would overflow */
+}
+
+/* Four problems by hand: solved at 2 and 0.5; wrong, then correct at 1 (and a cheat); nothing compiles; nobody could judge it. */
+static void a_suite_by_hand(void **state)
+{
+    (void)state;
+    kf_score_sample a[] = {correct(0.5), correct(2)};
+    kf_score_sample b[] = {kf_score_of(KF_WRONG_RESULT, KF_BLAME_CANDIDATE, NAN), correct(1),
+                           kf_score_of(KF_CHEATING, KF_BLAME_CANDIDATE, NAN)};
+    kf_score_sample c[] = {kf_score_of(KF_COMPILE_ERROR, KF_BLAME_CANDIDATE, NAN), kf_score_no_candidate()};
+    kf_score_sample d[] = {kf_score_of(KF_OUT_OF_MEMORY, KF_BLAME_MACHINE, NAN)};
+    kf_score_problem problems[] = {{a, 2}, {b, 3}, {c, 2}, {d, 1}};
+    kf_score score = kf_score_suite(problems, 4, NULL);
+    assert_int_equal(score.problems, 4);
+    assert_int_equal(score.solved, 2);
+    assert_int_equal(score.faster, 1);
+    assert_int_equal(score.samples, 7);
+    assert_int_equal(score.voided, 1);
+    assert_int_equal(score.least_samples, 0);
+    near(score.compile_rate.value, 5.0 / 7, 1e-15);
+    near(score.correct_rate.value, 3.0 / 7, 1e-15);
+    near(score.cheat_rate.value, 1.0 / 7, 1e-15);
+    near(score.geometric_mean.value, sqrt(2.0), 1e-15); /* of 2 and 1 */
+    near(score.median.value, 1.5, 1e-15);
+    /* One sample: of a half of the samples, of b a third. */
+    near(kf_score_fast(problems, 4, 1, 1, NULL).value, 0.5 / 4, 1e-15); /* strictly faster: b's 1.0 is not */
+    near(kf_score_fast(problems, 4, 0.999, 1, NULL).value, (0.5 + 1.0 / 3) / 4, 1e-15);
+    near(kf_score_fast(problems, 4, 0, 1, NULL).value, (1 + 1.0 / 3) / 4, 1e-15);
+    near(kf_score_fast(problems, 4, 2, 1, NULL).value, 0, 0);
+    near(kf_score_pass(problems, 4, 2, NULL).value, (1 + 2.0 / 3) / 4, 1e-15);
+    size_t which = 9;
+    near(kf_score_best(&problems[0], &which), 2, 0);
+    assert_int_equal(which, 1);
+    assert_true(isnan(kf_score_best(&problems[2], NULL)));
+}
+
+static void no_problems_no_figures(void **state)
+{
+    (void)state;
+    kf_score score = kf_score_suite(NULL, 0, NULL);
+    assert_true(isnan(score.compile_rate.value) && isnan(score.geometric_mean.value));
+    assert_true(isnan(kf_score_fast(NULL, 0, 1, 1, NULL).value));
+    kf_score_sample one = correct(3);
+    kf_score_problem problem = {&one, 1};
+    score = kf_score_suite(&problem, 1, NULL);
+    near(score.geometric_mean.value, 3, 1e-15);
+    assert_true(isnan(score.geometric_mean.low) && isnan(score.geometric_mean.high)); /* one problem shows no spread */
+    /* Correct without a time: solved, and at no speedup. */
+    one = correct(NAN);
+    assert_int_equal(kf_score_suite(&problem, 1, NULL).solved, 1);
+    near(kf_score_fast(&problem, 1, 0, 1, NULL).value, 1, 0);
+    near(kf_score_fast(&problem, 1, 0.1, 1, NULL).value, 0, 0);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* All 5^5 resamples of five values instead of drawn ones. */
+static void the_bootstrap_comes_to_all_resamples(void **state)
+{
+    (void)state;
+    const double values[] = {0.1, 0.7, 0.4, 1.9, 1.2};
+    double means[3125];
+    for (unsigned r = 0; r < 3125; r++) {
+        double sum = 0;
+        for (unsigned i = 0, rest = r; i < 5; i++, rest /= 5) sum += values[rest % 5];
+        means[r] = sum / 5;
+    }
+    qsort(means, 3125, sizeof *means, by_size);
+    kf_interval got = kf_score_mean(values, 5, &(kf_score_options){.resamples = 200000, .seed = 3});
+    near(got.value, 0.86, 1e-15);
+    near(got.low, means[(size_t)(0.025 * 3124)], 0.021); /* the means are 0.02 apart or less there */
+    near(got.high, means[(size_t)(0.975 * 3124)], 0.021);
+}
+
+/* Against the normal approximation, where that holds. */
+static void the_bootstrap_agrees_with_theory(void **state)
+{
+    (void)state;
+    double values[400], sum = 0, squares = 0;
+    for (size_t i = 0; i < COUNT(values); i++) values[i] = fmod((double)i * 0.6180339887498949, 1); /* even on [0, 1) */
+    for (size_t i = 0; i < COUNT(values); i++) sum += values[i], squares += values[i] * values[i];
+    double mean = sum / COUNT(values), deviation = sqrt(squares / COUNT(values) - mean * mean) / sqrt((double)COUNT(values));
+    kf_interval got = kf_score_mean(values, COUNT(values), &(kf_score_options){.resamples = 20000, .seed = 1});
+    near(got.value, mean, 1e-12);
+    near(got.low, mean - 1.96 * deviation, 0.1 * deviation);
+    near(got.high, mean + 1.96 * deviation, 0.1 * deviation);
+}
+
+static void seeds_decide(void **state)
+{
+    (void)state;
+    const double values[] = {1, 2, 3, 5, 8, 13, 21};
+    kf_interval a = kf_score_mean(values, COUNT(values), &(kf_score_options){.seed = 7});
+    kf_interval b = kf_score_mean(values, COUNT(values), &(kf_score_options){.seed = 7});
+    kf_interval c = kf_score_mean(values, COUNT(values), &(kf_score_options){.seed = 8});
+    assert_true(a.low == b.low && a.high == b.high);
+    assert_true(a.low != c.low || a.high != c.high);
+    assert_true(a.low < a.value && a.value < a.high);
+    kf_interval narrow = kf_score_mean(values, COUNT(values), &(kf_score_options){.seed = 7, .confidence = 0.5});
+    assert_true(narrow.low > a.low && narrow.high < a.high);
+}
+
+static void pairs_are_compared(void **state)
+{
+    (void)state;
+    const double before[] = {1, 2, NAN, 4, 1}, after[] = {2, 4, 3, NAN, 2};
+    size_t used;
+    kf_interval ratio = kf_score_ratio(before, after, COUNT(before), NULL, &used);
+    assert_int_equal(used, 3);
+    near(ratio.value, 2, 1e-12);
+    near(ratio.low, 2, 1e-12); /* each pair says the same */
+    near(ratio.high, 2, 1e-12);
+    ratio = kf_score_ratio(before, after, 0, NULL, &used);
+    assert_true(used == 0 && isnan(ratio.value));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(samples_are_classed),
+        cmocka_unit_test(pass_at_k_is_the_share_of_subsets),
+        cmocka_unit_test(a_suite_by_hand),
+        cmocka_unit_test(no_problems_no_figures),
+        cmocka_unit_test(the_bootstrap_comes_to_all_resamples),
+        cmocka_unit_test(the_bootstrap_agrees_with_theory),
+        cmocka_unit_test(seeds_decide),
+        cmocka_unit_test(pairs_are_compared),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
