@@ -17,6 +17,7 @@
 #define POINTS 360    /* of the curve */
 #define RESAMPLES 400 /* of its band: it is a picture */
 #define BARS 48
+#define MIDDLE 24 /* the bar that begins at 1 */
 
 typedef struct frame {
     double low_x, high_x, low_y, high_y;
@@ -134,15 +135,15 @@ void kf_chart_histogram(const kf_bench_result *result, kf_buffer *out)
     for (size_t i = 0; i < result->count; i++) {
         double speedup = result->rows[i].best.speedup.value;
         if (!(speedup > 0)) continue;
-        double bar = floor(2 * log2(speedup)) + BARS / 2; /* half an octave each; the outermost hold all beyond */
+        double bar = floor(2 * log2(speedup)) + MIDDLE; /* half an octave each; the outermost hold all beyond */
         int at = bar < 0 ? 0 : bar >= BARS ? BARS - 1 : (int)bar;
         if (++counts[at] > most) most = counts[at];
         if (at < low) low = at;
         if (at > high) high = at;
     }
     if (high < 0) return empty(out);
-    low = low > BARS / 2 - 2 ? BARS / 2 - 2 : low; /* 1 is always shown */
-    high = high < BARS / 2 + 1 ? BARS / 2 + 1 : high;
+    low = low > MIDDLE - 2 ? MIDDLE - 2 : low; /* 1 is always shown */
+    high = high < MIDDLE + 1 ? MIDDLE + 1 : high;
     frame f = {low, high + 1, 0, most * 1.08};
     char text[32];
     begin(out, "Distribution of speedups");
@@ -152,7 +153,7 @@ void kf_chart_histogram(const kf_bench_result *result, kf_buffer *out)
         tick_y(out, &f, y, text);
     }
     for (int i = low; i <= high + 1; i++) {
-        int octave = i - BARS / 2;
+        int octave = i - MIDDLE;
         if (octave % 2 || (high - low > 16 && octave % 4)) continue;
         snprintf(text, sizeof text, "%gx", exp2(octave / 2.0));
         tick_x(out, &f, i, text);
@@ -162,10 +163,9 @@ void kf_chart_histogram(const kf_bench_result *result, kf_buffer *out)
             kf_buffer_format(out,
                              "<rect class=\"bar%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"2\"><title>%d: %.2fx "
                              "to %.2fx</title></rect>\n",
-                             i < BARS / 2 ? " slow" : "", across(&f, i) + 1, up(&f, counts[i]),
-                             across(&f, i + 1) - across(&f, i) - 2, up(&f, 0) - up(&f, counts[i]), counts[i],
-                             exp2((i - BARS / 2) / 2.0), exp2((i + 1 - BARS / 2) / 2.0));
-    kf_buffer_format(out, "<path class=\"one\" d=\"M%.1f %.1fV%.1f\"/></svg>\n", across(&f, BARS / 2), TOP, HEIGHT - BOTTOM);
+                             i < MIDDLE ? " slow" : "", across(&f, i) + 1, up(&f, counts[i]), across(&f, i + 1) - across(&f, i) - 2,
+                             up(&f, 0) - up(&f, counts[i]), counts[i], exp2((i - MIDDLE) / 2.0), exp2((i + 1 - MIDDLE) / 2.0));
+    kf_buffer_format(out, "<path class=\"one\" d=\"M%.1f %.1fV%.1f\"/></svg>\n", across(&f, MIDDLE), TOP, HEIGHT - BOTTOM);
 }
 
 /* ---- the roofline --------------------------------------------------------------------------------------------------------------------------------- */
