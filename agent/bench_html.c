@@ -261,7 +261,7 @@ static void write_cheats(const kf_bench_result *r, kf_buffer *out)
                          "scope=\"col\">What was found</th></tr></thead>\n<tbody>\n");
             kf_buffer_string(out, "<tr><td class=\"problem\">");
             kf_html_text(out, r->rows[i].task);
-            kf_buffer_string(out, "</td><td><ul>");
+            kf_buffer_string(out, "</td><td><ul class=\"plain\">");
             write_sample(s, out);
             kf_buffer_string(out, "</ul></td></tr>\n");
         }

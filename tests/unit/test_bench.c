@@ -1,0 +1,318 @@
+/* Parts of `kforge bench` that need no worker: suites, solutions, models for a task, texts that want to be markup or formulas, comparisons. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "bench_compare.h"
+#include "bench_html.h"
+#include "bench_solutions.h"
+#include "kforge/file.h"
+
+#define TASKS KFORGE_SOURCE_DIR "/tasks"
+
+static void write_text(const char *folder, const char *name, const char *text)
+{
+    kf_autofree char *path = kf_path_join(folder, name);
+    assert_true(kf_file_write(path, text, strlen(text), NULL));
+}
+
+/* ---- suites ---- */
+
+static void a_folder_of_tasks_is_a_suite(void **state)
+{
+    (void)state;
+    kf_bench_suite suite = {0};
+    kf_error error = {0};
+    const char *only[] = {"axpy", "g*"};
+    assert_true(kf_bench_suite_load(TASKS, only, 2, &suite, &error));
+    assert_int_equal(suite.count, 3);
+    assert_string_equal(suite.tasks[0].name, "axpy");
+    assert_string_equal(suite.tasks[1].name, "gemm");
+    assert_string_equal(suite.tasks[2].name, "gemv");
+    assert_string_equal(suite.name, "tasks");
+    assert_true(suite.tasks[0].level == -1 && !suite.tasks[0].fault && suite.tasks[0].hash[0]);
+    kf_bench_suite_clear(&suite);
+    assert_true(kf_bench_suite_load(TASKS "/axpy/task.json", NULL, 0, &suite, &error));
+    assert_int_equal(suite.count, 1);
+    kf_bench_suite_clear(&suite);
+    assert_false(kf_bench_suite_load(TASKS "/nothing", NULL, 0, &suite, &error));
+    assert_int_equal(error.code, KF_ERROR_INPUT);
+    kf_bench_suite_clear(&suite);
+}
+
+static void suite_json_names_tasks_and_faults_stay_with_their_task(void **state)
+{
+    (void)state;
+    kf_bench_suite suite = {0};
+    kf_error error = {0};
+    kf_autofree char *folder = kf_directory_temporary("kforge-suite", NULL);
+    write_text(folder, "suite.json",
+               "{\"schema\": \"kforge-suite/1\", \"name\": \"mine\", \"tasks\": [\"" TASKS "/axpy\", \"missing\", \"" TASKS
+               "/axpy\"]}");
+    assert_true(kf_bench_suite_load(folder, NULL, 0, &suite, &error));
+    assert_string_equal(suite.name, "mine");
+    assert_int_equal(suite.count, 3);
+    assert_null(suite.tasks[0].fault);
+    assert_non_null(strstr(suite.tasks[1].fault, "missing"));
+    assert_non_null(strstr(suite.tasks[2].fault, "has this name"));
+    kf_bench_suite_clear(&suite);
+    static const char *const bad[] = {
+        "{\"schema\": \"kforge-suite/2\", \"tasks\": []}",  "{\"schema\": \"kforge-suite/1\"}",
+        "{\"schema\": \"kforge-suite/1\", \"tasks\": [7]}", "{\"schema\": \"kforge-suite/1\", \"tasks\": [], \"taks\": 1}",
+        "{\"schema\": \"kforge-suite/1\", \"tasks\": []}",  "nothing"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        write_text(folder, "suite.json", bad[i]);
+        error.code = KF_ERROR_NONE;
+        assert_false(kf_bench_suite_load(folder, NULL, 0, &suite, &error));
+        assert_int_equal(error.code, KF_ERROR_INPUT);
+        kf_bench_suite_clear(&suite);
+    }
+    kf_directory_remove(folder, NULL);
+}
+
+static void a_model_for_each_task(void **state)
+{
+    (void)state;
+    kf_autofree char *a = kf_bench_model_for("replay:x/{task}.jsonl", "axpy"), *b = kf_bench_model_for("openai:m", "axpy"),
+                     *c = kf_bench_model_for("exec:./ask {task} {task", "gemm");
+    assert_string_equal(a, "replay:x/axpy.jsonl");
+    assert_string_equal(b, "openai:m");
+    assert_string_equal(c, "exec:./ask gemm {task");
+}
+
+/* ---- solutions ---- */
+
+static void names_of_kernelbench(void **state)
+{
+    (void)state;
+    int64_t level, problem, sample;
+    kf_language language;
+    assert_true(kf_bench_kernelbench_name("level_1_problem_19_sample_0_kernel.cu", &level, &problem, &sample, &language));
+    assert_true(level == 1 && problem == 19 && sample == 0 && language == KF_LANGUAGE_CUDA);
+    assert_true(kf_bench_kernelbench_name("level_3_problem_5_sample_12_kernel.py", &level, &problem, &sample, &language));
+    assert_true(level == 3 && problem == 5 && sample == 12 && language == KF_LANGUAGE_PYTHON);
+    static const char *const bad[] = {"level_1_problem_19_sample_0_kernel.txt",
+                                      "level_1_problem_19_sample_0.cu",
+                                      "level_1_problem_-9_sample_0_kernel.cu",
+                                      "level__problem_1_sample_0_kernel.cu",
+                                      "level_1_problem_99999999999999999999_sample_0_kernel.cu",
+                                      "level_1_problem_1_sample_0_kernel.cu.orig",
+                                      "xlevel_1_problem_1_sample_0_kernel.cu",
+                                      ""};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        if (kf_bench_kernelbench_name(bad[i], &level, &problem, &sample, &language)) fail_msg("%s", bad[i]);
+}
+
+static void solutions_are_found(void **state)
+{
+    (void)state;
+    kf_autofree char *folder = kf_directory_temporary("kforge-solutions", NULL), *inner = kf_path_join(folder, "axpy");
+    char axpy[] = "axpy", gemm[] = "gemm", none[] = "", fault[] = "broken";
+    kf_bench_task tasks[] = {{.name = axpy, .folder = none, .level = 1, .problem = 7},
+                             {.name = gemm, .folder = none, .level = 2, .problem = 7},
+                             {.name = gemm, .folder = none, .fault = fault, .level = 1, .problem = 8}};
+    kf_bench_suite suite = {.tasks = tasks, .count = 3};
+    kf_bench_solutions found = {0};
+    kf_error error = {0};
+    assert_false(kf_bench_solutions_load(folder, &suite, &found, &error)); /* not one */
+    write_text(folder, "level_2_problem_7_sample_1_kernel.cu", "second");
+    write_text(folder, "level_2_problem_7_sample_0_kernel.cu", "first");
+    write_text(folder, "level_1_problem_7_sample_0_kernel.py", "class ModelNew: pass");
+    write_text(folder, "level_1_problem_8_sample_0_kernel.cu", "of a task at fault");
+    write_text(folder, "gemm.cu", "third");
+    write_text(folder, "readme.md", "not one");
+    mkdir(inner, 0777);
+    write_text(inner, "b.cu", "2");
+    write_text(inner, "a.cu", "1");
+    assert_true(kf_bench_solutions_load(folder, &suite, &found, &error));
+    assert_int_equal(found.count, 6);
+    assert_int_equal(found.strangers, 1);
+    static const char *const files[] = {"axpy/a.cu",
+                                        "axpy/b.cu",
+                                        "level_1_problem_7_sample_0_kernel.py",
+                                        "gemm.cu",
+                                        "level_2_problem_7_sample_0_kernel.cu",
+                                        "level_2_problem_7_sample_1_kernel.cu"};
+    for (size_t i = 0; i < 6; i++) assert_string_equal(found.items[i].file, files[i]);
+    assert_true(found.items[2].language == KF_LANGUAGE_PYTHON && found.items[2].source);
+    assert_true(found.items[0].task == 0 && found.items[3].task == 1 && !found.items[3].why);
+    kf_bench_solutions_clear(&found);
+    write_text(folder, "l1.jsonl",
+               "{\"level_id\": 2, \"task_id\": 7, \"custom_code\": \"x\", \"score_default\": 3.5, \"score_graph\": 2}\n\n"
+               "{\"level_id\": \"1\", \"task_id\": \"7\", \"custom_code\": \"import torch\", \"score_graph\": 2}\n"
+               "{\"level_id\": 9, \"task_id\": 7, \"custom_code\": \"x\"}");
+    kf_autofree char *lines = kf_path_join(folder, "l1.jsonl");
+    assert_true(kf_bench_solutions_load(lines, &suite, &found, &error));
+    assert_int_equal(found.count, 2);
+    assert_true(found.items[0].task == 0 && found.items[0].claimed == 2 && found.items[0].language == KF_LANGUAGE_PYTHON);
+    assert_true(found.items[1].task == 1 && found.items[1].claimed == 3.5 && found.items[1].language == KF_LANGUAGE_CUDA);
+    kf_bench_solutions_clear(&found);
+    write_text(folder, "l1.jsonl", "{\"level_id\": 2}\n{broken");
+    assert_false(kf_bench_solutions_load(lines, &suite, &found, &error));
+    assert_non_null(strstr(error.text, "line 2"));
+    kf_bench_solutions_clear(&found);
+    kf_directory_remove(folder, NULL);
+}
+
+/* ---- reports ---- */
+
+static const char hostile[] = "=<b>\"x\" & 'y'|`z`[";
+
+static void fill(kf_bench_result *result, kf_bench_row *rows, kf_bench_sample *samples, kf_score_sample *scores,
+                 const double *speedups, size_t count)
+{
+    const kf_bench_times none = {NAN, NAN, NAN, NAN, NAN, 0};
+    *result = (kf_bench_result){.name = hostile,
+                                .suite = "",
+                                .source = "",
+                                .device = hostile,
+                                .models = hostile,
+                                .strategy = "sample",
+                                .baseline = "",
+                                .independent = true,
+                                .started = 0,
+                                .bytes_per_second = 1e9,
+                                .rows = rows,
+                                .count = count,
+                                .fast = {0, 1},
+                                .fast_count = 2};
+    static const char *const names[] = {"a", "b", "c", hostile};
+    for (size_t i = 0; i < count; i++) {
+        bool solved = speedups[i] > 0;
+        samples[i] = (kf_bench_sample){.label = hostile,
+                                       .status = solved ? "correct" : "wrong_result",
+                                       .rule = hostile,
+                                       .text = hostile,
+                                       .proposer = "",
+                                       .candidate = 7,
+                                       .speedup = {speedups[i], 0.99 * speedups[i], 1.01 * speedups[i]},
+                                       .claimed = 9,
+                                       .judge_seconds = 1,
+                                       .times = none,
+                                       .baseline_times = none};
+        samples[i].score = scores[i] =
+            kf_score_of(solved ? KF_CORRECT : KF_WRONG_RESULT, solved ? KF_BLAME_NOBODY : KF_BLAME_CANDIDATE, speedups[i]);
+        rows[i] = (kf_bench_row){.task = names[i],
+                                 .fault = "",
+                                 .state = "finished",
+                                 .run = "r",
+                                 .level = -1,
+                                 .problem = -1,
+                                 .samples = &samples[i],
+                                 .scores = &scores[i],
+                                 .count = 1,
+                                 .best = samples[i],
+                                 .outcome = scores[i],
+                                 .statuses = "1 of them",
+                                 .roofs = {{hostile, 1e6, 1e6, 0.01, 0.001}},
+                                 .roof_count = 1};
+        if (!solved) rows[i].best.candidate = 0;
+    }
+}
+
+static void drop(kf_bench_result *result)
+{
+    free(result->problems);
+    free(result->outcomes);
+}
+
+static void texts_stay_texts(void **state)
+{
+    (void)state;
+    kf_bench_result result;
+    kf_bench_row rows[4];
+    kf_bench_sample samples[4];
+    kf_score_sample scores[4];
+    const double speedups[] = {1, 2, 3, 4};
+    fill(&result, rows, samples, scores, speedups, 4);
+    kf_error error = {0};
+    kf_autobuffer html = {0}, csv = {0}, markdown = {0};
+    assert_true(kf_bench_score(&result, &error));
+    assert_true(kf_bench_html(&result, &html, &error));
+    kf_bench_csv(&result, &csv);
+    kf_bench_markdown(&result, &markdown);
+    assert_null(strstr(html.data, "<b>\"x"));
+    assert_non_null(strstr(html.data, "=&lt;b&gt;&quot;x&quot; &amp; &#39;y&#39;"));
+    assert_null(strstr(csv.data, ",=<b>"));
+    assert_non_null(strstr(csv.data, "\"'=<b>\"\"x\"\" & 'y'"));
+    assert_null(strstr(markdown.data, "<b>"));
+    assert_non_null(strstr(markdown.data, "\\|\\`z\\`"));
+    drop(&result);
+}
+
+static void json_comes_back(void **state)
+{
+    (void)state;
+    kf_bench_result result;
+    kf_bench_row rows[4];
+    kf_bench_sample samples[4];
+    kf_score_sample scores[4];
+    const double speedups[] = {0.5, NAN, 3, 4};
+    fill(&result, rows, samples, scores, speedups, 4);
+    kf_error error = {0};
+    assert_true(kf_bench_score(&result, &error));
+    cJSON *made = kf_bench_json(&result);
+    kf_autofree char *text = cJSON_Print(made);
+    cJSON *json = cJSON_Parse(text);
+    cJSON_Delete(made);
+    kf_autobenchresult again = {0};
+    kf_bench_comparison comparison = {0};
+    assert_true(kf_bench_read_json(json, "x", &again, &error));
+    assert_true(kf_bench_compare(&result, &again, &comparison, &error));
+    assert_true(comparison.count == 4 && comparison.both == 3 && comparison.gained == 0 && comparison.lost == 0);
+    assert_true(fabs(comparison.ratio.value - 1) < 1e-12 && comparison.faster == 0);
+    assert_true(again.score.solved == 3 && fabs(again.score.geometric_mean.value - result.score.geometric_mean.value) < 1e-12);
+    kf_bench_comparison_clear(&comparison);
+    cJSON_ReplaceItemInObject(json, "schema", cJSON_CreateString("kforge-bench-report/9"));
+    kf_autobenchresult other = {0};
+    assert_false(kf_bench_read_json(json, "x", &other, &error));
+    cJSON_Delete(json);
+    drop(&result);
+}
+
+static void comparisons_are_paired(void **state)
+{
+    (void)state;
+    kf_bench_result before, after;
+    kf_bench_row first[4], second[4];
+    kf_bench_sample samples[8];
+    kf_score_sample scores[8];
+    const double was[] = {1, 2, NAN, 4}, is[] = {2, 2.01, 5, NAN};
+    fill(&before, first, samples, scores, was, 4);
+    fill(&after, second, samples + 4, scores + 4, is, 4);
+    kf_error error = {0};
+    kf_bench_comparison c = {0};
+    assert_true(kf_bench_score(&before, &error) && kf_bench_score(&after, &error) && kf_bench_compare(&before, &after, &c, &error));
+    assert_true(c.both == 2 && c.gained == 1 && c.lost == 1 && c.faster == 1 && c.slower == 0); /* 2 and 2.01 overlap */
+    assert_true(fabs(c.ratio.value - sqrt(2 * 1.005)) < 1e-9);
+    assert_true(fabs(c.solved.value) < 1e-12 && c.solved.low < 0 && c.solved.high > 0);
+    assert_true(fabs(c.fast[1].value - 0.25) < 1e-12); /* over 1: two of four before (1 is not), three after */
+    kf_bench_comparison_clear(&c);
+    second[0].task = second[1].task = second[2].task = second[3].task = "elsewhere";
+    assert_false(kf_bench_compare(&before, &after, &c, &error));
+    kf_bench_comparison_clear(&c);
+    drop(&before);
+    drop(&after);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_folder_of_tasks_is_a_suite),
+        cmocka_unit_test(suite_json_names_tasks_and_faults_stay_with_their_task),
+        cmocka_unit_test(a_model_for_each_task),
+        cmocka_unit_test(names_of_kernelbench),
+        cmocka_unit_test(solutions_are_found),
+        cmocka_unit_test(texts_stay_texts),
+        cmocka_unit_test(json_comes_back),
+        cmocka_unit_test(comparisons_are_paired),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
