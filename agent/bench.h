@@ -31,6 +31,7 @@ typedef struct kf_bench_task {
     char *fault;  /* why it is not judged; NULL: it is */
     char hash[KF_HASH_HEX];
     int64_t level, problem; /* of its "origin", -1 none */
+    bool torch;             /* it has a problem file for PyTorch: solutions may be Python (docs/torch.md) */
     /* Of a bench that goes on. */
     char run[KF_RUN_ID]; /* "" not begun */
     bool finished;

@@ -134,6 +134,10 @@ static void write_sample(const kf_bench_sample *s, kf_buffer *out)
     }
     if (!isnan(s->times.median)) kf_buffer_format(out, ", %s", kf_figure_seconds(s->times.median, figure));
     if (!isnan(s->claimed)) kf_buffer_format(out, ", claimed %.2fx", s->claimed);
+    if (s->kernelbench) {
+        kf_buffer_format(out, ", KernelBench would say %s", s->kernelbench_correct ? "correct" : "incorrect");
+        if (s->kernelbench_correct && s->kernelbench_speedup > 0) kf_buffer_format(out, ", %.2fx", s->kernelbench_speedup);
+    }
     if (*s->rule) {
         kf_buffer_string(out, " <code>");
         kf_html_text(out, s->rule);

@@ -41,6 +41,11 @@ static cJSON *sample_json(const kf_bench_sample *s)
     kf_add_interval(json, "speedup", s->speedup);
     cJSON_AddBoolToObject(json, "reverified", s->reverified);
     if (!isnan(s->claimed)) kf_add_figure(json, "claimed", s->claimed);
+    if (s->kernelbench) {
+        cJSON *claim = cJSON_AddObjectToObject(json, "kernelbench");
+        cJSON_AddBoolToObject(claim, "correct", s->kernelbench_correct);
+        kf_add_figure(claim, "speedup", s->kernelbench_speedup);
+    }
     kf_add_figure(json, "judge_seconds", s->judge_seconds);
     add_times(json, "seconds", &s->times);
     add_times(json, "baseline_seconds", &s->baseline_times);
@@ -170,6 +175,7 @@ static kf_bench_sample read_sample(const cJSON *json, kf_bench_result *result)
                          .number = -1,
                          .speedup = {number_of(speedup, "value"), number_of(speedup, "low"), number_of(speedup, "high")},
                          .claimed = number_of(json, "claimed"),
+                         .kernelbench_speedup = NAN,
                          .candidate = number_of(json, "candidate") > 0 ? (int64_t)number_of(json, "candidate") : 0};
     s.score = (kf_score_sample){flag_of(json, "counts"), flag_of(json, "compiled"), flag_of(json, "correct"),
                                 flag_of(json, "cheating"), NAN};

@@ -43,6 +43,7 @@ static void describe_tasks(const kf_bench_suite *suite, cJSON *description)
         if (task->fault) cJSON_AddStringToObject(entry, "fault", task->fault);
         if (task->level >= 0) cJSON_AddNumberToObject(entry, "level", (double)task->level);
         if (task->problem >= 0) cJSON_AddNumberToObject(entry, "problem", (double)task->problem);
+        if (task->torch) cJSON_AddTrueToObject(entry, "torch");
         cJSON_AddItemToArray(tasks, entry);
     }
 }
@@ -135,6 +136,7 @@ static bool read_tasks(kf_bench_plan *plan, kf_error *error)
         task->folder = strdup("");
         task->fault = *fault ? strdup(fault) : NULL;
         task->level = cJSON_IsNumber(level) ? (int64_t)level->valuedouble : -1;
+        task->torch = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(entry, "torch"));
         task->problem = cJSON_IsNumber(problem) ? (int64_t)problem->valuedouble : -1;
         if (!task->name || !task->folder || (*fault && !task->fault)) return out_of_memory(error);
     }

@@ -81,6 +81,16 @@ static void list_scores(const kf_bench_result *r, score_line line, void *context
     }
     line(context, "geometric mean", times(s->geometric_mean, figure));
     line(context, "median", times(s->median, figure));
+    size_t claims = 0, claimed = 0, differ = 0;
+    for (size_t i = 0; i < r->count; i++)
+        for (size_t k = 0; k < r->rows[i].count; k++) {
+            const kf_bench_sample *sample = &r->rows[i].samples[k];
+            claims += sample->kernelbench;
+            claimed += sample->kernelbench && sample->kernelbench_correct;
+            differ += sample->kernelbench && sample->kernelbench_correct != sample->score.correct;
+        }
+    snprintf(value, sizeof value, "%zu of %zu Python solutions are correct; kforge says otherwise of %zu", claimed, claims, differ);
+    if (claims) line(context, "KernelBench would say", value);
     snprintf(value, sizeof value, "$%.2f, %lld calls, %lld tokens; %s of devices", r->cost_usd, (long long)r->calls,
              (long long)r->tokens, kf_figure_seconds(r->device_seconds, figure));
     line(context, "cost", value);

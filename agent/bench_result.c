@@ -119,6 +119,10 @@ static void read_verdict(kf_bench_result *result, const kf_verdict *verdict, kf_
         sample->times = times_of(timed, 'c', timed->candidate_seconds);
         sample->baseline_times = times_of(timed, 'b', timed->baseline_seconds);
     }
+    const cJSON *claim = verdict->kernelbench;
+    sample->kernelbench = claim;
+    sample->kernelbench_correct = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(claim, "correctness"));
+    sample->kernelbench_speedup = number_of(claim, "speedup", NAN);
     const cJSON *device = cJSON_GetObjectItemCaseSensitive(verdict->provenance, "device");
     double bandwidth = number_of(device, "copy_bytes_per_second", number_of(device, "read_bytes_per_second", NAN));
     if (!(result->bytes_per_second >= bandwidth)) result->bytes_per_second = bandwidth;
@@ -183,6 +187,7 @@ static kf_bench_sample empty_sample(void)
                              .number = -1,
                              .speedup = {NAN, NAN, NAN},
                              .claimed = NAN,
+                             .kernelbench_speedup = NAN,
                              .judge_seconds = NAN,
                              .times = none,
                              .baseline_times = none,

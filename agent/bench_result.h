@@ -38,6 +38,9 @@ typedef struct kf_bench_sample {
     kf_interval speedup;
     bool reverified, verdict;
     double claimed; /* speedup that its author claims */
+    /* What KernelBench's own protocol says of a solution in Python: a claim of the solution's process. */
+    bool kernelbench, kernelbench_correct;
+    double kernelbench_speedup;
     double judge_seconds;
     kf_bench_times times, baseline_times;
     kf_score_sample score;

@@ -68,7 +68,8 @@ static bool add(finder *f, size_t task, const char *file, int64_t sample, kf_lan
         if (grown) found->items = grown, f->capacity = capacity;
     }
     char *name = kf_text_clean(file, strlen(file), true);
-    if (source && language == KF_LANGUAGE_PYTHON) why = strdup("a Python solution: only CUDA sources (.cu) are judged");
+    if (source && language == KF_LANGUAGE_PYTHON && !f->suite->tasks[task].torch)
+        why = strdup("a Python solution (ModelNew), and the task has no problem file for PyTorch");
     if (found->count == f->capacity || !name || (!source && !why)) {
         free(name), free(source), free(why);
         return out_of_memory(f->error);

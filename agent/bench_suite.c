@@ -78,6 +78,7 @@ static bool add_task(loader *l, const char *folder)
     if (!task) return true;
     snprintf(t->hash, sizeof t->hash, "%s", kf_task_hash(task));
     kf_bench_origin(kf_task_json(task), &t->level, &t->problem);
+    t->torch = kf_task_is_torch(task);
     return true;
 }
 

@@ -216,7 +216,7 @@ static const kf_option options[] = {
      .offset = offsetof(settings, solutions),
      .help = "Judge these instead of asking models: a folder of level_L_problem_P_sample_S_kernel.cu, CUDA-L1's JSON lines, or a "
              "folder "
-             "of TASK.cu or TASK/*.cu. Python solutions are listed, not judged."},
+             "of TASK.cu or TASK/*.cu. Python ones (ModelNew, .py) need tasks for PyTorch."},
     {.name = "strategy",
      .type = KF_OPTION_TEXT,
      .argument = "NAME|FILE",
