@@ -59,13 +59,13 @@ for stage in "${stages[@]}"; do
         ;;
     tsan)
         configure tsan
-        make_targets "$root/build/tsan" all
+        make_targets "$root/build/tsan" thread_tests
         printf 'tsan: built (%d s)\n' $((SECONDS - started))
         TSAN_OPTIONS="halt_on_error=1 atexit_sleep_ms=0" run_ctest tsan -L threads
         ;;
     fuzz)
         configure fuzz
-        make_targets "$root/build/fuzz" tests/all
+        make_targets "$root/build/fuzz" fuzz_programs
         printf 'fuzz: built (%d s)\n' $((SECONDS - started))
         KFORGE_FUZZ_SECONDS=$fuzz_seconds run_ctest fuzz -L fuzz
         ;;
