@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include "export_card.h"
+#include "export_modelnew.h"
 #include "export_package.h"
 #include "kforge/file.h"
 #include "kforge/store_care.h"
@@ -10,7 +11,7 @@
 #include "show.h"
 
 typedef struct settings {
-    const char *store, *format, *output, *as, *only, *reward, *task, *run, *group, *dedup, *license;
+    const char *store, *format, *output, *as, *only, *reward, *task, *run, *group, *dedup, *license, *candidate;
     bool force, significant, include_held_out, keep_leaks, json;
     double margin, discount, test_share;
     int64_t shard_rows, least_group, pairs;
@@ -208,15 +209,39 @@ static bool export_package(const settings *s, const kf_invocation *invocation, k
     return true;
 }
 
+/* ---- files for PyTorch ---- */
+
+static bool is_modelnew(const settings *s)
+{
+    return strcmp(s->format, "modelnew") == 0 || strcmp(s->format, "kernelbench") == 0;
+}
+
+static bool export_modelnew(const settings *s, const kf_invocation *invocation, kf_store *store, kf_error *error)
+{
+    bool kernelbench = strcmp(s->format, "kernelbench") == 0;
+    int64_t count = 0;
+    const kf_modelnew_options wanted = {
+        .task = s->task, .candidate = s->candidate, .output = s->output, .kernelbench = kernelbench, .force = s->force};
+    if (!kf_export_modelnew(store, &wanted, &count, error)) return false;
+    fprintf(invocation->log, "%s: %lld files\n", s->output, (long long)count);
+    return true;
+}
+
 static int run(const kf_invocation *invocation, const void *values, kf_error *error)
 {
     const settings *s = values;
+    if (s->candidate && !is_modelnew(s))
+        return kf_fail(error, KF_ERROR_INPUT, "--candidate goes with --format modelnew or kernelbench"), -1;
+    if (is_modelnew(s) && strcmp(s->output, "-") == 0)
+        return kf_fail(error, KF_ERROR_INPUT, "--format %s writes files: name one with --output, or a folder", s->format), -1;
+    if (s->candidate) return export_modelnew(s, invocation, NULL, error) ? KF_EXIT_DONE : -1;
     kf_autofree char *folder = NULL;
     bool ok = false;
     {
         kf_auto(kf_store) store = open_stores(s, invocation, &folder, error);
         if (store)
             ok = strcmp(s->format, "package") == 0 ? export_package(s, invocation, store, error)
+                 : is_modelnew(s)                  ? export_modelnew(s, invocation, store, error)
                                                    : export_rows(s, invocation, store, error);
     }
     if (folder) kf_directory_remove(folder, NULL);
@@ -234,7 +259,7 @@ static const kf_option options[] = {
      .type = KF_OPTION_CHOICE,
      .argument = "FORMAT",
      .offset = offsetof(settings, format),
-     .choices = "raw|sft|dpo|kto|grpo|contrast|multiturn|cassette|package",
+     .choices = "raw|sft|dpo|kto|grpo|contrast|multiturn|cassette|package|modelnew|kernelbench",
      .fallback = "raw",
      .help = "What a row is; docs/datasets.md describes every field."},
     {.name = "output",
@@ -267,6 +292,11 @@ static const kf_option options[] = {
      .argument = "TASK",
      .offset = offsetof(settings, task),
      .help = "Only this task, by name or hash."},
+    {.name = "candidate",
+     .type = KF_OPTION_PATH,
+     .argument = "FILE.cu",
+     .offset = offsetof(settings, candidate),
+     .help = "modelnew, kernelbench: this source instead of the store's fastest; --task names the task's folder."},
     {.name = "run",
      .letter = 'r',
      .type = KF_OPTION_TEXT,
@@ -382,18 +412,25 @@ const kf_command kf_command_export = {
     .name = "export",
     .synopsis = "[STORE…]",
     .summary = "Write training data, cassettes or a library of the winners",
-    .description = "Reads one store, or several as if they were merged. Labels are those of the verdicts that stand; wrong, failed "
-                   "and cheating attempts "
-                   "are there with theirs unless --only leaves them out, and verdicts that blame the machine are no label. Files "
-                   "appear under their "
-                   "name only when they are complete.\n\n"
-                   "package writes a C library with CMake files: for each task the fastest candidate that was measured twice, "
-                   "dispatched by shape.",
-    .examples = "kforge export --format raw | head -1\tone attempt\n"
-                "kforge export --format sft --only faster -o data/sft\ta data set with a card\n"
-                "kforge export --format dpo --group task --margin 1.2 -o dpo.jsonl.zst a.db b.db\tpreferences out of two stores\n"
-                "kforge export --format cassette --run 1h3w -o run.jsonl\treplies to replay\n"
-                "kforge export --format package -o kernels\ta library of the winners",
+    .description =
+        "Reads one store, or several as if they were merged. Labels are those of the verdicts that stand; wrong, failed "
+        "and cheating attempts "
+        "are there with theirs unless --only leaves them out, and verdicts that blame the machine are no label. Files "
+        "appear under their "
+        "name only when they are complete.\n\n"
+        "package writes a C library with CMake files: for each task the fastest candidate that was measured twice, "
+        "dispatched by shape.\n\n"
+        "modelnew writes Python files that KernelBench's evaluator takes: class ModelNew, made as the problem's Model is, whose "
+        "forward "
+        "calls the CUDA candidate through torch.utils.cpp_extension.load_inline. kernelbench writes them as a run's folder, with "
+        "eval_results.json.",
+    .examples =
+        "kforge export --format raw | head -1\tone attempt\n"
+        "kforge export --format sft --only faster -o data/sft\ta data set with a card\n"
+        "kforge export --format dpo --group task --margin 1.2 -o dpo.jsonl.zst a.db b.db\tpreferences out of two stores\n"
+        "kforge export --format cassette --run 1h3w -o run.jsonl\treplies to replay\n"
+        "kforge export --format modelnew -t tasks/relu --candidate relu.cu -o relu_new.py\tfor KernelBench's own evaluator\n"
+        "kforge export --format package -o kernels\ta library of the winners",
     .most_arguments = SIZE_MAX,
     .options = options,
     .settings_size = sizeof(settings),

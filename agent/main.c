@@ -30,6 +30,9 @@
     ROW(task_new) \
     ROW(task_lint) \
     ROW(task_show) \
+    ROW(import_kernelbench) \
+    ROW(import_robust) \
+    ROW(import_torch) \
     ROW(export) \
     ROW(store_merge) \
     ROW(store_check) \

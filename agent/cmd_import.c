@@ -1,0 +1,349 @@
+/* `kforge import kernelbench|robust-kbench|torch`: problems for PyTorch become tasks. */
+#include <string.h>
+#include <unistd.h>
+
+#include "import.h"
+#include "kforge/file.h"
+#include "kforge/judge.h"
+#include "kforge/lint.h"
+#include "show.h"
+#include "table.h"
+
+typedef struct settings {
+    const char *output, *level, *ids, *mode, *class_name, *sandbox, *device;
+    kf_option_list patches;
+    int64_t scale, jobs;
+    double timeout, memory;
+    bool link, compiled, force, json, multi, lint;
+} settings;
+
+/* ---- what came of it ---- */
+
+typedef struct state {
+    const kf_invocation *invocation;
+    const kf_import_suite *suite;
+    size_t done;
+} state;
+
+static void tell_progress(void *context, const kf_import_problem *problem, const kf_import_result *result)
+{
+    state *s = context;
+    s->done++;
+    if (s->invocation->terminal)
+        fprintf(s->invocation->log, "\r\033[K%zu of %zu  %s%s", s->done, s->suite->count, problem->task,
+                s->done == s->suite->count ? "\n" : "");
+    else if (result->status >= KF_IMPORT_UNFIT)
+        fprintf(s->invocation->log, "%s: %s\n", problem->task, result->reason);
+    fflush(s->invocation->log);
+}
+
+static void print_table(const kf_view *view, const kf_import_suite *suite, const kf_import_result *results)
+{
+    kf_autotable table = {0};
+    static const struct {
+        const char *title;
+        kf_align align;
+        bool flexible;
+    } columns[] = {{"TASK", KF_LEFT, true},   {"STATUS", KF_LEFT, false}, {"ELEMENTS", KF_RIGHT, false}, {"FLOP", KF_RIGHT, false},
+                   {"ARGS", KF_RIGHT, false}, {"TIME", KF_RIGHT, false},  {"PATCHES", KF_LEFT, true},    {"WHY", KF_LEFT, true}};
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        kf_table_add_column(&table, columns[i].title, columns[i].align, columns[i].flexible);
+    for (size_t i = 0; i < suite->count; i++) {
+        const kf_import_result *r = &results[i];
+        char count[KF_FIGURE], time[KF_FIGURE];
+        bool there = r->status == KF_IMPORT_MADE || r->status == KF_IMPORT_UNCHANGED;
+        kf_table_cell(&table, "%s", suite->problems[i].task);
+        kf_table_cell(&table, "%s", kf_import_status_name(r->status));
+        kf_table_cell(&table, "%s", there ? kf_figure_count((double)r->elements, count) : "");
+        kf_table_cell(&table, there && r->flops > 0 ? "%.3g" : "", r->flops);
+        kf_table_cell(&table, there ? "%d" : "", r->inputs + r->state + r->outputs);
+        kf_table_cell(&table, "%s", r->status == KF_IMPORT_NOT_TRIED ? "" : kf_figure_seconds(r->seconds, time));
+        kf_table_cell(&table, "%s", r->patches ? r->patches : "");
+        if (there)
+            kf_table_cell(&table, "%s", r->notes ? r->notes : "");
+        else
+            kf_table_cell(&table, "%s%s%s", r->rule, r->rule[0] ? ": " : "", r->reason);
+    }
+    kf_table_print(&table, view->out, view->width, 0, view->color);
+}
+
+static bool print_results_json(const kf_view *view, const kf_import_suite *suite, const kf_import_result *results, double seconds,
+                               kf_error *error)
+{
+    kf_auto(cJSON) json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "suite", suite->name);
+    if (suite->url) cJSON_AddStringToObject(json, "url", suite->url);
+    if (suite->commit) cJSON_AddStringToObject(json, "commit", suite->commit);
+    kf_json_add_number(json, "seconds", seconds);
+    cJSON *rows = cJSON_AddArrayToObject(json, "problems");
+    for (size_t i = 0; i < suite->count; i++) {
+        const kf_import_problem *p = &suite->problems[i];
+        const kf_import_result *r = &results[i];
+        cJSON *row = cJSON_CreateObject();
+        cJSON_AddItemToArray(rows, row);
+        cJSON_AddStringToObject(row, "task", p->task);
+        cJSON_AddStringToObject(row, "file", p->relative);
+        if (p->level >= 0) cJSON_AddNumberToObject(row, "level", (double)p->level);
+        if (p->problem >= 0) cJSON_AddNumberToObject(row, "problem", (double)p->problem);
+        if (p->variant) cJSON_AddStringToObject(row, "variant", p->variant);
+        cJSON_AddStringToObject(row, "status", kf_import_status_name(r->status));
+        cJSON_AddStringToObject(row, "rule", r->rule);
+        cJSON_AddStringToObject(row, "reason", r->reason);
+        cJSON_AddStringToObject(row, "notes", r->notes ? r->notes : "");
+        cJSON_AddStringToObject(row, "patches", r->patches ? r->patches : "");
+        cJSON_AddNumberToObject(row, "elements", (double)r->elements);
+        cJSON_AddNumberToObject(row, "inputs", r->inputs);
+        cJSON_AddNumberToObject(row, "state", r->state);
+        cJSON_AddNumberToObject(row, "outputs", r->outputs);
+        cJSON_AddNumberToObject(row, "flops", r->flops);
+        kf_json_add_number(row, "seconds", r->seconds);
+    }
+    return kf_print_json(view->out, kf_steal(&json), error);
+}
+
+/* ---- lint ---- */
+
+typedef struct found {
+    int errors;
+    char rule[64], text[600];
+} found;
+
+static void take_finding(void *context, const kf_lint_finding *finding)
+{
+    found *f = context;
+    if (finding->severity != KF_LINT_ERROR || f->errors++) return;
+    snprintf(f->rule, sizeof f->rule, "%s", finding->rule);
+    snprintf(f->text, sizeof f->text, "lint: %s%s%s", finding->path && finding->path[0] ? finding->path : "",
+             finding->path && finding->path[0] ? ": " : "", finding->text);
+}
+
+/* Tasks that lint refuses are taken away again and become unfit. */
+static bool lint_made(const settings *s, const kf_invocation *invocation, const kf_import_suite *suite, kf_import_result *results,
+                      kf_error *error)
+{
+    kf_auto(kf_judge) judge = kf_judge_new(&(kf_judge_settings){.device = s->device}, error);
+    if (!judge) return false;
+    for (size_t i = 0; i < suite->count && !*invocation->interrupts; i++) {
+        if (results[i].status != KF_IMPORT_MADE) continue;
+        kf_autofree char *folder = kf_path_join(s->output, suite->problems[i].task);
+        kf_error reason = {0};
+        found f = {0};
+        kf_auto(kf_task) task = folder ? kf_task_load(folder, &reason) : NULL;
+        if (!task) return folder ? kf_fail_copy(error, &reason) : kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_task_lint_static(task, NULL, take_finding, &f);
+        if (!f.errors && kf_judge_lint(judge, task, take_finding, &f, invocation->interrupts, &reason) < 0) {
+            if (reason.code == KF_ERROR_BUSY || reason.code == KF_ERROR_MACHINE) return kf_fail_copy(error, &reason);
+            f.errors = 1;
+            snprintf(f.rule, sizeof f.rule, "lint");
+            snprintf(f.text, sizeof f.text, "lint: %.580s", reason.text);
+        }
+        if (!f.errors) continue;
+        results[i].status = KF_IMPORT_UNFIT;
+        snprintf(results[i].rule, sizeof results[i].rule, "%s", f.rule);
+        snprintf(results[i].reason, sizeof results[i].reason, "%s", f.text);
+        fprintf(invocation->log, "%s: %s\n", suite->problems[i].task, f.text);
+        if (!kf_directory_remove(folder, error)) return false;
+    }
+    return true;
+}
+
+/* ---- commands ---- */
+
+static int import(const settings *s, const kf_invocation *invocation, const kf_import_suite *suite, kf_error *error)
+{
+    kf_view view = kf_view_of(invocation, s->json);
+    kf_autofree kf_import_result *results = calloc(suite->count, sizeof *results);
+    const char *patches[KF_OPTION_LIST_MAX + 1] = {0};
+    if (!results) return kf_fail(error, KF_ERROR_MEMORY, "out of memory"), -1;
+    for (size_t i = 0; i < s->patches.count; i++) {
+        const char *equals = strchr(s->patches.items[i], '=');
+        if (!equals || equals == s->patches.items[i] || !equals[1] || strspn(equals + 1, "0123456789") != strlen(equals + 1))
+            return kf_fail(error, KF_ERROR_INPUT, "--patch %s: expected NAME=NUMBER", s->patches.items[i]), -1;
+        patches[i] = s->patches.items[i];
+    }
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    const kf_import_options options = {.output = s->output,
+                                       .class_name = s->class_name,
+                                       .mode = s->mode,
+                                       .patches = patches,
+                                       .max_elements = s->scale,
+                                       .seconds = s->timeout,
+                                       .memory_bytes = (uint64_t)(s->memory * (1u << 30)),
+                                       .jobs = s->jobs          ? (int)s->jobs
+                                               : processors > 0 ? (int)processors
+                                                                : 1,
+                                       .link = s->link,
+                                       .compiled = s->compiled,
+                                       .force = s->force,
+                                       .strict = strcmp(s->sandbox, "strict") == 0};
+    state progress = {.invocation = invocation, .suite = suite};
+    double started = kf_now();
+    bool good = kf_import_run(suite, &options, results, tell_progress, &progress, invocation->interrupts, error);
+    bool interrupted = *invocation->interrupts;
+    if (good && s->lint && !interrupted) good = lint_made(s, invocation, suite, results, error);
+    int status = -1;
+    size_t there = 0, refused = 0;
+    for (size_t i = 0; i < suite->count; i++) {
+        there += results[i].status == KF_IMPORT_MADE || results[i].status == KF_IMPORT_UNCHANGED;
+        refused += results[i].status == KF_IMPORT_UNFIT || results[i].status == KF_IMPORT_FAILED;
+    }
+    interrupted = *invocation->interrupts;
+    if (good || interrupted) {
+        bool printed = true;
+        if (s->json)
+            printed = print_results_json(&view, suite, results, kf_now() - started, error);
+        else
+            print_table(&view, suite, results);
+        char time[KF_FIGURE];
+        fprintf(invocation->log, "%zu of %zu imported to %s, %zu refused, in %s\n", there, suite->count, s->output, refused,
+                kf_figure_seconds(kf_now() - started, time));
+        status = !printed ? -1 : interrupted ? KF_EXIT_INTERRUPTED : there ? KF_EXIT_DONE : KF_EXIT_NOTHING;
+    }
+    kf_import_results_clear(results, suite->count);
+    return status;
+}
+
+static int run_kernelbench(const kf_invocation *invocation, const void *values, kf_error *error)
+{
+    const settings *s = values;
+    kf_import_ranges levels, ids;
+    kf_import_suite suite = {0};
+    int status = -1;
+    if (kf_import_ranges_parse(s->level, "level", &levels, error) && kf_import_ranges_parse(s->ids, "ids", &ids, error) &&
+        kf_import_kernelbench(invocation->arguments[0], &levels, &ids, &suite, error))
+        status = import(s, invocation, &suite, error);
+    kf_import_suite_clear(&suite);
+    return status;
+}
+
+static int run_robust(const kf_invocation *invocation, const void *values, kf_error *error)
+{
+    const settings *s = values;
+    kf_import_suite suite = {0};
+    int status = kf_import_robust(invocation->arguments[0], s->multi, &suite, error) ? import(s, invocation, &suite, error) : -1;
+    kf_import_suite_clear(&suite);
+    return status;
+}
+
+static int run_torch(const kf_invocation *invocation, const void *values, kf_error *error)
+{
+    kf_import_suite suite = {0};
+    int status = kf_import_file(invocation->arguments[0], &suite, error) ? import(values, invocation, &suite, error) : -1;
+    kf_import_suite_clear(&suite);
+    return status;
+}
+
+/* Options of all three. */
+// clang-format off
+#define OUTPUT_ROW(FALLBACK) \
+    {.name = "output", .letter = 'o', .type = KF_OPTION_PATH, .argument = "DIR", .offset = offsetof(settings, output), .fallback = FALLBACK, \
+     .help = "Folder for the task folders."}
+#define COMMON_ROWS \
+    {.name = "scale", .type = KF_OPTION_INTEGER, .argument = "N", .offset = offsetof(settings, scale), .fallback = "0", .low = 0, .high = 1e15, \
+     .help = "Halve module-level constants until all arguments together have at most N elements and a call takes at most 256 N operations; 0: as large " \
+             "as they are. 1000000 suits the CPU device."}, \
+    {.name = "patch", .type = KF_OPTION_LIST, .argument = "NAME=N", .offset = offsetof(settings, patches), \
+     .help = "Give a module-level constant another value, NAME[I]=N one of a tuple; may be given again."}, \
+    {.name = "mode", .type = KF_OPTION_CHOICE, .argument = "MODE", .choices = "train|eval", .fallback = "train", .offset = offsetof(settings, mode), \
+     .help = "Whether the module trains (KernelBench's way: batch norms use the batch, dropout is random) or evaluates."}, \
+    {.name = "class", .type = KF_OPTION_TEXT, .argument = "NAME", .fallback = "Model", .offset = offsetof(settings, class_name), \
+     .help = "The module's class."}, \
+    {.name = "link", .type = KF_OPTION_FLAG, .offset = offsetof(settings, link), \
+     .help = "Leave problem files where they are and name them with their hash, instead of copying them."}, \
+    {.name = "compiled", .type = KF_OPTION_FLAG, .offset = offsetof(settings, compiled), \
+     .help = "The baseline goes through torch.compile (PyTorch 2)."}, \
+    {.name = "force", .type = KF_OPTION_FLAG, .offset = offsetof(settings, force), .help = "Make tasks anew that are there already and differ."}, \
+    {.name = "lint", .type = KF_OPTION_FLAG, .offset = offsetof(settings, lint), \
+     .help = "Lint each new task on the device, too, and refuse those with errors."}, \
+    KF_ROW_DEVICE(settings), \
+    {.name = "jobs", .letter = 'j', .type = KF_OPTION_INTEGER, .argument = "N", .offset = offsetof(settings, jobs), .fallback = "0", .low = 0, .high = 64, \
+     .help = "Problems at a time; 0: one a processor."}, \
+    {.name = "timeout", .type = KF_OPTION_DURATION, .argument = "TIME", .offset = offsetof(settings, timeout), .fallback = "120s", .low = 1, .high = 86400, \
+     .help = "For each problem."}, \
+    {.name = "memory", .type = KF_OPTION_NUMBER, .argument = "GIB", .offset = offsetof(settings, memory), .fallback = "8", .low = 0.25, .high = 4096, \
+     .help = "Memory for each problem."}, \
+    KF_ROW_SANDBOX(settings), \
+    KF_ROW_JSON(settings)
+// clang-format on
+
+#define HOW                                                                                                                        \
+    "Each problem runs in the sandbox, which finds out what its arguments are: inputs, then parameters and buffers by their "      \
+    "names in state_dict, then outputs, then numbers. How inputs and weights are distributed is found by watching and measuring, " \
+    "and so is what makes a problem unfit: outputs that are random, constant, zero, or do not depend on an input. Such ones are "  \
+    "refused with the reason, and the rest goes on. A task folder is there completely or not at all; one that is there already "   \
+    "with the same content stays."
+
+static const kf_option kernelbench_options[] = {
+    {.name = "level",
+     .letter = 'l',
+     .type = KF_OPTION_TEXT,
+     .argument = "LEVELS",
+     .offset = offsetof(settings, level),
+     .fallback = "1..3",
+     .help = "Levels: 2, 1..3 or 1,3."},
+    {.name = "ids",
+     .letter = 'i',
+     .type = KF_OPTION_TEXT,
+     .argument = "IDS",
+     .offset = offsetof(settings, ids),
+     .help = "Only problems with these numbers: 19 or 1..10,42."},
+    OUTPUT_ROW("kernelbench"),
+    COMMON_ROWS,
+    {0},
+};
+
+const kf_command kf_command_import_kernelbench = {
+    .name = "import kernelbench",
+    .synopsis = "DIR",
+    .summary = "Make tasks of the problems of a checkout of KernelBench",
+    .description = HOW "\n\nExit status 1: none could be imported; 2: no checkout of KernelBench; 3: no PyTorch.",
+    .examples = "kforge import kernelbench ~/KernelBench --level 1\tlevel 1 at its own sizes\n"
+                "kforge import kernelbench ~/KernelBench --scale 1000000 -o small\tsizes that a CPU can judge",
+    .least_arguments = 1,
+    .most_arguments = 1,
+    .options = kernelbench_options,
+    .settings_size = sizeof(settings),
+    .run = run_kernelbench,
+};
+
+static const kf_option robust_options[] = {
+    {.name = "multi",
+     .type = KF_OPTION_FLAG,
+     .offset = offsetof(settings, multi),
+     .help = "The configurations with several inputs and initialisations; else the single ones."},
+    OUTPUT_ROW("robust-kbench"),
+    COMMON_ROWS,
+    {0},
+};
+
+const kf_command kf_command_import_robust = {
+    .name = "import robust-kbench",
+    .synopsis = "DIR",
+    .summary = "Make tasks of the folders of a checkout of robust-kbench",
+    .description = "One task for each configuration, forward and backward. A backward task takes the gradient of the output before "
+                   "the inputs and "
+                   "gives the gradients of inputs and parameters; its baseline computes forward, too.\n\n" HOW,
+    .examples = "kforge import robust-kbench ~/robust-kbench --multi\tall configurations",
+    .least_arguments = 1,
+    .most_arguments = 1,
+    .options = robust_options,
+    .settings_size = sizeof(settings),
+    .run = run_robust,
+};
+
+static const kf_option torch_options[] = {OUTPUT_ROW("tasks"), COMMON_ROWS, {0}};
+
+const kf_command kf_command_import_torch = {
+    .name = "import torch",
+    .synopsis = "FILE.py",
+    .summary = "Make a task of a PyTorch module of your own",
+    .description = "The file defines class Model(torch.nn.Module), get_inputs() that returns a list of example inputs and, where "
+                   "the constructor takes "
+                   "arguments, get_init_inputs(). A folder: all files in it.\n\n" HOW,
+    .examples = "kforge import torch my_layer.py --mode eval\ttasks/my_layer",
+    .least_arguments = 1,
+    .most_arguments = 1,
+    .options = torch_options,
+    .settings_size = sizeof(settings),
+    .run = run_torch,
+};

@@ -1,0 +1,434 @@
+/* Finding problems: what makes a folder a checkout of KernelBench, of robust-kbench, or just a file with a Model.
+ *
+ *   KernelBench     [CHECKOUT/][KernelBench/]levelL/ID_Name.py
+ *   robust-kbench   [CHECKOUT/][tasks/]…/NAME/{config_forward.json, func_forward.py, config_backward.json, func_backward.py}
+ *
+ * A configuration of robust-kbench gives arguments to get_inputs and to Model; it becomes a few lines behind the file's own text that define
+ * both functions anew. For the backward pass a Model around the Model returns the gradients, so that forward is part of what is timed on the
+ * baseline's side: the variant says so. */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "import.h"
+#include "kforge/buffer.h"
+#include "kforge/file.h"
+#include "kforge/json.h"
+
+#define CONFIG_BYTES (1u << 20)
+#define NAME_BYTES 56 /* of a task's name, which is its entry, too: ENTRY_oracle has to be a name */
+#define DEPTH 5       /* folders below a suite that are searched */
+
+/* ---- ranges ---- */
+
+bool kf_import_ranges_parse(const char *text, const char *what, kf_import_ranges *ranges, kf_error *error)
+{
+    *ranges = (kf_import_ranges){0};
+    for (const char *at = text; at && *at;) {
+        char *end;
+        errno = 0;
+        long long low = strtoll(at, &end, 10), high = low;
+        bool good = end != at && low >= 0;
+        if (good && strncmp(end, "..", 2) == 0) {
+            const char *second = end + 2;
+            high = strtoll(second, &end, 10);
+            good = end != second && high >= low;
+        }
+        if (!good || errno || (*end && *end != ',') || (*end == ',' && !end[1]))
+            return kf_fail(error, KF_ERROR_INPUT, "--%s %s: expected numbers and ranges such as 1..3,7", what, text);
+        if (ranges->count == sizeof ranges->ranges / sizeof *ranges->ranges)
+            return kf_fail(error, KF_ERROR_LIMIT, "--%s: more than %zu ranges", what, ranges->count);
+        ranges->ranges[ranges->count].low = low;
+        ranges->ranges[ranges->count++].high = high;
+        at = *end ? end + 1 : end;
+    }
+    return true;
+}
+
+bool kf_import_ranges_hold(const kf_import_ranges *ranges, int64_t number)
+{
+    for (size_t i = 0; i < ranges->count; i++)
+        if (number >= ranges->ranges[i].low && number <= ranges->ranges[i].high) return true;
+    return ranges->count == 0;
+}
+
+/* ---- suites ---- */
+
+void kf_import_suite_clear(kf_import_suite *suite)
+{
+    for (size_t i = 0; i < suite->count; i++) {
+        kf_import_problem *p = &suite->problems[i];
+        char *const texts[] = {p->task, p->path, p->relative, p->append, p->variant};
+        for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) free(texts[k]);
+    }
+    free(suite->problems);
+    char *const texts[] = {suite->name, suite->folder, suite->url, suite->commit, suite->license};
+    for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) free(texts[k]);
+    *suite = (kf_import_suite){0};
+}
+
+/* Letters, digits and _ only, none of them doubled, at most NAME_BYTES. */
+static char *task_name(const char *wanted)
+{
+    kf_autobuffer name = {0};
+    for (const char *c = wanted; *c && name.size < NAME_BYTES; c++) {
+        bool good = isalnum((unsigned char)*c);
+        if (good)
+            kf_buffer_append(&name, c, 1);
+        else if (name.size && name.data[name.size - 1] != '_')
+            kf_buffer_string(&name, "_");
+    }
+    while (name.size && name.data[name.size - 1] == '_') name.data[--name.size] = '\0';
+    return name.size ? kf_buffer_take(&name) : strdup("problem");
+}
+
+/* Takes over `append` and `variant`. */
+static bool add_problem(kf_import_suite *suite, const char *wanted, const char *path, int64_t level, int64_t problem, char *append,
+                        char *variant, kf_error *error)
+{
+    kf_autofree char *owned_append = append, *owned_variant = variant;
+    if (suite->count == KF_IMPORT_PROBLEMS)
+        return kf_fail(error, KF_ERROR_LIMIT, "%s: more than %d problems", suite->folder, KF_IMPORT_PROBLEMS);
+    kf_import_problem *grown = realloc(suite->problems, (suite->count + 1) * sizeof *grown);
+    if (!grown) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    suite->problems = grown;
+    size_t length = strlen(suite->folder);
+    const char *relative = strncmp(path, suite->folder, length) == 0 && path[length] == '/' ? path + length + 1 : path;
+    kf_import_problem *p = &grown[suite->count++];
+    *p = (kf_import_problem){.task = task_name(wanted),
+                             .path = strdup(path),
+                             .relative = strdup(relative),
+                             .append = kf_steal(&owned_append),
+                             .variant = kf_steal(&owned_variant),
+                             .level = level,
+                             .problem = problem};
+    return (p->task && p->path && p->relative) || kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const kf_import_problem *x = a, *y = b;
+    if (x->level != y->level) return x->level < y->level ? -1 : 1;
+    if (x->problem != y->problem) return x->problem < y->problem ? -1 : 1;
+    return strcmp(x->path, y->path);
+}
+
+/* Two names may be cut to the same one: the later ones get a number. Problems are in their order. */
+static bool tell_apart(kf_import_suite *suite, kf_error *error)
+{
+    for (size_t i = 1; i < suite->count; i++) {
+        int number = 2;
+        for (size_t k = 0; k < i; k++) {
+            if (strcmp(suite->problems[i].task, suite->problems[k].task) != 0) continue;
+            char ending[16];
+            snprintf(ending, sizeof ending, "_%d", number++);
+            size_t keep = strlen(suite->problems[k].task);
+            if (keep + strlen(ending) > NAME_BYTES) keep = NAME_BYTES - strlen(ending);
+            char *name = NULL;
+            if (asprintf(&name, "%.*s%s", (int)keep, suite->problems[k].task, ending) < 0)
+                return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+            free(suite->problems[i].task);
+            suite->problems[i].task = name;
+            k = (size_t)-1; /* again from the first */
+        }
+    }
+    return true;
+}
+
+static bool begin(kf_import_suite *suite, const char *name, const char *folder, kf_error *error)
+{
+    char real[PATH_MAX];
+    struct stat status;
+    *suite = (kf_import_suite){0};
+    if (!realpath(folder, real) || stat(real, &status) != 0)
+        return kf_fail(error, KF_ERROR_INPUT, "%s: %s", folder, strerror(errno));
+    suite->name = strdup(name);
+    suite->folder = strdup(real);
+    if (!suite->name || !suite->folder) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    kf_import_checkout(real, &suite->url, &suite->commit);
+    return true;
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+static bool is_file(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+/* ---- KernelBench ---- */
+
+static bool add_level(kf_import_suite *suite, const char *folder, int64_t level, const kf_import_ranges *ids, kf_error *error)
+{
+    DIR *listing = opendir(folder);
+    if (!listing) return kf_fail(error, KF_ERROR_IO, "%s: %s", folder, strerror(errno));
+    bool good = true;
+    for (struct dirent *entry; good && (entry = readdir(listing));) {
+        const char *name = entry->d_name, *end = strrchr(name, '.');
+        char *behind, wanted[300];
+        long long id = strtoll(name, &behind, 10);
+        if (!isdigit((unsigned char)name[0]) || *behind != '_' || !end || strcmp(end, ".py") != 0 ||
+            !kf_import_ranges_hold(ids, id))
+            continue;
+        kf_autofree char *path = kf_path_join(folder, name);
+        snprintf(wanted, sizeof wanted, "level%lld_%.*s", (long long)level, (int)(end - name), name);
+        good = path ? add_problem(suite, wanted, path, level, id, NULL, NULL, error)
+                    : kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    }
+    closedir(listing);
+    return good;
+}
+
+/* The license that the checkout says its files have, by the first words of it. */
+static char *license_of(const char *folder)
+{
+    kf_autofree char *path = kf_path_join(folder, "LICENSE");
+    kf_autofree char *text = path ? kf_file_read(path, 1 << 20, NULL, NULL) : NULL;
+    if (!text) return NULL;
+    return strstr(text, "MIT License") ? strdup("MIT") : strstr(text, "Apache License") ? strdup("Apache-2.0") : NULL;
+}
+
+bool kf_import_kernelbench(const char *folder, const kf_import_ranges *levels, const kf_import_ranges *ids, kf_import_suite *suite,
+                           kf_error *error)
+{
+    if (!begin(suite, "kernelbench", folder, error)) return false;
+    suite->license = license_of(suite->folder);
+    kf_autofree char *inner = kf_path_join(suite->folder, "KernelBench");
+    if (!inner) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    const char *top = is_folder(inner) ? inner : suite->folder;
+    bool any_level = false;
+    for (int64_t level = 0; level < 10; level++) {
+        char path[PATH_MAX];
+        if (snprintf(path, sizeof path, "%s/level%lld", top, (long long)level) >= (int)sizeof path || !is_folder(path)) continue;
+        any_level = true;
+        if (kf_import_ranges_hold(levels, level) && !add_level(suite, path, level, ids, error)) return false;
+    }
+    if (!any_level) {
+        kf_autofree char *robust = kf_path_join(suite->folder, "robust_kbench");
+        return kf_fail(error, KF_ERROR_INPUT, "%s is no checkout of KernelBench: it has no level1/ … folders%s", folder,
+                       robust && is_folder(robust) ? "; it is one of robust-kbench: kforge import robust-kbench" : "");
+    }
+    if (!suite->count) return kf_fail(error, KF_ERROR_INPUT, "%s: no problem has one of these levels and ids", folder);
+    qsort(suite->problems, suite->count, sizeof *suite->problems, by_number);
+    return tell_apart(suite, error);
+}
+
+/* ---- robust-kbench ---- */
+
+static cJSON *read_config(const char *path, kf_error *error)
+{
+    size_t size;
+    kf_autofree char *text = kf_file_read(path, CONFIG_BYTES, &size, error);
+    return text ? kf_json_parse(text, size, CONFIG_BYTES, path, error) : NULL;
+}
+
+static void write_python(kf_buffer *text, const cJSON *value)
+{
+    if (cJSON_IsBool(value) || cJSON_IsNull(value)) {
+        kf_buffer_string(text, cJSON_IsNull(value) ? "None" : cJSON_IsTrue(value) ? "True" : "False");
+    } else {
+        kf_autofree char *json = cJSON_PrintUnformatted(value); /* numbers and strings are written alike in both */
+        kf_buffer_string(text, json ? json : "None");
+    }
+}
+
+/* "NAME=VALUE, …" of an object and one that overrides it. */
+static void write_keywords(kf_buffer *text, const cJSON *object, const cJSON *over)
+{
+    const cJSON *const both[] = {object, over};
+    const char *comma = "";
+    for (int i = 0; i < 2; i++) {
+        const cJSON *member;
+        cJSON_ArrayForEach(member, both[i])
+        {
+            if (i == 0 && cJSON_GetObjectItemCaseSensitive(over, member->string)) continue;
+            kf_buffer_format(text, "%s%s=", comma, member->string);
+            write_python(text, member);
+            comma = ", ";
+        }
+    }
+}
+
+static const char backward_model[] =
+    "\n\n_KForgeForward = Model\n\n\n"
+    "class Model(torch.nn.Module):\n"
+    "    \"\"\"The gradients of what the problem's Model computes: of its inputs and its parameters, given the gradient of its "
+    "output.\"\"\"\n\n"
+    "    def __init__(self, *arguments, **keywords):\n"
+    "        super().__init__()\n"
+    "        self.forward_model = _KForgeForward(*arguments, **keywords)\n"
+    "        for parameter in self.forward_model.parameters():\n"
+    "            parameter.requires_grad_(parameter.is_floating_point())\n\n"
+    "    def forward(self, grad_output, *inputs):\n"
+    "        with torch.enable_grad():\n"
+    "            given = [v.detach().requires_grad_(True) if isinstance(v, torch.Tensor) and v.is_floating_point() else v for v in "
+    "inputs]\n"
+    "            wanted = [v for v in given if isinstance(v, torch.Tensor) and v.requires_grad]\n"
+    "            wanted += [p for p in self.forward_model.parameters() if p.requires_grad]\n"
+    "            output = self.forward_model(*given)\n"
+    "            gradients = torch.autograd.grad(output, wanted, grad_output.reshape(output.shape), allow_unused=True)\n"
+    "        return tuple(g for g in gradients if g is not None)\n\n\n"
+    "_kforge_forward_inputs = get_inputs\n\n\n"
+    "def get_inputs():\n"
+    "    inputs = _kforge_forward_inputs()\n"
+    "    with torch.no_grad():\n"
+    "        output = _KForgeForward(*get_init_inputs())(*inputs)\n"
+    "    return [torch.randn(output.shape, dtype=output.dtype)] + [v.detach() if isinstance(v, torch.Tensor) else v for v in "
+    "inputs]\n";
+
+/* The lines behind a file's own text for one configuration. */
+static char *configuration(const cJSON *input, const cJSON *init, const cJSON *shared, bool backward)
+{
+    kf_autobuffer text = {0}, inputs = {0}, inits = {0};
+    write_keywords(&inputs, input, shared);
+    write_keywords(&inits, init, shared);
+    kf_buffer_format(&text,
+                     "\n\n# ---- this configuration, appended by kforge import ----\n"
+                     "import inspect as _kforge_inspect\n\n"
+                     "_kforge_get_inputs = get_inputs\n"
+                     "_kforge_inputs = dict(%s)\n"
+                     "_kforge_init = dict(%s)\n"
+                     "_kforge_model = Model\n\n\n"
+                     "def _kforge_known(function, keywords):\n"
+                     "    known = _kforge_inspect.signature(function).parameters\n"
+                     "    return {name: value for name, value in keywords.items() if name in known}\n\n\n"
+                     "def get_inputs():\n"
+                     "    return _kforge_get_inputs(**_kforge_known(_kforge_get_inputs, _kforge_inputs))\n\n\n"
+                     "def get_init_inputs():\n"
+                     "    bound = _kforge_inspect.signature(_kforge_model).bind(**_kforge_known(_kforge_model, _kforge_init))\n"
+                     "    bound.apply_defaults()\n"
+                     "    return list(bound.args)\n",
+                     inputs.data ? inputs.data : "", inits.data ? inits.data : "");
+    if (backward) kf_buffer_string(&text, backward_model);
+    return kf_buffer_take(&text);
+}
+
+static char *variant_of(const cJSON *input, const cJSON *init, const cJSON *shared, bool backward)
+{
+    kf_autobuffer text = {0}, both = {0};
+    write_keywords(&text, input, shared);
+    write_keywords(&both, init, shared);
+    kf_autobuffer variant = {0};
+    kf_buffer_format(&variant, "%s: inputs %s; model %s%s", backward ? "backward" : "forward",
+                     text.data ? text.data : "as they are", both.data ? both.data : "as it is",
+                     backward ? "; the baseline computes forward, too" : "");
+    return kf_buffer_take(&variant);
+}
+
+static const cJSON *configs(const cJSON *config, const char *kind, bool multi, kf_error *error)
+{
+    char key[64];
+    snprintf(key, sizeof key, "%s_%s_configs", multi ? "multi" : "single", kind);
+    const cJSON *array = cJSON_GetObjectItemCaseSensitive(config, key);
+    if (cJSON_IsArray(array) && cJSON_GetArraySize(array) > 0) return array;
+    kf_fail(error, KF_ERROR_INPUT, "\"%s\" is missing or empty", key);
+    return NULL;
+}
+
+/* One task folder in one direction; without that direction's files nothing. */
+static bool add_direction(kf_import_suite *suite, const char *folder, bool backward, bool multi, kf_error *error)
+{
+    kf_autofree char *config_path = kf_path_join(folder, backward ? "config_backward.json" : "config_forward.json");
+    kf_autofree char *file = kf_path_join(folder, backward ? "func_backward.py" : "func_forward.py");
+    if (!config_path || !file) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!is_file(config_path) || !is_file(file)) return true;
+    kf_auto(cJSON) config = read_config(config_path, error);
+    if (!config) return false;
+    const cJSON *inputs = configs(config, "input", multi, error), *inits = inputs ? configs(config, "init", multi, error) : NULL,
+                *shareds = inits ? configs(config, "shared", multi, error) : NULL, *input, *init, *shared;
+    if (!shareds) return kf_fail_prefix(error, "%s", config_path);
+    const char *name = strrchr(folder, '/') + 1;
+    long long level = -1, id = -1;
+    const char *numbers = strstr(folder, "/level_");
+    if (numbers && sscanf(numbers, "/level_%lld/task_%lld", &level, &id) != 2) level = id = -1;
+    int number = 0, count = cJSON_GetArraySize(inputs) * cJSON_GetArraySize(inits) * cJSON_GetArraySize(shareds);
+    cJSON_ArrayForEach(init, inits) cJSON_ArrayForEach(input, inputs) cJSON_ArrayForEach(shared, shareds)
+    {
+        char wanted[300], ending[32] = "";
+        if (count > 1) snprintf(ending, sizeof ending, "_%d", ++number);
+        if (level >= 0)
+            snprintf(wanted, sizeof wanted, "robust_level%lld_%lld_%s%s", level, id, backward ? "backward" : "forward", ending);
+        else
+            snprintf(wanted, sizeof wanted, "robust_%.200s_%s%s", name, backward ? "backward" : "forward", ending);
+        char *append = configuration(input, init, shared, backward),
+             *variant = append ? variant_of(input, init, shared, backward) : NULL;
+        if (!variant) return free(append), kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        if (!add_problem(suite, wanted, file, level, id, append, variant, error)) return false;
+    }
+    return true;
+}
+
+static bool search_robust(kf_import_suite *suite, const char *folder, int depth, bool multi, kf_error *error)
+{
+    if (!add_direction(suite, folder, false, multi, error) || !add_direction(suite, folder, true, multi, error)) return false;
+    DIR *listing = depth ? opendir(folder) : NULL;
+    bool good = true;
+    for (struct dirent *entry; listing && good && (entry = readdir(listing));) {
+        if (entry->d_name[0] == '.') continue;
+        kf_autofree char *path = kf_path_join(folder, entry->d_name);
+        struct stat status;
+        if (path && lstat(path, &status) == 0 && S_ISDIR(status.st_mode))
+            good = search_robust(suite, path, depth - 1, multi, error);
+    }
+    if (listing) closedir(listing);
+    return good;
+}
+
+bool kf_import_robust(const char *folder, bool multi, kf_import_suite *suite, kf_error *error)
+{
+    if (!begin(suite, "robust-kbench", folder, error)) return false;
+    suite->license = license_of(suite->folder);
+    kf_autofree char *tasks = kf_path_join(suite->folder, "tasks");
+    if (!tasks) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!search_robust(suite, is_folder(tasks) ? tasks : suite->folder, DEPTH, multi, error)) return false;
+    if (!suite->count)
+        return kf_fail(
+            error, KF_ERROR_INPUT,
+            "%s is no checkout of robust-kbench and no task of it: no folder has config_forward.json and func_forward.py", folder);
+    qsort(suite->problems, suite->count, sizeof *suite->problems, by_number);
+    return tell_apart(suite, error);
+}
+
+/* ---- files ---- */
+
+static bool add_file(kf_import_suite *suite, const char *path, kf_error *error)
+{
+    const char *name = strrchr(path, '/') + 1, *end = strrchr(name, '.');
+    kf_autofree char *wanted = strndup(name, end ? (size_t)(end - name) : strlen(name));
+    return wanted ? add_problem(suite, wanted, path, -1, -1, NULL, NULL, error) : kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+}
+
+bool kf_import_file(const char *path, kf_import_suite *suite, kf_error *error)
+{
+    if (!begin(suite, "torch", path, error)) return false;
+    if (is_folder(suite->folder)) {
+        DIR *listing = opendir(suite->folder);
+        bool good = listing || kf_fail(error, KF_ERROR_IO, "%s: %s", path, strerror(errno));
+        for (struct dirent *entry; listing && good && (entry = readdir(listing));) {
+            const char *end = strrchr(entry->d_name, '.');
+            if (!end || strcmp(end, ".py") != 0 || entry->d_name[0] == '.' || entry->d_name[0] == '_') continue;
+            kf_autofree char *file = kf_path_join(suite->folder, entry->d_name);
+            good = file ? add_file(suite, file, error) : kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        }
+        if (listing) closedir(listing);
+        if (!good) return false;
+        if (!suite->count) return kf_fail(error, KF_ERROR_INPUT, "%s: no Python files in it", path);
+        qsort(suite->problems, suite->count, sizeof *suite->problems, by_number);
+        return tell_apart(suite, error);
+    }
+    char *slash = strrchr(suite->folder, '/');
+    kf_autofree char *file = strdup(suite->folder);
+    if (!file) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (slash > suite->folder) *slash = '\0';
+    return add_file(suite, file, error);
+}

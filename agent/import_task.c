@@ -1,0 +1,319 @@
+/* A description becomes a task folder. What the description says is its author's word: it is put into task.json as it is, and the task is loaded before
+ * the folder gets its name, so that whatever is wrong with it is said in the words of the loader. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "import.h"
+#include "kforge/buffer.h"
+#include "kforge/file.h"
+#include "kforge/json.h"
+#include "kforge/task.h"
+
+#define PROBLEM_FILE "problem.py"
+
+/* ---- task.json ---- */
+
+static const cJSON *list_of(const cJSON *description, const char *key)
+{
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(description, key);
+    return cJSON_IsArray(list) ? list : NULL;
+}
+
+static const char *text_in(const cJSON *object, const char *key)
+{
+    const cJSON *value = cJSON_GetObjectItemCaseSensitive(object, key);
+    return cJSON_IsString(value) ? value->valuestring : "";
+}
+
+static bool copy_member(cJSON *to, const cJSON *from, const char *key)
+{
+    const cJSON *value = cJSON_GetObjectItemCaseSensitive(from, key);
+    if (!value) return true;
+    cJSON *copy = cJSON_Duplicate(value, true);
+    return copy && cJSON_AddItemToObject(to, key, copy);
+}
+
+static bool add_name(cJSON *names, const char *name)
+{
+    cJSON *text = cJSON_CreateString(name);
+    return text && cJSON_AddItemToArray(names, text);
+}
+
+/* Appends one argument for each element of a list of the description; its name goes to `names`. */
+static bool add_arguments(cJSON *arguments, const cJSON *list, const char *kind, const char *name_key, cJSON *names)
+{
+    static const char *const members[] = {"dtype", "shape", "distribution", "value"};
+    const cJSON *element;
+    cJSON_ArrayForEach(element, list)
+    {
+        const char *name = text_in(element, name_key);
+        cJSON *argument = cJSON_CreateObject();
+        if (!argument || !cJSON_AddItemToArray(arguments, argument) || !cJSON_AddStringToObject(argument, "name", name) ||
+            !cJSON_AddStringToObject(argument, "kind", kind))
+            return false;
+        for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+            if (!copy_member(argument, element, members[i])) return false;
+        if (names && !add_name(names, name)) return false;
+    }
+    return true;
+}
+
+static bool add_state(cJSON *state, const cJSON *list)
+{
+    const cJSON *element;
+    cJSON_ArrayForEach(element, list)
+    {
+        cJSON *row = cJSON_CreateObject();
+        if (!row || !cJSON_AddItemToArray(state, row) || !cJSON_AddStringToObject(row, "argument", text_in(element, "argument")) ||
+            !cJSON_AddStringToObject(row, "name", text_in(element, "name")))
+            return false;
+    }
+    return true;
+}
+
+static bool add_torch(cJSON *task, const cJSON *description, cJSON **inputs, cJSON **outputs, cJSON **scalars)
+{
+    cJSON *torch = cJSON_AddObjectToObject(task, "torch");
+    if (!torch || !copy_member(torch, description, "class")) return false;
+    *inputs = cJSON_AddArrayToObject(torch, "inputs");
+    cJSON *state = cJSON_AddArrayToObject(torch, "state");
+    *outputs = cJSON_AddArrayToObject(torch, "outputs");
+    *scalars = cJSON_AddArrayToObject(torch, "scalars");
+    cJSON *forward = cJSON_AddArrayToObject(torch, "forward");
+    const cJSON *name;
+    if (!*inputs || !state || !*outputs || !*scalars || !forward || !add_state(state, list_of(description, "state"))) return false;
+    cJSON_ArrayForEach(name, list_of(description, "order")) if (cJSON_IsString(name) &&
+                                                                !add_name(forward, name->valuestring)) return false;
+    return copy_member(torch, description, "init") && copy_member(torch, description, "mode") &&
+           cJSON_AddNumberToObject(torch, "seed", 42) && copy_member(torch, description, "patches");
+}
+
+static void write_shape(kf_buffer *text, const cJSON *row)
+{
+    const cJSON *extent, *shape = list_of(row, "shape");
+    kf_buffer_format(text, "%s[", text_in(row, "dtype"));
+    cJSON_ArrayForEach(extent, shape) kf_buffer_format(text, "%s%.0f", extent == shape->child ? "" : ", ", extent->valuedouble);
+    kf_buffer_string(text, "]");
+}
+
+/* What models read, beside the file itself: every output is named. */
+static char *describe(const kf_import_problem *problem, const cJSON *description)
+{
+    kf_autobuffer text = {0};
+    const char *doc = text_in(description, "doc");
+    if (*doc) kf_buffer_format(&text, "%s%s ", doc, doc[strlen(doc) - 1] == '.' ? "" : ".");
+    kf_buffer_format(&text, "Compute what %s.forward of the problem file returns: ", text_in(description, "class"));
+    const cJSON *row, *outputs = list_of(description, "outputs"), *state = list_of(description, "state");
+    cJSON_ArrayForEach(row, outputs)
+    {
+        kf_buffer_format(&text, "%s%s, ", row == outputs->child ? "" : "; ", text_in(row, "name"));
+        write_shape(&text, row);
+    }
+    kf_buffer_string(&text, ", row-major and contiguous.");
+    if (cJSON_GetArraySize(state))
+        kf_buffer_string(&text, " Its parameters and buffers are arguments, by their names in state_dict with _ for a dot.");
+    if (problem->variant) kf_buffer_format(&text, " This is the configuration %s.", problem->variant);
+    const cJSON *fixed = list_of(description, "fixed");
+    if (cJSON_GetArraySize(fixed) && cJSON_GetArraySize(fixed) <= 8) {
+        kf_buffer_string(&text, " No arguments are:");
+        cJSON_ArrayForEach(row, fixed)
+            kf_buffer_format(&text, "%s %s", row == fixed->child ? "" : ",", cJSON_IsString(row) ? row->valuestring : "");
+        kf_buffer_string(&text, " (fixed by the constructor, or without influence on the output).");
+    }
+    return kf_buffer_take(&text);
+}
+
+static double elements_of(const cJSON *row)
+{
+    const cJSON *extent;
+    double product = 1;
+    cJSON_ArrayForEach(extent, list_of(row, "shape")) product *= extent->valuedouble;
+    return product;
+}
+
+/* Of a triangular or symmetric matrix half has to be read: the derived bytes would call a candidate that does so impossible. */
+static double least_bytes(const cJSON *description, bool *derived)
+{
+    static const char *const lists[] = {"inputs", "state", "outputs"};
+    double bytes = 0;
+    *derived = true;
+    for (int i = 0; i < 3; i++) {
+        const cJSON *row;
+        cJSON_ArrayForEach(row, list_of(description, lists[i]))
+        {
+            kf_dtype dtype;
+            const char *kind = text_in(cJSON_GetObjectItemCaseSensitive(row, "distribution"), "kind");
+            bool half = strstr(kind, "triangular") || strcmp(kind, "symmetric") == 0;
+            if (!kf_dtype_parse(text_in(row, "dtype"), &dtype)) continue;
+            bytes += elements_of(row) * (double)kf_dtype_size(dtype) * (half ? 0.5 : 1);
+            if (half) *derived = false;
+        }
+    }
+    return bytes;
+}
+
+static bool add_origin(cJSON *task, const kf_import_suite *suite, const kf_import_problem *problem, const cJSON *description,
+                       const char *hash)
+{
+    cJSON *origin = cJSON_AddObjectToObject(task, "origin");
+    if (!origin || !cJSON_AddStringToObject(origin, "suite", suite->name)) return false;
+    if (problem->level >= 0 && !cJSON_AddNumberToObject(origin, "level", (double)problem->level)) return false;
+    if (problem->problem >= 0 && !cJSON_AddNumberToObject(origin, "problem", (double)problem->problem)) return false;
+    if (!cJSON_AddStringToObject(origin, "file", problem->relative) || !cJSON_AddStringToObject(origin, "sha256", hash))
+        return false;
+    if (suite->url && !cJSON_AddStringToObject(origin, "url", suite->url)) return false;
+    if (suite->commit && !cJSON_AddStringToObject(origin, "commit", suite->commit)) return false;
+    if (problem->variant && !cJSON_AddStringToObject(origin, "variant", problem->variant)) return false;
+    cJSON *dims = cJSON_AddArrayToObject(origin, "output_dims");
+    const cJSON *output;
+    cJSON_ArrayForEach(output, list_of(description, "outputs"))
+    {
+        const cJSON *count = cJSON_GetObjectItemCaseSensitive(output, "dims");
+        cJSON *number =
+            cJSON_CreateNumber(cJSON_IsNumber(count) ? count->valuedouble : cJSON_GetArraySize(list_of(output, "shape")));
+        if (!dims || !number || !cJSON_AddItemToArray(dims, number)) return false;
+    }
+    return copy_member(origin, description, "torch") && copy_member(origin, description, "notes") &&
+           copy_member(origin, description, "fixed");
+}
+
+static bool add_source(cJSON *task, const char *key, const kf_import_problem *problem, const kf_import_options *options,
+                       const char *hash)
+{
+    cJSON *source = cJSON_AddObjectToObject(task, key);
+    if (!source || !cJSON_AddStringToObject(source, "kind", "torch") || !cJSON_AddStringToObject(source, "file", PROBLEM_FILE))
+        return false;
+    if (strcmp(key, "baseline") == 0 && options->compiled && !cJSON_AddTrueToObject(source, "compile")) return false;
+    if (options->link && !problem->append && !cJSON_AddStringToObject(source, "source", problem->path)) return false;
+    return cJSON_AddStringToObject(source, "sha256", hash) != NULL;
+}
+
+static void entry_of(const char *name, char *entry, size_t size)
+{
+    snprintf(entry, size, "%s%s", name[0] >= '0' && name[0] <= '9' ? "task_" : "", name);
+    for (char *c = entry; *c; c++)
+        if (*c == '-' || *c == '.') *c = '_';
+}
+
+static bool fill(cJSON *task, const kf_import_suite *suite, const kf_import_problem *problem, const kf_import_options *options,
+                 const cJSON *description, const char *hash)
+{
+    char entry[128], family[64];
+    entry_of(problem->task, entry, sizeof entry);
+    kf_autofree char *about = describe(problem, description);
+    if (!about || !cJSON_AddStringToObject(task, "schema", KF_TASK_SCHEMA) ||
+        !cJSON_AddStringToObject(task, "name", problem->task) || !cJSON_AddStringToObject(task, "description", about) ||
+        !cJSON_AddStringToObject(task, "entry", entry))
+        return false;
+    cJSON *arguments = cJSON_AddArrayToObject(task, "arguments"), *inputs, *outputs, *scalars;
+    if (!arguments || !add_source(task, "oracle", problem, options, hash) ||
+        !add_source(task, "baseline", problem, options, hash) || !add_torch(task, description, &inputs, &outputs, &scalars) ||
+        !add_arguments(arguments, list_of(description, "inputs"), "input", "name", inputs) ||
+        !add_arguments(arguments, list_of(description, "state"), "input", "argument", NULL) ||
+        !add_arguments(arguments, list_of(description, "outputs"), "output", "name", outputs) ||
+        !add_arguments(arguments, list_of(description, "scalars"), "scalar", "name", scalars))
+        return false;
+    bool derived;
+    double bytes = least_bytes(description, &derived);
+    cJSON *work = cJSON_AddObjectToObject(task, "work");
+    const cJSON *flops = cJSON_GetObjectItemCaseSensitive(description, "flops");
+    if (!work || !cJSON_AddNumberToObject(work, "bytes", bytes)) return false;
+    /* Products alone would be a floor; the estimate counts what the module does, which a candidate may do with less. For people: in origin. */
+    (void)derived;
+    if (problem->level >= 0)
+        snprintf(family, sizeof family, "%s-level%lld", suite->name, (long long)problem->level);
+    else
+        snprintf(family, sizeof family, "%s", suite->name);
+    if (!cJSON_AddStringToObject(task, "family", family)) return false;
+    if (suite->license && !cJSON_AddStringToObject(task, "license", suite->license)) return false;
+    if (!add_origin(task, suite, problem, description, hash)) return false;
+    cJSON *origin = cJSON_GetObjectItemCaseSensitive(task, "origin");
+    return !cJSON_IsNumber(flops) || cJSON_AddNumberToObject(origin, "flops", flops->valuedouble);
+}
+
+cJSON *kf_import_task(const kf_import_suite *suite, const kf_import_problem *problem, const kf_import_options *options,
+                      const cJSON *description, const char *text, size_t size, kf_error *error)
+{
+    char hex[KF_HASH_HEX];
+    kf_hash hash = kf_hash_bytes(text, size);
+    kf_hash_hex(&hash, hex);
+    kf_auto(cJSON) task = cJSON_CreateObject();
+    if (!task || !fill(task, suite, problem, options, description, hex)) {
+        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return NULL;
+    }
+    return kf_steal(&task);
+}
+
+/* ---- the folder ---- */
+
+static bool is_same(const char *folder, const char *name, const char *text, size_t size)
+{
+    kf_autofree char *path = kf_path_join(folder, name);
+    size_t there;
+    kf_autofree char *old = path ? kf_file_read(path, KF_SOURCE_BYTES, &there, NULL) : NULL;
+    return old && there == size && memcmp(old, text, size) == 0;
+}
+
+static bool write_files(const char *folder, bool with_problem, const char *json, const char *text, size_t size, kf_error *error)
+{
+    kf_autofree char *task = kf_path_join(folder, "task.json"), *file = kf_path_join(folder, PROBLEM_FILE);
+    if (!task || !file) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    return kf_file_write(task, json, strlen(json), error) && (!with_problem || kf_file_write(file, text, size, error));
+}
+
+/* The loader's words name the temporary folder; what follows its task.json is what is wrong. */
+static bool loads(const char *folder, kf_error *error)
+{
+    kf_error reason = {0};
+    kf_auto(kf_task) task = kf_task_load(folder, &reason);
+    if (task) return true;
+    const char *behind = strstr(reason.text, "task.json: ");
+    return kf_fail(error, reason.code, "it makes no task: %s", behind ? behind + 11 : reason.text);
+}
+
+/* Moves `temporary` to `target`; what was there before is removed afterwards. */
+static bool put_in_place(const char *temporary, const char *target, kf_error *error)
+{
+    kf_autofree char *old = NULL;
+    mode_t mask = umask(0);
+    umask(mask);
+    if (asprintf(&old, "%s.old", temporary) < 0) old = NULL;
+    if (!old) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    bool replaced = rename(target, old) == 0;
+    if (chmod(temporary, 0777 & ~mask) != 0 || rename(temporary, target) != 0) {
+        int reason = errno;
+        if (replaced) (void)!rename(old, target);
+        return kf_fail(error, KF_ERROR_IO, "%s: cannot make it: %s", target, strerror(reason));
+    }
+    if (replaced) kf_directory_remove(old, NULL);
+    return true;
+}
+
+bool kf_import_write(const kf_import_problem *problem, const kf_import_options *options, const cJSON *task, const char *text,
+                     size_t size, bool *unchanged, kf_error *error)
+{
+    bool copied = !options->link || problem->append;
+    kf_autofree char *json = cJSON_Print(task), *target = kf_path_join(options->output, problem->task), *temporary = NULL;
+    struct stat status;
+    *unchanged = false;
+    if (asprintf(&temporary, "%s/.%.60s.XXXXXX", options->output, problem->task) < 0) temporary = NULL;
+    if (!json || !target || !temporary) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (lstat(target, &status) == 0) {
+        *unchanged = is_same(target, "task.json", json, strlen(json)) && (!copied || is_same(target, PROBLEM_FILE, text, size));
+        if (*unchanged) return true;
+        if (!options->force)
+            return kf_fail(error, KF_ERROR_INPUT,
+                           "%s is there already and differs; --force makes it anew, --output names another folder", target);
+    }
+    if (!kf_directory_make(options->output, error)) return false;
+    if (!mkdtemp(temporary))
+        return kf_fail(error, KF_ERROR_IO, "%s: cannot make a folder there: %s", options->output, strerror(errno));
+    bool written = write_files(temporary, copied, json, text, size, error) && loads(temporary, error) &&
+                   put_in_place(temporary, target, error);
+    if (!written) kf_directory_remove(temporary, NULL);
+    return written;
+}

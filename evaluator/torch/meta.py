@@ -1,0 +1,107 @@
+"""Shapes without running anything: the problem's inputs, weights and outputs as tensors that have no storage (device "meta").
+
+PyTorch 2 would do with a default device; 1.13 has none, so the factories are told instead. What a version has no shape rule for (or what looks at
+values) leaves the outputs unknown: size() then tells inputs and state alone, or nothing.
+"""
+import functools
+import math
+
+import torch
+
+from flops import FlopCounter
+
+FACTORIES = ("rand", "randn", "randint", "randperm", "zeros", "ones", "full", "empty", "arange", "linspace", "eye")
+
+
+class Storageless:
+    """While active, factories make tensors without storage."""
+
+    def __enter__(self):
+        self.originals = {name: getattr(torch, name) for name in FACTORIES}
+        for name, original in self.originals.items():
+            setattr(torch, name, self._redirected(original))
+        return self
+
+    def __exit__(self, *_):
+        for name, original in self.originals.items():
+            setattr(torch, name, original)
+
+    @staticmethod
+    def _redirected(original):
+        @functools.wraps(original)
+        def factory(*args, **kwargs):
+            kwargs["device"] = "meta"
+            kwargs.pop("generator", None)
+            kwargs.pop("pin_memory", None)
+            return original(*args, **kwargs)
+
+        return factory
+
+
+class Size:
+    """outputs and flops are None where PyTorch can't tell them without running; broken: why forward fails where it can."""
+
+    def __init__(self, inputs, state, outputs=None, flops=None, broken=None):
+        self.inputs, self.state, self.outputs, self.flops, self.broken = inputs, state, outputs, flops, broken
+
+    def tensors(self):
+        return [v for v in self.inputs if isinstance(v, torch.Tensor)] + list(self.state.values()) + list(self.outputs or [])
+
+    @property
+    def elements(self):
+        return sum(math.prod(t.shape) for t in self.tensors())
+
+
+def _storageless_parts(problem, options):
+    import describe  # which also uses this module
+
+    with Storageless():
+        inputs = describe.draw_inputs(problem, 42)
+        model = describe.make_model(problem, 42, options.mode)
+    return inputs, model
+
+
+def _has_no_rule(reason):
+    """Whether PyTorch lacks a shape rule, rather than that the shapes do not fit."""
+    text = str(reason)
+    return isinstance(reason, NotImplementedError) or any(
+        word in text for word in ("'Meta' backend", "meta tensor", "Meta tensor", "device meta", "meta device", "same device", "not implemented")
+    )
+
+
+def size(problem, options):
+    """Size of a problem, or None when it can't be told this way."""
+    import describe
+
+    try:
+        inputs, model = _storageless_parts(problem, options)
+    except Exception:
+        return None
+    state = {n: t for n, t in model.state_dict().items() if isinstance(t, torch.Tensor)}
+    counter = FlopCounter()
+    try:
+        with Storageless(), torch.no_grad(), counter:
+            outputs = describe.flatten_outputs(model(*inputs))
+        return Size(inputs, state, outputs, counter.total)
+    except describe.Unfit:
+        return Size(inputs, state)
+    except Exception as reason:
+        return Size(inputs, state, broken=None if _has_no_rule(reason) else reason)
+
+
+def run_for_real(problem, options, size_so_far):
+    """Runs forward once with real tensors and completes `size_so_far`; False when it fails."""
+    import describe
+
+    try:
+        inputs = describe.draw_inputs(problem, 42)
+        model = describe.make_model(problem, 42, options.mode)
+        counter = FlopCounter()
+        with torch.no_grad(), counter:
+            outputs = describe.flatten_outputs(model(*inputs))
+    except describe.Unfit:
+        return True  # told later, with its reason
+    except Exception:
+        return False
+    size_so_far.outputs, size_so_far.flops = outputs, counter.total
+    return True

@@ -1,0 +1,78 @@
+"""Making a problem smaller: which module-level constants to halve, and how often, until it is below a number of elements and operations.
+
+Greedy. Each step halves the constant with the largest value that still makes the problem smaller and lets it describe: constructor and forward
+have to work, on tensors without storage where PyTorch has the shape rules, else for real once the problem is small. A constant that can't be halved
+further (24 channels in 8 groups) is left alone from then on. What belongs together is found by failure: where halving one constant breaks the
+problem, halving it with another one of the same value is tried.
+"""
+import load
+import meta
+
+MOST_STEPS = 200
+REAL_ELEMENTS = 1 << 22  # below this a forward is run for real where there are no shape rules
+
+
+class Found:
+    def __init__(self, patches, elements, flops):
+        self.patches, self.elements, self.flops = patches, elements, flops
+
+
+def _size(path, patches, options):
+    """meta.Size of the problem under the patches; None when it does not describe."""
+    try:
+        problem = load.Problem.read(path, patches, options.class_name)
+        size = meta.size(problem, options)
+    except load.LoadError:
+        return None
+    if size is None or size.broken:
+        return None
+    if size.outputs is None and size.elements <= REAL_ELEMENTS and not meta.run_for_real(problem, options, size):
+        return None
+    if any(0 in t.shape for t in size.tensors()):
+        return None
+    return size
+
+
+def _cost(size, most_elements, most_flops):
+    """How far above the limits, at least 1 when above one."""
+    return max(size.elements / most_elements, (size.flops or 0) / most_flops)
+
+
+def _state(size):
+    return [tuple(t.shape) for t in size.state.values()]
+
+
+def shrink(path, patches, options, most_elements, most_flops, keep_state=False):
+    """The patches that make the problem as large as allowed, beginning with those given; `keep_state`: without a change to its weights' shapes.
+    Never fails: what can't be made smaller stays."""
+    problem = load.Problem.read(path, patches, options.class_name)
+    constants = {name: value for name, value in problem.constants().items() if value >= 2}
+    size = _size(path, patches, options)
+    current = dict(patches)
+    locked = set()
+    for _ in range(MOST_STEPS):
+        if size is None or _cost(size, most_elements, most_flops) <= 1:
+            break
+        names = sorted((n for n in constants if n not in locked and constants[n] >= 2), key=lambda n: -constants[n])
+        if not names:
+            break
+        found = None
+        for name in names:
+            partners = [n for n in names if n != name and constants[n] == constants[name]]
+            for group in [[name]] + [[name, p] for p in partners] + ([[name] + partners] if len(partners) > 1 else []):
+                trial = dict(current, **{n: constants[n] // 2 for n in group})
+                smaller = _size(path, trial, options)
+                if smaller is not None and keep_state and _state(smaller) != _state(size):
+                    continue
+                if smaller is not None and _cost(smaller, most_elements, most_flops) < _cost(size, most_elements, most_flops):
+                    found = (group, trial, smaller)
+                    break
+            if found:
+                break
+            locked.add(name)
+        if not found:
+            break
+        group, current, size = found
+        for name in group:
+            constants[name] //= 2
+    return Found(current, size.elements if size else None, size.flops if size else None)

@@ -1,0 +1,150 @@
+#!/bin/bash
+# import: problems of our own in KernelBench's layout, good and bad; what a suite is; folders that are there already.
+source "$(dirname "$0")/lib.sh"
+
+# Without PyTorch: what is no suite is told all the same, and the rest says what is missing.
+mkdir empty
+expect 2 import kernelbench empty
+complains "no checkout of KernelBench: it has no level1/ … folders"
+expect 2 import kernelbench "$work/none"
+complains "No such file"
+expect 2 import robust-kbench empty
+complains "no checkout of robust-kbench"
+expect 2 import torch empty
+complains "no Python files"
+expect 2 import kernelbench empty --level 1..
+complains "--level 1..: expected numbers and ranges"
+expect 2 import kernelbench "$root/tests/kernelbench" --ids 4711
+complains "no problem has one of these levels and ids"
+mkdir -p elsewhere/robust_kbench
+expect 2 import kernelbench elsewhere
+complains "kforge import robust-kbench"
+if ! /usr/bin/python3 -I -c 'import torch' 2>/dev/null && ! python3 -I -c 'import torch' 2>/dev/null; then
+    expect 3 import kernelbench "$root/tests/kernelbench" -o made
+    complains "PyTorch"
+    echo "skipped: no PyTorch (Debian: python3-torch)" >&2
+    finish
+    exit 0
+fi
+export KFORGE_PYTHON=$work/nowhere/python3
+expect 3 import kernelbench "$root/tests/kernelbench" -o made
+complains "Python is missing"
+[ -e made ] && fail "something was made without a Python"
+unset KFORGE_PYTHON
+
+# A suite: made, and the second time unchanged.
+expect 0 import kernelbench "$root/tests/kernelbench" --ids 2,4,6 --scale 20000 -o made --json
+json '[p["status"] for p in o["problems"]] == ["made"] * 3 and [p["problem"] for p in o["problems"]] == [2, 4, 6]'
+json 'all(0 < p["elements"] <= 20000 for p in o["problems"][:1]) and o["problems"][0]["patches"]'
+json '"running_mean" in o["problems"][1]["notes"]'
+(cd made && md5sum */*) >before
+expect 0 import kernelbench "$root/tests/kernelbench" --ids 2,4,6 --scale 20000 -o made --json
+json '[p["status"] for p in o["problems"]] == ["unchanged"] * 3'
+(cd made && md5sum */*) | cmp - before || fail "a task that was there changed"
+ls -A made | grep -q '^\.' && fail "something temporary is left: $(ls -A made)"
+expect 0 task show made/level1_6_CrossEntropy --json
+json '[a["name"] for a in o["task"]["arguments"]][-1] == "out" and o["task"]["origin"]["problem"] == 6 and len(o["task"]["origin"]["sha256"]) == 64'
+json '[a["distribution"]["kind"] for a in o["task"]["arguments"] if a["dtype"] == "i64"] == ["integers"]'
+expect 0 task show made/level1_4_BatchNorm --json
+json '[s["name"] for s in o["task"]["torch"]["state"]] == ["norm.weight", "norm.bias"]'
+json 'all(a["distribution"]["kind"] == "uniform" for a in o["task"]["arguments"] if a["kind"] == "input" and a["name"].startswith("norm_"))'
+
+# Other options: not without --force, and by a link.
+expect 1 import kernelbench "$root/tests/kernelbench" --ids 2 --scale 10000 -o made
+says "is there already and differs; --force makes it anew"
+expect 0 import kernelbench "$root/tests/kernelbench" --ids 2 --scale 10000 -o made --force --link
+[ -e made/level1_2_ReLU/problem.py ] && fail "--link copied the file"
+expect 0 task show made/level1_2_ReLU
+says "max(x, 0)"
+
+# One file, a constant given, another place. The copy is another checkout with an origin.
+mkdir -p checkout/level1/.git checkout/.git && cp "$root/tests/kernelbench/level1/2_ReLU.py" checkout/level1
+rmdir checkout/level1/.git
+printf 'ref: refs/heads/main\n' >checkout/.git/HEAD
+printf '[core]\n\tbare = false\n[remote "origin"]\n\turl = https://user:secret@example.org/suite.git\n' >checkout/.git/config
+printf '# pack-refs with: peeled\n0123456789abcdef0123456789abcdef01234567 refs/heads/main\n' >checkout/.git/packed-refs
+expect 0 import torch checkout/level1/2_ReLU.py --patch columns=96 -o mine
+expect 0 task show mine/2_ReLU --json
+json 'o["task"]["arguments"][0]["shape"][1] == 96 and o["task"]["torch"]["patches"] == {"columns": 96}'
+json 'o["task"]["origin"]["commit"].startswith("0123") and o["task"]["origin"]["url"] == "https://example.org/suite.git"'
+expect 1 import torch checkout/level1/2_ReLU.py --patch widths=96 -o mine
+says 'no module-level constant "widths"'
+expect 2 import torch checkout/level1/2_ReLU.py --patch columns -o mine
+complains "expected NAME=NUMBER"
+
+# Bad problems: each named in its row, and the rest goes on.
+bad=$root/tests/kernelbench/bad
+expect 1 import kernelbench "$bad" --ids 2 --timeout 4 -o made
+says "takes longer than 4 s"
+expect 0 import kernelbench "$bad" --ids 1,3..20 -o made --json
+row() { # ID STATUS TEXT
+    json "any(p['problem'] == $1 and p['status'] == '$2' and '$3' in p['rule'] + ': ' + p['reason'] for p in o['problems'])"
+}
+row 1 failed "1_Syntax_Error.py:5: SyntaxError"
+row 3 unfit "outputs.dict: the output is a dict (sum, square)"
+row 4 made ""
+row 5 unfit "outputs.identity: the output is the input x itself"
+row 6 unfit "outputs.constant"
+row 7 unfit "outputs.zero"
+row 8 unfit "inputs.without_influence: input y"
+row 9 failed "it does not define class Model"
+row 10 unfit "size.large"
+row 11 unfit "model.raises: line 7: RuntimeError"
+row 12 failed "No module named"
+row 13 failed "without an answer"
+row 14 unfit "outputs.random"
+row 15 made ""
+row 16 unfit "outputs.type: the output is None"
+row 17 failed "17_Network.py:12"
+row 18 made ""
+row 19 unfit "outputs.nearly_constant"
+row 20 made ""
+expect 0 task show made/level1_4_Tuple_Output --json
+json '[(a["name"], a["shape"]) for a in o["task"]["arguments"] if a["kind"] == "output"] == [("out0", [32]), ("out1", [32, 48])]'
+expect 0 task show made/level1_15_Transposed_Output --json
+json '[a["shape"] for a in o["task"]["arguments"]] == [[32, 48], [48, 32]]'
+expect 0 task show made/level1_20_Signs_And_Matrices --json
+json '[a["distribution"]["kind"] for a in o["task"]["arguments"] if a["kind"] == "input"] == ["upper_triangular", "symmetric", "signs"]'
+json 'o["task"]["work"]["bytes"] == 4 * (32 * 32 // 2 * 2 + 32 + 32 * 32)'
+
+# robust-kbench: configurations, forward and backward.
+mkdir -p robust/tasks/scale && cat >robust/tasks/scale/func_forward.py <<'END'
+import torch
+import torch.nn as nn
+
+
+def forward_fn(x, weight, power):
+    return (x * weight) ** power
+
+
+class Model(nn.Module):
+    """Scaled, then to a power."""
+
+    def __init__(self, features: int, power: int = 2, init_method: str = "normal"):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(features) if init_method == "normal" else torch.ones(features))
+        self.power = power
+
+    def forward(self, x, fn=forward_fn):
+        return fn(x, self.weight, self.power)
+
+
+def get_inputs(batch_size: int = 16, features: int = 8):
+    return [torch.randn(batch_size, features)]
+
+
+input_names = ["x"]
+END
+cp robust/tasks/scale/func_forward.py robust/tasks/scale/func_backward.py
+config='{"single_input_configs": [{"batch_size": 24}], "single_init_configs": [{"init_method": "normal"}, {"init_method": "ones"}], "single_shared_configs": [{"features": 40}],
+"multi_input_configs": [{}], "multi_init_configs": [{}], "multi_shared_configs": [{}]}'
+echo "$config" >robust/tasks/scale/config_forward.json
+echo "$config" | sed 's/, {"init_method": "ones"}//' >robust/tasks/scale/config_backward.json
+expect 0 import robust-kbench robust -o made --json
+json '[(p["task"], p["status"]) for p in o["problems"]] == [("robust_scale_backward", "made"), ("robust_scale_forward_1", "made"), ("robust_scale_forward_2", "made")]'
+expect 0 task show made/robust_scale_backward --json
+json '[(a["name"], a["shape"]) for a in o["task"]["arguments"]] == [("grad_output", [24, 40]), ("in1", [24, 40]), ("forward_model_weight", [40]), ("out0", [24, 40]), ("out1", [40])]'
+echo '{' >robust/tasks/scale/config_forward.json
+expect 2 import robust-kbench robust -o made
+complains "config_forward.json"
+finish

@@ -1,0 +1,6 @@
+import torch
+import torch.nn as nn
+
+
+class Model(nn.Module)
+    pass

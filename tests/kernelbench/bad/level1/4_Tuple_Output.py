@@ -1,0 +1,21 @@
+import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    """Two outputs: sums of rows, and squares."""
+
+    def forward(self, x):
+        return x.sum(dim=1), x * x
+
+
+rows = 32
+columns = 48
+
+
+def get_inputs():
+    return [torch.rand(rows, columns)]
+
+
+def get_init_inputs():
+    return []
