@@ -16,6 +16,7 @@
 #include "measure.h"
 #include "prepare.h"
 #include "sanitize.h"
+#include "torch_plan.h"
 
 #define MOST_BUILDS \
     4 /* ahead of the device: with 1.3 s a build and half a second a verdict they keep it busy, and leave it processors */
@@ -234,9 +235,16 @@ static kf_runner_kind candidate_kind(const kf_job_options *options)
 static void start_ahead(kf_judge *judge, const kf_prepared *p)
 {
     const kf_job_options *options = &p->job->options;
-    size_t count = (size_t)(kind_of(p->baseline) == KF_RUNNER_TORCH) + (kind_of(kf_task_oracle(p->job->task)) == KF_RUNNER_TORCH) +
-                   (candidate_kind(options) == KF_RUNNER_TORCH);
-    kf_crew_expect(judge->crew, KF_RUNNER_TORCH, options->strict_sandbox, count);
+    const kf_task *task = p->job->task;
+    char baseline[256], oracle[256];
+    bool strict = options->strict_sandbox;
+    kf_torch_key(task, options->baseline, baseline, sizeof baseline);
+    kf_torch_key(task, NULL, oracle, sizeof oracle);
+    size_t count =
+        (size_t)(kind_of(p->baseline) == KF_RUNNER_TORCH && !kf_crew_has_trusted(judge->crew, KF_ROLE_BASELINE, baseline, strict)) +
+        (kind_of(kf_task_oracle(task)) == KF_RUNNER_TORCH && !kf_crew_has_trusted(judge->crew, KF_ROLE_ORACLE, oracle, strict)) +
+        (candidate_kind(options) == KF_RUNNER_TORCH);
+    kf_crew_expect(judge->crew, KF_RUNNER_TORCH, strict, count);
 }
 
 /* The correctness of what is not timed first: it is quick, and a wrong candidate needs no timing. A first failure ends the round. */
@@ -304,7 +312,8 @@ static bool measure_all(judge_round *r, kf_verdict *verdict, kf_error *error)
     if (r->afresh) kf_crew_drop_trusted(r->judge->crew);
     bool done = measure_each(r, verdict, error);
     kf_crew_retire(r->judge->crew, kf_steal(&r->going), true);
-    if (!r->judge->device->slow_start) kf_crew_drop_trusted(r->judge->crew);
+    /* Importing PyTorch takes as long as a measurement: its runners go on to the next job. */
+    if (!r->judge->device->slow_start && !kf_task_is_torch(r->job->task)) kf_crew_drop_trusted(r->judge->crew);
     return done;
 }
 

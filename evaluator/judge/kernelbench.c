@@ -94,7 +94,7 @@ static cJSON *run(const kf_judge *judge, const kf_job *job, const char *plan, co
 bool kf_judge_kernelbench(kf_judge *judge, const kf_job *job, const char *binary, kf_verdict *verdict, const volatile int *stop,
                           kf_error *error)
 {
-    const kf_task_file *file = job->options.torch ? kf_torch_file(job->task) : NULL;
+    const kf_task_file *file = job->options.torch && job->options.kernelbench ? kf_torch_file(job->task) : NULL;
     kf_autofree kf_problem *problem = file ? calloc(1, sizeof *problem) : NULL;
     cJSON *claim = NULL;
     if (!file) return true;
@@ -115,6 +115,7 @@ bool kf_judge_kernelbench(kf_judge *judge, const kf_job *job, const char *binary
                                           .device = judge->device->operations->kind,
                                           .role = KF_ROLE_CANDIDATE,
                                           .file = file,
+                                          .untimed = job->options.check_only,
                                           .candidate = binary};
         kf_autofree char *plan = kf_torch_plan(&request, error);
         if (!plan || !(claim = run(judge, job, plan, stop, error))) return false;

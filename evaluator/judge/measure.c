@@ -410,13 +410,13 @@ static bool measure(kf_run *r, kf_error *error)
     return true;
 }
 
-/* The device is as it was: what went wrong, if anything, were numbers. */
+/* The device is as it was: what went wrong, if anything, were numbers; or it was in a process of the CPU device, of which nothing is left. */
 static bool is_clean(const kf_run *r, bool done)
 {
     const kf_workload_verdict *result = r->bench->result;
     for (size_t i = 0; i < result->finding_count; i++)
-        if (result->findings[i].status != KF_WRONG_RESULT) return false;
-    return done;
+        if (result->findings[i].status != KF_WRONG_RESULT && r->bench->kinds[KF_ROLE_CANDIDATE] != KF_RUNNER_TORCH) return false;
+    return done && (!result->finding_count || result->findings[0].blame == KF_BLAME_CANDIDATE);
 }
 
 bool kf_measure_workload(kf_workbench *bench, kf_error *error)

@@ -110,7 +110,7 @@ bool kf_run_pair(kf_run *r, const kf_pair_plan *plan, double seconds[2], double 
 
 /* Turns an event of a runner into a finding, and the run is over; false for what is the machine's or the caller's. */
 bool kf_run_report(kf_run *r, kf_peer *peer, kf_role role, kf_peer_event event, int code, const char *doing, kf_error *error);
-/* What the crew knows a runner of the task's own by: its binary, for PyTorch with the workload, whose shapes it has been told. `key` is room for it. */
+/* What the crew knows a runner of the task's own by: its binary; for PyTorch task and workload, whose shapes it has been told. `key` is room for it. */
 const char *kf_run_key(const kf_workbench *bench, kf_role role, char key[4400]);
 /* Starts a runner, loads its binary, gives it its scalars. */
 bool kf_run_start_peer(kf_run *r, kf_role role, kf_peer **peer, kf_error *error);

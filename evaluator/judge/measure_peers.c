@@ -107,7 +107,7 @@ const char *kf_run_key(const kf_workbench *bench, kf_role role, char key[4400])
 {
     const char *binary = role == KF_ROLE_BASELINE ? bench->baseline : bench->oracle;
     if (bench->kinds[role] != KF_RUNNER_TORCH) return binary;
-    snprintf(key, 4400, "%.4300s#%d", binary, bench->workload);
+    kf_torch_key(bench->task, role == KF_ROLE_BASELINE ? bench->options->baseline : NULL, key, 4400);
     return key;
 }
 
@@ -128,8 +128,8 @@ bool kf_run_start_peer(kf_run *r, kf_role role, kf_peer **peer, kf_error *error)
         *peer = kf_crew_take_trusted(bench->crew, role, kf_run_key(bench, role, key), strict, bench->stop);
     else if (bench->going)
         *peer = kf_steal(bench->going);
-    if (*peer) return give_scalars(r, role, *peer, error);
-    if (!(*peer = kf_crew_take(bench->crew, kind, strict, bench->stop, error))) return false;
+    if (*peer && kind != KF_RUNNER_TORCH) return give_scalars(r, role, *peer, error);
+    if (!*peer && !(*peer = kf_crew_take(bench->crew, kind, strict, bench->stop, error))) return false;
     const kf_torch_request request = {.task = bench->task,
                                       .problem = bench->problem,
                                       .workload = bench->workload,

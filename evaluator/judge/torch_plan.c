@@ -1,5 +1,6 @@
 #include "torch_plan.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,11 @@ const kf_task_file *kf_torch_file(const kf_task *task)
     for (int i = 0; i < 2; i++)
         if (files[i]->kind == KF_SOURCE_TORCH) return files[i];
     return NULL;
+}
+
+void kf_torch_key(const kf_task *task, const char *baseline, char *key, size_t size)
+{
+    snprintf(key, size, "torch:%s:%.100s", kf_task_hash(task), baseline ? baseline : "");
 }
 
 static bool put(cJSON *parent, const char *key, cJSON *item)
@@ -107,6 +113,7 @@ char *kf_torch_plan(const kf_torch_request *request, kf_error *error)
     kf_auto(cJSON) plan = cJSON_CreateObject();
     bool done = put(plan, "patches", patches) && cJSON_AddStringToObject(plan, "role", roles[request->role]) &&
                 cJSON_AddBoolToObject(plan, "compile", request->compiled) &&
+                cJSON_AddBoolToObject(plan, "timed", !request->untimed) &&
                 put_source(plan, "problem", request->file->name, request->file->text) &&
                 (!candidate || put_source(plan, "candidate", "candidate.py", candidate)) && put_arguments(plan, request->problem) &&
                 put_torch(plan, request);

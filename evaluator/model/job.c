@@ -32,6 +32,7 @@ static const struct option_row {
     {"check_only", offsetof(kf_job_options, check_only), OPTION_BOOLEAN, 0, 0},
     {"strict_sandbox", offsetof(kf_job_options, strict_sandbox), OPTION_BOOLEAN, 0, 0},
     {"torch", offsetof(kf_job_options, torch), OPTION_BOOLEAN, 0, 0},
+    {"kernelbench", offsetof(kf_job_options, kernelbench), OPTION_BOOLEAN, 0, 0},
     {"asan", offsetof(kf_job_options, asan), OPTION_BOOLEAN, 0, 0},
     {"counters", offsetof(kf_job_options, counters), OPTION_COUNTERS, 0, 0},
     {"sanitize", offsetof(kf_job_options, sanitize), OPTION_BOOLEAN, 0, 0},
@@ -43,7 +44,7 @@ static const struct option_row {
 
 kf_job_options kf_job_options_default(void)
 {
-    return (kf_job_options){.seconds = 0, .timeout_seconds = 120, .build_seconds = 60, .half_width = 0.01};
+    return (kf_job_options){.seconds = 0, .timeout_seconds = 120, .build_seconds = 60, .half_width = 0.01, .kernelbench = true};
 }
 
 /* ---- checks ------------------------------------------------------------------------------------------------------------------------------------ */

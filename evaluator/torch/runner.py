@@ -22,8 +22,8 @@ import os
 import socket
 import struct
 import sys
-import time
 import warnings
+from time import monotonic  # bound here: a solution may patch the module
 
 WIRE_FD = 3
 MAGIC = 0x31676B66
@@ -60,7 +60,7 @@ def lock_down():
 
 def wake_threads(torch):
     """All threads that PyTorch will ever have are started before anybody counts them."""
-    a = torch.rand(512, 512)
+    a = torch.rand(256, 256)
     torch.relu(a @ a).sum()
     torch.nn.functional.conv2d(torch.rand(2, 8, 32, 32), torch.rand(8, 8, 3, 3))
     torch.rand(1 << 20).exp_()
@@ -89,6 +89,7 @@ class Loaded:
 
     def _build(self):
         load, plan = self.load, self.plan
+        self.torch.set_default_dtype(self.torch.float32)  # of the plan before this one
         problem = load.Problem(plan["problem"]["text"], plan["problem"]["name"], plan["patches"], plan["class"])
         self.problem = problem
         chosen = None
@@ -226,7 +227,7 @@ class Runner:
     def receive_command(self):
         """A command and the descriptor that came with it, -1 when none did; None at the end."""
         until = self.pinged + SPIN_SECONDS
-        while time.monotonic() < until:  # behind a ping a batch follows at once: waking up would be in its time
+        while monotonic() < until:  # behind a ping a batch follows at once: waking up would be in its time
             try:
                 self.socket.recv(1, socket.MSG_DONTWAIT | socket.MSG_PEEK)
                 break
@@ -251,6 +252,7 @@ class Runner:
 
     def load_plan(self):
         try:
+            self.loaded = None
             with open(self.path, encoding="utf-8") as file:
                 self.loaded = Loaded(json.load(file))
             return OK
@@ -391,7 +393,7 @@ class Runner:
         if payload is None:
             return False
         order = struct.unpack("<%dI" % count, payload)
-        started = time.monotonic()
+        started = monotonic()
         code = 0
         try:
             if self.loaded is None and not flags & NULL:
@@ -410,7 +412,7 @@ class Runner:
                 self.call(order)
         except BaseException as error:
             code = self.explain(error)
-        ended = time.monotonic()
+        ended = monotonic()
         self.answer(nonce, DEVICE_ERROR if code else OK, code, ended - started, 0.0)
         return True
 
@@ -457,7 +459,7 @@ class Runner:
                 if flags & FORGET:
                     self.kept.clear()
                 self.answer(nonce, OK)
-                self.pinged = time.monotonic()
+                self.pinged = monotonic()
             elif kind == LOAD:
                 self.answer(nonce, self.load_plan())
             elif kind == SCALARS:

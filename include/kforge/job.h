@@ -33,8 +33,9 @@ typedef struct kf_job_options {
     double half_width;      /* stopping rule, 0.01 */
     bool check_only;        /* correctness only, few batches, no speedup */
     bool strict_sandbox;
-    bool torch; /* the source is a Python file with class ModelNew, for a task that has a problem file (docs/torch.md) */
-    bool asan;  /* CPU device: AddressSanitizer build; never timed */
+    bool kernelbench; /* of such a source: run KernelBench's own protocol, too, after the verdict (true) */
+    bool torch;       /* the source is a Python file with class ModelNew, for a task that has a problem file (docs/torch.md) */
+    bool asan;        /* CPU device: AddressSanitizer build; never timed */
     bool
         sanitize; /* GPU: compute-sanitizer on a correct candidate, after the verdict (evaluator/judge/sanitize.h); `verify` does it too */
     bool verify;      /* measure twice, in fresh processes, and say whether the intervals agree */

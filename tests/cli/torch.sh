@@ -1,0 +1,56 @@
+#!/bin/bash
+# Tasks and solutions for PyTorch on the command line: both verdicts, a missing PyTorch, what is refused.
+source "$(dirname "$0")/lib.sh"
+tasks=$root/tests/torch/tasks
+
+# Without PyTorch: doctor says so and what to install; a verdict is the machine's fault and says the same. No Python at all likewise.
+printf '#!/bin/sh\nexit 1\n' >no-python && chmod +x no-python
+export KFORGE_PYTHON=$work/no-python
+"$program" doctor >"$work/out" 2>&1
+out=$(cat "$work/out")
+says "missing  pytorch"
+says "Python is missing"
+cp "$root/tests/torch/honest/not_contiguous.py" mine.py
+expect 3 eval "$tasks/relu" mine.py --no-keep
+says "Python is missing"
+says "apt-get install python3-torch"
+printf '#!/bin/sh\necho %s\n' "'{\"program\": \"/usr/bin/python3\", \"version\": \"3.8.0\", \"torch\": \"1.7.1\", \"paths\": []}'" >no-python
+expect 3 eval "$tasks/relu" mine.py --no-keep
+says "PyTorch 1.7.1 of /usr/bin/python3 is too old: 1.13 is the least"
+unset KFORGE_PYTHON
+
+# A problem file that is not the one that the task was made for
+mkdir other && sed 's/2_ReLU/3_Linear/' "$tasks/relu/task.json" >other/task.json
+sed -i "s#../../../kernelbench#$root/tests/kernelbench#" other/task.json
+expect 2 eval other mine.py
+complains "is another one than the task was made for"
+# A solution needs a problem file
+expect 2 eval "$root/tasks/axpy" mine.py --no-keep
+says "a solution in Python (class ModelNew) needs a task whose oracle or baseline is a problem file"
+
+expect 0 doctor
+case $out in
+*"ok       pytorch"*) ;;
+*)
+    finish
+    echo "skipped: no PyTorch here"
+    exit 77
+    ;;
+esac
+says "PyTorch "
+
+expect 0 eval "$tasks/relu" mine.py
+says "KernelBench would say: correct (5 / 5)"
+says "kforge says: correct"
+says "stored as c1"
+expect 0 show c1 --source
+says "class ModelNew"
+expect 0 show c1
+says "KernelBench would say: correct (5 / 5)"
+expect 1 eval "$tasks/relu" "$root/tests/torch/hostile/patched_allclose.py" --check-only --json
+json 'o["status"] == "wrong_result" and o["kernelbench"]["correctness"] and "runtime" not in o["kernelbench"]'
+expect 1 eval "$tasks/relu" "$root/tests/torch/bad/syntax.py" --no-keep
+says "candidate.py:5: error: SyntaxError"
+says "KernelBench would say: does not compile"
+expect 0 task lint "$tasks/linear"
+finish

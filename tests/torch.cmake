@@ -1,0 +1,5 @@
+# The PyTorch worker: solutions in Python through the judge; skipped where there is no PyTorch.
+kf_test(torch kf_judge)
+add_test(NAME cli.torch COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/torch.sh ${CMAKE_BINARY_DIR}/bin)
+set_tests_properties(cli.torch PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 120)
+set_tests_properties(unit.torch PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300 RUN_SERIAL TRUE ENVIRONMENT "KFORGE_ROOT=${CMAKE_BINARY_DIR}")

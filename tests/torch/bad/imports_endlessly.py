@@ -1,0 +1,7 @@
+# task: relu; kforge: timeout time.limit
+while True:
+    pass
+
+
+class ModelNew:
+    pass

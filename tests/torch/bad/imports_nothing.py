@@ -1,0 +1,3 @@
+# task: relu; kforge: launch_failure load.failed; says: NameError
+class ModelNew(nn.Module):
+    pass

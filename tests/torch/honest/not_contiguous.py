@@ -1,0 +1,8 @@
+# task: relu; kforge: correct
+import torch
+import torch.nn as nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return torch.relu(x.t().contiguous()).t()
