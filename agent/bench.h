@@ -71,8 +71,8 @@ typedef struct kf_bench_plan {
 /* Id and description of a new bench, from all else. */
 bool kf_bench_plan_begin(kf_bench_plan *plan, kf_error *error);
 /* A bench that goes on, by id, prefix of it, or "last": settings, suite, and what each task has come to. Tasks not begun are read from the suite's
- * path, or `suite` where that is not NULL. */
-bool kf_bench_plan_resume(kf_bench_plan *plan, kf_store *store, const char *id, const char *suite, kf_error *error);
+ * path, or `suite` where that is not NULL. `more`: there is more of a budget, so tasks that drew fewer samples than asked for go on, too. */
+bool kf_bench_plan_resume(kf_bench_plan *plan, kf_store *store, const char *id, const char *suite, bool more, kf_error *error);
 void kf_bench_plan_clear(kf_bench_plan *plan);
 /* A model's spec for a task: "{task}" becomes its name, which holds letters, digits, _, - and . only; malloc'd. */
 char *kf_bench_model_for(const char *spec, const char *task);
@@ -98,7 +98,7 @@ typedef struct kf_bench_how {
 typedef struct kf_bench_outcome {
     size_t finished, failed; /* tasks; failed: the machine, a worker or a model */
     int64_t correct;         /* candidates */
-    bool interrupted, spent; /* spent: money ended before all tasks were begun */
+    bool interrupted, spent; /* spent: a budget ended before all samples were drawn */
     kf_error why;            /* of the last failure */
 } kf_bench_outcome;
 

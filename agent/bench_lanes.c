@@ -40,7 +40,7 @@ typedef struct report {
     report_kind kind;
     int32_t task;
     char run[KF_RUN_ID];
-    bool correct_best, interrupted, stopped;
+    bool correct_best, interrupted, stopped, short_of_samples; /* the last: a budget ended it first */
     int64_t samples, judged, correct;
     double best, spent_usd;
     kf_error text; /* news; why it failed or ended */
@@ -151,6 +151,7 @@ static bool carry_out(work *w, const lane_order *order)
     w->report.correct_best = result.progress.best > 0;
     w->report.interrupted = *w->how->interrupts || (ran && result.end == KF_SEARCH_INTERRUPTED);
     w->report.stopped = ran && result.end == KF_SEARCH_STOPPED;
+    w->report.short_of_samples = ran && result.end == KF_SEARCH_SPENT && result.progress.calls < w->plan->search.samples;
     w->report.text = ran ? result.why : error;
     if (!ran) { /* what is left of it must not answer the next task's jobs */
         kf_workers_close(w->workers);
@@ -340,6 +341,7 @@ static void take_done(lanes *l, one_lane *lane, const report *r)
     } else {
         task->finished = true;
         l->outcome->finished++;
+        l->outcome->spent |= r->short_of_samples;
         l->failures = 0;
         l->done++;
     }

@@ -219,9 +219,25 @@ static bool find_folders(kf_bench_plan *plan, const char *path, kf_error *error)
     return loaded;
 }
 
-bool kf_bench_plan_resume(kf_bench_plan *plan, kf_store *store, const char *id, const char *suite, kf_error *error)
+/* A search that a budget has ended, and could go on: it has drawn fewer replies than it should, or counts none. */
+static bool open_again(kf_bench_plan *plan, kf_store *store, kf_error *error)
 {
-    return kf_bench_find(store, id, plan->id, error) && read_runs(plan, store, error) && find_folders(plan, suite, error);
+    for (size_t i = 0; i < plan->suite.count; i++) {
+        kf_bench_task *task = &plan->suite.tasks[i];
+        kf_autofree char *text = NULL;
+        size_t size;
+        if (!task->finished || plan->source) continue;
+        if (!kf_store_run_state(store, task->run, &text, &size, error)) return false;
+        kf_auto(cJSON) state = size ? cJSON_Parse(text) : NULL;
+        task->finished = plan->search.samples && kf_json_get_number(state, "answered", 0) >= (double)plan->search.samples;
+    }
+    return true;
+}
+
+bool kf_bench_plan_resume(kf_bench_plan *plan, kf_store *store, const char *id, const char *suite, bool more, kf_error *error)
+{
+    return kf_bench_find(store, id, plan->id, error) && read_runs(plan, store, error) &&
+           (!more || open_again(plan, store, error)) && find_folders(plan, suite, error);
 }
 
 void kf_bench_plan_clear(kf_bench_plan *plan)

@@ -100,7 +100,10 @@ static bool plan_new(kf_bench_plan *plan, const settings *wanted, const char *pa
 static bool plan_resume(kf_bench_plan *plan, const settings *wanted, const char *path, kf_error *error)
 {
     kf_auto(kf_store) store = kf_store_open(wanted->store, KF_STORE_READ, error);
-    if (!store || !kf_bench_plan_resume(plan, store, wanted->resume, path, error) || !set_models(plan, wanted, error)) return false;
+    bool more = wanted->cost > 0 || wanted->time > 0 || wanted->candidates > 0;
+    if (!store || !kf_bench_plan_resume(plan, store, wanted->resume, path, more, error) || !set_models(plan, wanted, error))
+        return false;
+    if (wanted->candidates > 0) plan->search.budget.candidates = wanted->candidates;
     if (wanted->cost > 0) plan->cost_usd = wanted->cost;
     if (wanted->time > 0) plan->search.budget.seconds = wanted->time;
     return true;
@@ -240,7 +243,8 @@ static const kf_option options[] = {
      .type = KF_OPTION_TEXT,
      .argument = "RUN",
      .offset = offsetof(settings, resume),
-     .help = "Go on with a bench, by its id or \"last\", with its own settings: what was judged stays, the rest is done."},
+     .help = "Go on with a bench, by its id or \"last\", with its own settings: what was judged stays, the rest is done. With more "
+             "of --cost, --time or --candidates, tasks that these have ended go on, too."},
     {.name = "time",
      .letter = 't',
      .type = KF_OPTION_DURATION,

@@ -103,6 +103,14 @@ static bool sampled(const kf_search *s)
     return true;
 }
 
+const char *kf_search_paid(const kf_search *s)
+{
+    const kf_search_budget *budget = &s->settings->budget;
+    if (budget->cost_usd > 0 && s->progress.cost_usd >= budget->cost_usd) return "the money is spent";
+    if (budget->tokens > 0 && s->progress.tokens >= budget->tokens) return "the tokens are spent";
+    return NULL;
+}
+
 /* Which budget is spent, in words; NULL: none. `ahead`: what is in flight counts as judged. */
 static const char *spent(const kf_search *s, bool ahead)
 {
@@ -117,8 +125,9 @@ static const char *spent(const kf_search *s, bool ahead)
     double mean = s->progress.judged ? s->progress.device_seconds / (double)s->progress.judged : 0;
     if (budget->device_seconds > 0 && s->progress.device_seconds + mean * (double)flying >= budget->device_seconds)
         return "the device's time is up";
-    if (budget->cost_usd > 0 && s->progress.cost_usd >= budget->cost_usd) return "the money is spent";
-    if (budget->tokens > 0 && s->progress.tokens >= budget->tokens) return "the tokens are spent";
+    /* Samples that are paid for are judged. */
+    bool waiting = s->settings->samples && (s->calls || s->replies || s->retries);
+    if (!waiting && kf_search_paid(s)) return kf_search_paid(s);
     /* No model has room for another request, and what others had reserved has come back. */
     if (s->budget_spent && !s->calls && !s->replies && !kf_models_alive(s)) return s->models_why.text;
     return kf_survivors_stop(s);

@@ -213,7 +213,8 @@ typedef struct kf_search {
 /* search.c */
 void kf_search_tell(kf_search *s, kf_search_event event, const char *format, ...) __attribute__((format(printf, 3, 4)));
 double kf_search_elapsed(const kf_search *s);
-void kf_search_release(kf_search *s); /* all that it owns, not itself */
+const char *kf_search_paid(const kf_search *s); /* which budget for models is spent, in words; NULL: none */
+void kf_search_release(kf_search *s);           /* all that it owns, not itself */
 void kf_proposal_free(kf_proposal *proposal);
 
 /* search_arms.c */

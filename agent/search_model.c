@@ -152,7 +152,8 @@ static bool call_is_due(const kf_search *s)
     if (!kf_strategy_asks(&s->strategy) || (s->quota > 0 && kf_arms_more(s))) return false;
     size_t limit = s->settings->calls > 0 ? (size_t)s->settings->calls : kf_workers_devices(s->workers);
     size_t busy = (size_t)flying(s, -1);
-    if (s->settings->samples && s->answered + (int64_t)busy >= s->settings->samples) return false; /* busy: in flight so far */
+    /* busy: in flight so far. */
+    if (s->settings->samples && (s->answered + (int64_t)busy >= s->settings->samples || kf_search_paid(s))) return false;
     for (const kf_call *c = s->replies; c; c = c->next) busy++;
     for (const kf_proposal *p = s->in_flight; p; p = p->next) busy += p->model >= 0;
     for (const kf_proposal *p = s->retries; p; p = p->next) busy += p->model >= 0;

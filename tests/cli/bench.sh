@@ -115,6 +115,34 @@ grep -q "go on with: kforge bench --resume b" err || fail "does not say how to g
 expect 3 bench "$root/tasks" --only axpy --llm "$replay" --workers 'exit 7' --store failing.db
 case $err in *"status 7"*) ;; *) fail "does not say why: $err" ;; esac
 
+# ---- a lane that is killed costs its task, which can be taken up again
+export KFORGE_STORE=$work/lane.db
+FAKE_SLEEP=0.3 "$program" bench "$root/tasks" "${suite[@]}" --llm "$replay" --samples 2 --workers "$fake" >out 2>err &
+pid=$!
+sleep 0.5
+for child in $(cat "/proc/$pid/task/$pid/children"); do kill -9 "$child"; done
+wait $pid
+[ $? = 3 ] || fail "exit status not 3 after a lane was killed: $(cat err)"
+grep -q "signal 9" err || fail "does not say what became of the lane: $(cat err)"
+expect 0 bench report last --json
+json 'sum(len(p["samples"]) for p in o["problems"]) < 6'
+expect 0 bench --resume last --workers "$fake" --json
+json '[len(p["samples"]) for p in o["problems"]] == [2, 2, 2] and all(p["state"] == "finished" for p in o["problems"])'
+
+# ---- money: divided among the tasks, never exceeded; what is paid for is judged; with more of it the bench goes on
+export KFORGE_STORE=$work/money.db
+cat >ask.sh <<'END'
+#!/bin/bash
+cat >/dev/null
+printf '{"text": "```cuda\\nextern \\"C\\" void %s(int a%s_%s) {}\\n```", "cost_usd": 0.01}\n' "$1" $$ $RANDOM
+END
+chmod +x ask.sh
+expect 0 bench "$root/tasks" "${suite[@]}" --llm 'exec:./ask.sh {task}' --samples 9 --calls 1 --cost 0.12 --workers "$fake*2" --json
+json 'abs(o["cost_usd"] - 0.12) < 1e-9 and o["calls"] == 12 and [len(p["samples"]) for p in o["problems"]] == [4, 4, 4]'
+case $err in *"go on with"*) ;; *) fail "does not say that money was short: $err" ;; esac
+expect 0 bench --resume last --cost 1 --workers "$fake" --json
+json 'abs(o["cost_usd"] - 0.27) < 1e-9 and [len(p["samples"]) for p in o["problems"]] == [9, 9, 9]'
+
 # ---- a search and a comparison
 export KFORGE_STORE=$work/compared.db
 expect 0 bench "$root/tasks" "${suite[@]}" --candidates 5 --time 20s --workers "$fake" --name tuned
