@@ -25,6 +25,7 @@ typedef struct mapping {
 } mapping;
 
 static mapping mappings[KF_WIRE_MAX_SETS][KF_WIRE_MAX_ARGUMENTS];
+static uint32_t set_limit; /* sets behind have no mappings: their pages are never touched */
 static void *stream;
 
 void *kf_runner_start(void)
@@ -48,6 +49,7 @@ void *kf_runner_map(const kf_wire_command *command, int fd)
         return NULL;
     }
     mappings[command->set][command->argument] = (mapping){base, size};
+    if (command->set >= set_limit) set_limit = command->set + 1;
     char *data = base + page + command->data_offset;
 #if defined(__SANITIZE_ADDRESS__)
     __asan_poison_memory_region(base + page, command->data_offset);
@@ -58,12 +60,13 @@ void *kf_runner_map(const kf_wire_command *command, int fd)
 
 void kf_runner_unmap(void)
 {
-    for (int set = 0; set < KF_WIRE_MAX_SETS; set++)
+    for (uint32_t set = 0; set < set_limit; set++)
         for (int argument = 0; argument < KF_WIRE_MAX_ARGUMENTS; argument++) {
             mapping *entry = &mappings[set][argument];
             if (entry->base) munmap(entry->base, entry->size);
             *entry = (mapping){0};
         }
+    set_limit = 0;
 }
 
 void kf_runner_nothing(void) {}

@@ -32,6 +32,7 @@ static struct {
     entry_function entry;
     error_function last_error; /* of the candidate's own copy of the CUDA runtime */
     void *pointers[KF_WIRE_MAX_SETS][KF_WIRE_MAX_ARGUMENTS];
+    uint32_t set_limit; /* sets behind have no pointers */
     uint64_t scalars[KF_WIRE_MAX_ARGUMENTS];
     uint32_t order[KF_WIRE_MAX_SETS];
     double pinged;
@@ -124,13 +125,15 @@ static enum kf_wire_result map_buffer(const kf_wire_command *command, int fd)
         return KF_WIRE_BAD_COMMAND;
     void *data = kf_runner_map(command, fd);
     runner.pointers[command->set][command->argument] = data;
+    if (command->set >= runner.set_limit) runner.set_limit = command->set + 1;
     return data ? KF_WIRE_OK : KF_WIRE_MAP_FAILED;
 }
 
 static void unmap_all(void)
 {
     kf_runner_unmap();
-    memset(runner.pointers, 0, sizeof runner.pointers);
+    memset(runner.pointers, 0, runner.set_limit * sizeof runner.pointers[0]);
+    runner.set_limit = 0;
 }
 
 static int run_batch(const kf_wire_command *command)

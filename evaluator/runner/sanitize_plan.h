@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #define KF_SANITIZE_MAGIC 0x31736b66u /* "fks1" */
-#define KF_SANITIZE_ARGUMENTS 64
+#define KF_SANITIZE_ARGUMENTS 512
 
 typedef struct kf_sanitize_plan {
     uint32_t magic, count;

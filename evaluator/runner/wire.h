@@ -15,7 +15,7 @@
 #define KF_WIRE_FD 3
 #define KF_WIRE_MAGIC 0x31676b66u /* "fkg1" */
 #define KF_WIRE_MAX_SETS 1024
-#define KF_WIRE_MAX_ARGUMENTS 64
+#define KF_WIRE_MAX_ARGUMENTS 512
 #define KF_WIRE_EXCEPTION 20001 /* a code beside DEVICE_ERROR: Python code raised an exception; the words are on standard error */
 
 enum kf_wire_command_type {

@@ -36,6 +36,7 @@ except ImportError as torch_missing_reason:
 
 CHECK_ELEMENTS = 1 << 22
 CHECK_FLOPS = 1 << 29
+MOST_ARGUMENTS = 512  # of a task
 MOST_ELEMENTS = 1 << 28  # that anything is measured at
 FAINT = 0.01  # outputs that other inputs change by less are worth another look
 VARIATIONS = ("scale_up", "scale_down", "offset", "outlier", "cancellation")
@@ -581,8 +582,8 @@ def assemble(problem, patches, args, state_names, measured, size, notes):
     for i, output in enumerate(size.outputs if size else measured):
         outputs.append({"name": "out" if len(measured) == 1 else "out%d" % i, "dtype": dtype_name(output, "output"),
                         "shape": shape_of(output), "dims": output.dim(), "contiguous": args.contiguous[i]})
-    if len(inputs) + len(state) + len(outputs) + len(scalars) > 1024:
-        raise Unfit("arguments.count", "%d arguments; a task can have 1024" % (len(inputs) + len(state) + len(outputs) + len(scalars)))
+    if len(inputs) + len(state) + len(outputs) + len(scalars) > MOST_ARGUMENTS:
+        raise Unfit("arguments.count", "%d arguments; a task can have 512" % (len(inputs) + len(state) + len(outputs) + len(scalars)))
     return {
         "torch": str(torch.__version__), "python": "%d.%d.%d" % sys.version_info[:3], "class": problem.class_name, "mode": args.mode,
         "doc": one_line(inspect.getdoc(problem.model_class) or "") if problem.model_class.__doc__ else "",

@@ -19,7 +19,7 @@
 #include "kforge/hash.h"
 
 #define KF_TASK_SCHEMA "kforge-task/1"
-#define KF_MAX_ARGUMENTS 64
+#define KF_MAX_ARGUMENTS 512 /* weights of a whole network are arguments */
 #define KF_MAX_DIMS 8
 #define KF_MAX_WORKLOADS 64
 #define KF_MAX_PARAMS 64

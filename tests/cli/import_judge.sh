@@ -1,0 +1,70 @@
+#!/bin/bash
+# What was imported is judged: more weights than a signature usually has, and inputs with structure.
+source "$(dirname "$0")/lib.sh"
+if ! /usr/bin/python3 -I -c 'import torch' 2>/dev/null && ! python3 -I -c 'import torch' 2>/dev/null; then
+    echo "skipped: no PyTorch (Debian: python3-torch)" >&2
+    exit 0
+fi
+cat >many.py <<'END'
+import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    """A sum of 100 weights times powers of x."""
+
+    def __init__(self):
+        super().__init__()
+        self.weights = nn.ParameterList([nn.Parameter(torch.randn(3)) for _ in range(100)])
+
+    def forward(self, x):
+        return sum(w[i % 3] * x / (i + 1) for i, w in enumerate(self.weights))
+
+
+def get_inputs():
+    return [torch.rand(1000)]
+END
+expect 0 import torch many.py -o tasks
+expect 0 task show tasks/many --json
+json 'len(o["task"]["arguments"]) == 102 and o["task"]["torch"]["state"][99]["argument"] == "weights_99"'
+python3 - <<'END'
+names = ["weights_%d" % i for i in range(100)]
+for file, count in (("right.cu", 100), ("forgets.cu", 99)):
+    body = "".join("    sum += w%d[%d] / %d;\n" % (i, i % 3, i + 1) for i in range(count))
+    arguments = ", ".join("const float *" + n for n in names)
+    short = ", ".join("const float *w%d" % i for i in range(100))
+    open(file, "w").write(f"""
+__global__ void kernel(const float *x, {short}, float *out)
+{{
+    double sum = 0;
+{body}    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < 1000) out[i] = (float)(sum * x[i]);
+}}
+extern "C" void many(const float *x, {arguments}, float *out, cudaStream_t stream)
+{{
+    kernel<<<4, 256, 0, stream>>>(x, {", ".join(names)}, out);
+}}
+""")
+END
+expect 0 eval tasks/many right.cu --device cpu --json
+json 'o["status"] == "correct"'
+expect 1 eval tasks/many forgets.cu --device cpu --json
+json 'o["status"] == "wrong_result"'
+expect 0 import kernelbench "$root/tests/kernelbench/bad" --ids 20 -o tasks
+cat >structure.cu <<'END'
+// Leaves out what is zero and takes the symmetric half that is nearer: right only where inputs have the structure that the problem gives them.
+__global__ void multiply(const float *triangular, const float *symmetric, const float *signs, float *out)
+{
+    int row = blockIdx.x, column = threadIdx.x;
+    float sum = 0;
+    for (int k = row; k < 32; k++) sum += triangular[row * 32 + k] * symmetric[k < column ? k * 32 + column : column * 32 + k];
+    out[row * 32 + column] = signs[column] < 0 ? -sum : sum;
+}
+extern "C" void level1_20_Signs_And_Matrices(const float *triangular, const float *symmetric, const float *signs, float *out, cudaStream_t stream)
+{
+    multiply<<<32, 32, 0, stream>>>(triangular, symmetric, signs, out);
+}
+END
+expect 0 eval tasks/level1_20_Signs_And_Matrices structure.cu --device cpu --json
+json 'o["status"] == "correct"'
+finish
