@@ -150,6 +150,10 @@ static void cuda_against_eager(void **state)
     kf_auto(kf_job) job = task ? kf_job_new("cuda", task, source, strlen(source), NULL, 0, &error) : NULL;
     if (!job) fail_msg("%s", error.text);
     kf_auto(kf_verdict) verdict = kf_judge_run(judge, job, NULL, &error);
+    for (int again = 0; again < 2 && verdict && verdict->blame == KF_BLAME_MACHINE; again++) {
+        kf_verdict_free(verdict);
+        verdict = kf_judge_run(judge, job, NULL, &error);
+    }
     if (!verdict) fail_msg("%s", error.text);
     if (verdict->status != KF_CORRECT) fail_msg("%s", verdict->message);
     assert_true(verdict->speedup.value > 0);
