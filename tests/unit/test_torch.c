@@ -76,7 +76,7 @@ static int judge_file(const char *folder, const char *name)
     bool said = !words[0] || strstr(verdict->message, words) || (finding && strstr(finding->text, words));
     bool correct = cJSON_IsTrue(cJSON_GetObjectItem(verdict->kernelbench, "correctness"));
     bool claimed = !claim[0] || correct == (strcmp(claim, "correct") == 0);
-    bool slow = !slower[0] || verdict->speedup.high < 0.5;
+    bool slow = !slower[0] || verdict->speedup.value < 0.7;
     if (strcmp(got, expected) == 0 && said && claimed && slow) return 0;
     kf_autofree char *text = cJSON_PrintUnformatted(verdict->kernelbench);
     print_error("%s/%s: %s, expected %s: %s; KernelBench: %s, expected %s; speedup %g\n", folder, name, got, expected,
@@ -105,13 +105,13 @@ static void every_file_of(const char *folder, int least)
 static void cheats_are_caught_or_harmless(void **state)
 {
     (void)state;
-    every_file_of("hostile", 13);
+    every_file_of("hostile", 12);
 }
 
 static void bad_files_get_a_named_status(void **state)
 {
     (void)state;
-    every_file_of("bad", 16);
+    every_file_of("bad", 14);
 }
 
 static void odd_but_honest_solutions_are_correct(void **state)
