@@ -195,7 +195,7 @@ static void write_row(const kf_bench_result *r, const kf_bench_row *row, bool cl
         kf_buffer_format(out, isnan(claimed) ? "-" : "%.2fx", claimed);
         kf_buffer_string(out, "</td>");
     }
-    kf_buffer_string(out, *row->fault ? "<td class=\"other\">" : "<td>");
+    kf_buffer_string(out, *row->fault ? "<td class=\"samples other\">" : "<td class=\"samples\">");
     kf_html_text(out, *row->fault ? row->fault : *row->statuses ? row->statuses : row->state);
     kf_buffer_string(out, "</td>");
     number_cell(out, " minor", share);

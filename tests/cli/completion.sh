@@ -35,6 +35,9 @@ in_bash "latest" kforge show lat
 in_bash "tasks/one tasks/two" kforge task lint ""
 in_bash "tasks/two" kforge task show tasks/tw
 in_bash "file.cu" kforge list --store file
+in_bash "--resume" kforge bench --resu
+in_bash "--json" kforge bench compare --js
+in_bash "folder" kforge bench fol
 in_bash "folder" kforge task new fol
 in_bash "" kforge list --limit ""
 [ "$(bash --norc -c 'source ./kforge.bash; complete -p kforge')" = "complete -o filenames -F _kforge kforge" ] || fail "not registered"
