@@ -191,6 +191,7 @@ static char *build(kf_prompt_kind kind, const kf_prompt_context *context, const 
         {"hardware", b.hardware, false},
         {"workloads", context->workloads, false},
         {"baseline_source", context->baseline_source, true},
+        {"baseline_module", context->baseline_module ? "yes" : "", false},
         {"oracle_source", context->oracle_source, true},
         {"parent_source", context->parent_source, true},
         {"parent_hash", context->parent_hash, false},

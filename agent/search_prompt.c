@@ -375,6 +375,8 @@ char *kf_search_prompt(kf_search *s, const kf_call *call, const char *note, kf_e
     kf_hardware_card(s->workers ? kf_workers_hardware(s->workers) : s->progress.hardware, &hardware);
     if (!kf_notes_read(s, call->step == KF_STEP_SUMMARY ? SUMMARISED : s->strategy.notes, &notes, error)) return NULL;
     char hash[16] = "";
+    const kf_task_file *baseline = /* no candidate of the search where it is a module for PyTorch */
+        s->settings->baseline ? kf_task_baseline_named(s->task, s->settings->baseline) : kf_task_baseline(s->task);
     kf_prompt_context context = {
         .task = kf_task_name(s->task),
         .description = kf_task_description(s->task),
@@ -386,7 +388,8 @@ char *kf_search_prompt(kf_search *s, const kf_call *call, const char *note, kf_e
         .device = text_of(&device),
         .hardware = text_of(&hardware),
         .workloads = text_of(&workloads),
-        .baseline_source = s->arms[0]->source,
+        .baseline_source = baseline ? baseline->text : NULL,
+        .baseline_module = baseline && baseline->kind == KF_SOURCE_TORCH,
         .parent_speedup = {NAN, NAN, NAN},
         .best_speedup = s->progress.best_speedup.value,
         .notes = text_of(&notes),

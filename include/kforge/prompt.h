@@ -49,6 +49,7 @@ typedef struct kf_prompt_context {
     const char *device;      /* facts of the device, a few lines */
     const char *workloads;   /* Markdown table; only those that are not hidden */
     const char *baseline_source;
+    bool baseline_module;       /* that is Python: a problem file for PyTorch */
     const char *oracle_source;  /* optional */
     const char *parent_source;  /* improve, repair_* */
     const char *parent_hash;    /* so that figures can be traced to a candidate; optional */

@@ -39,6 +39,11 @@ case $out in
 esac
 says "PyTorch "
 
+# A search has no candidate to begin with, and a model is shown the module.
+expect 0 prompt "$tasks/linear"
+says "It is this PyTorch module"
+says "nn.Linear(features_in, features_out)"
+
 expect 0 eval "$tasks/relu" mine.py
 says "KernelBench would say: correct (5 / 5)"
 says "kforge says: correct"
