@@ -19,7 +19,9 @@
 #define WAIT_SECONDS 0.1 /* how long an interrupt or a reply may go unnoticed */
 #define FINAL_SECONDS 8  /* after this no further candidate is measured again */
 #define FINAL_TRIES 4
-#define WATCHED 256 /* descriptors of models that are waited for together with the workers' */
+#define OTHERS_SECONDS 1  /* that workers get to come up once the first is there */
+#define REPLAY_SECONDS 30 /* ditto where a run is repeated that may have had them all */
+#define WATCHED 256       /* descriptors of models that are waited for together with the workers' */
 
 static const char *const step_names[KF_STEP_COUNT] = {
     [KF_STEP_BASELINE] = "baseline",
@@ -210,6 +212,7 @@ static bool dispatch(kf_search *s, kf_proposal *p, kf_error *error)
         return false;
     }
     p->ticket = ++s->next_ticket;
+    if (known) kf_order_known(s, p);
     if (known || !submit_job(s, p, error)) {
         kf_proposal_free(p);
         return known;
@@ -279,11 +282,17 @@ static bool propose(kf_search *s, kf_proposal **proposal, kf_error *error)
     return kf_arms_propose(s, proposal, error); /* all that could be asked was, and a worker is idle */
 }
 
+/* A worker is free, and what the free ones found is known to the search: what it does must not depend on whose verdict waits to be read. */
+static bool room(const kf_search *s)
+{
+    return kf_workers_room(s->workers) > s->order.held_count + kf_workers_finished(s->workers);
+}
+
 /* Gives every free worker something to do. *stuck: there was nothing. */
 static bool fill(kf_search *s, bool *stuck, kf_error *error)
 {
     *stuck = false;
-    while (kf_workers_room(s->workers) > 0 && !spent(s, true) && !interrupts(s) && !s->models_gone) {
+    while (room(s) && !spent(s, true) && !interrupts(s) && !s->models_gone) {
         kf_proposal *proposal = NULL;
         /* A call is due before the tuner may fill the time until its reply. */
         kf_models_progress(s);
@@ -317,6 +326,15 @@ static bool handle(kf_search *s, kf_workers_result *result, kf_error *error)
     return recorded;
 }
 
+/* As kf_workers_wait, in the order of the run that is repeated, where one is. */
+static int next_result(kf_search *s, kf_workers_result *result, kf_error *error)
+{
+    if (kf_order_take(s, result)) return 1;
+    int got = kf_workers_wait(s->workers, WAIT_SECONDS, result, error);
+    if (got != 1 || !kf_order_hold(s, result)) return got;
+    return kf_order_take(s, result) ? 1 : 0;
+}
+
 /* Waits for one thing to happen, a little. */
 static bool wait_some(kf_search *s, kf_error *error)
 {
@@ -327,14 +345,14 @@ static bool wait_some(kf_search *s, kf_error *error)
     int64_t mark = s->progress.attempts + s->next_ticket;
     s->idle = !s->in_flight && mark == s->idle_mark;
     s->idle_mark = mark;
+    /* One thing at a time, each followed by fill: a replay of this run then meets them in the same order. */
+    int64_t calls = s->progress.calls;
     kf_models_progress(s);
+    if (!kf_models_step(s, false, 0, error)) return false;
+    if (s->progress.calls != calls) return true;
     size_t count = kf_models_watch(s, fds, WATCHED, &wake);
     kf_workers_listen(s->workers, fds, count, wake);
-    int got = kf_workers_wait(s->workers, WAIT_SECONDS, &result, error);
-    if (got >= 0 && !kf_models_step(s, false, 0, error)) {
-        if (got == 1) kf_workers_result_free(&result);
-        return false;
-    }
+    int got = next_result(s, &result, error);
     const char *news = kf_workers_news(s->workers);
     if (news) kf_search_tell(s, KF_SEARCH_NEWS, "%s", news);
     if (got < 0) return kf_fail_prefix(error, "no worker is left");
@@ -352,16 +370,30 @@ static void withdraw(kf_search *s)
 
 /* ---- the phases ------------------------------------------------------------------------------------------------------------------------------- */
 
+static bool await_one(kf_search *s, double seconds, kf_error *error)
+{
+    kf_workers_result result;
+    if (interrupts(s)) return kf_fail(error, KF_ERROR_BUSY, "interrupted before a worker was there");
+    if (kf_workers_wait(s->workers, seconds, &result, error) < 0) return false;
+    const char *news = kf_workers_news(s->workers);
+    if (news) kf_search_tell(s, KF_SEARCH_NEWS, "%s", news);
+    kf_search_tell(s, KF_SEARCH_TICK, "%s", "");
+    return true;
+}
+
 static bool await_hello(kf_search *s, kf_error *error)
 {
-    while (!kf_workers_hardware(s->workers)) {
-        kf_workers_result result;
-        if (interrupts(s)) return kf_fail(error, KF_ERROR_BUSY, "interrupted before a worker was there");
-        if (kf_workers_wait(s->workers, WAIT_SECONDS, &result, error) < 0) return false;
-        const char *news = kf_workers_news(s->workers);
-        if (news) kf_search_tell(s, KF_SEARCH_NEWS, "%s", news);
-        kf_search_tell(s, KF_SEARCH_TICK, "%s", "");
-    }
+    while (!kf_workers_hardware(s->workers))
+        if (!await_one(s, WAIT_SECONDS, error)) return false;
+    return true;
+}
+
+/* What is tried first should not depend on which worker of a machine came up first; those that take long are not waited for, but by a replay. */
+static bool await_others(kf_search *s, kf_error *error)
+{
+    double until = kf_now() + (s->order.count ? REPLAY_SECONDS : OTHERS_SECONDS);
+    while (kf_workers_absent(s->workers) && kf_now() < until)
+        if (!await_one(s, 0.02, error)) return false;
     return true;
 }
 
@@ -452,6 +484,7 @@ void kf_search_release(kf_search *s)
     for (kf_proposal *p; (p = s->in_flight);) s->in_flight = p->next, kf_proposal_free(p);
     for (kf_proposal *p; (p = s->retries);) s->retries = p->next, kf_proposal_free(p);
     kf_models_close(s);
+    kf_order_clear(&s->order);
     kf_population_free(s->population);
     for (size_t i = 0; i < s->arm_count; i++) kf_arm_free(s->arms[i]);
     kf_job_free(s->job);
@@ -464,7 +497,7 @@ static bool run_all(kf_search *s, const char *run, kf_search_result *result, boo
 {
     const kf_search_settings *settings = s->settings;
     if (!kf_models_check(settings, error) || !make_job(s, error) || !kf_arms_defaults(s, error) || !await_hello(s, error) ||
-        !begin_run(s, run, error))
+        !begin_run(s, run, error) || !kf_order_read(s, error) || !await_others(s, error))
         return false;
     *begun = true;
     s->started = kf_now();

@@ -119,9 +119,7 @@ static bool take_due(kf_search *s, kf_call *call)
     call->depth = due->depth;
     call->island = due->island;
     call->due = true;
-    bool alive = due->model >= 0 && due->model < (int)s->model_count && !s->models[due->model].exhausted &&
-                 kf_now() >= s->models[due->model].not_before;
-    if (alive) call->model = due->model;
+    if (due->model >= 0 && due->model < (int)s->model_count && kf_ensemble_can_ask(s, (size_t)due->model)) call->model = due->model;
     free(due);
     return true;
 }

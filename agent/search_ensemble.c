@@ -49,6 +49,11 @@ static bool is_pausing(const kf_search *s, size_t model, double now)
     return ready == KF_LLM_LIVE ? now < s->models[model].not_before : ready == KF_LLM_NOT_YET || others;
 }
 
+bool kf_ensemble_can_ask(const kf_search *s, size_t model)
+{
+    return !s->models[model].exhausted && !is_pausing(s, model, kf_now());
+}
+
 int kf_ensemble_next(const kf_search *s, kf_llm_role role)
 {
     kf_bandit_arm arms[KF_SEARCH_MODELS];

@@ -1,7 +1,7 @@
 /* The parts of the search: search.c (the loop), search_arms.c (sources and their tuners), search_record.c (what goes into the store),
  * search_verify.c (measuring the best again), search_model.c (calls), search_ensemble.c (whose turn it is), search_choose.c (what a call asks for), search_survivors.c (what a judged
  * candidate means for that), search_prompt.c and search_context.c (what prompts say), search_notes.c (moves that paid or failed),
- * search_state.c (resuming). */
+ * search_state.c (resuming), search_order.c (verdicts in the order of a run that is repeated). */
 #ifndef KFORGE_SEARCH_INTERNAL_H
 #define KFORGE_SEARCH_INTERNAL_H
 
@@ -147,6 +147,15 @@ typedef struct kf_move_count {
     int64_t uses, paid;
 } kf_move_count;
 
+/* Verdicts in the order of a stored run that is replayed (search_order.c). */
+#define KF_ORDER_HELD 256
+typedef struct kf_order {
+    char (*hashes)[KF_HASH_HEX]; /* of the candidates that it had verdicts on; "" when that has happened here */
+    size_t count, capacity, next;
+    kf_workers_result held[KF_ORDER_HELD]; /* come too early */
+    size_t held_count;
+} kf_order;
+
 typedef struct kf_tries {
     int64_t candidate;
     int count;
@@ -195,6 +204,7 @@ typedef struct kf_search {
     int64_t round_asked, round_correct, round_repairs; /* repairs: rounds of them in a row */
     char *system_text;
 
+    kf_order order;
     kf_tries *tries; /* measured again */
     size_t tries_count;
     int64_t judged_since_verify;
@@ -248,6 +258,17 @@ bool kf_record_rejected(kf_search *s, kf_proposal *proposal, const char *message
 /* A model's reply that yielded no candidate. */
 bool kf_record_failure(kf_search *s, const kf_call *call, kf_attempt_outcome outcome, const char *message, kf_error *error);
 
+/* search_order.c */
+/* Where the models are those of a stored run: the order of its verdicts. */
+bool kf_order_read(kf_search *s, kf_error *error);
+void kf_order_clear(kf_order *order);
+/* Has the verdict come too early? Then it is taken over; what stays with the caller is handled at once. */
+bool kf_order_hold(kf_search *s, kf_workers_result *result);
+/* A held one whose turn it is. */
+bool kf_order_take(kf_search *s, kf_workers_result *result);
+/* The proposal was recorded without a worker. */
+void kf_order_known(kf_search *s, const kf_proposal *proposal);
+
 /* search_verify.c */
 bool kf_best_refresh(kf_search *s, kf_error *error); /* progress.best and so on from the store; tells of a new best */
 /* After an attempt: kf_best_refresh where it may have changed any of that. `verified`: the verdict is one of measuring again. */
@@ -281,6 +302,7 @@ void kf_call_free(kf_call *call);
 /* search_ensemble.c */
 /* The model to be asked next in that role; -1: none now. */
 int kf_ensemble_next(const kf_search *s, kf_llm_role role);
+bool kf_ensemble_can_ask(const kf_search *s, size_t model); /* it is neither given up nor left alone for a while */
 /* For its next call; -1: the model's own. */
 double kf_ensemble_temperature(const kf_search *s, int model);
 /* A call ended without a candidate, or the verdict on its candidate is there; `known`: it was judged before. */

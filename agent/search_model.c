@@ -12,7 +12,8 @@
 #include "kforge/file.h"
 #include "search_internal.h"
 
-#define FIRST_PAUSE 0.2 /* after a failure; doubles */
+#define NEVER (INT64_C(1) << 50) /* kf_llm_progress of a reply that did not come before the run ended */
+#define FIRST_PAUSE 0.2          /* after a failure; doubles */
 #define LONGEST_PAUSE 30
 #define BUSY_PAUSE 0.5 /* before a model that takes no more requests is asked again */
 
@@ -170,10 +171,10 @@ static bool take_back(kf_search *s, kf_call *call, const kf_error *why, kf_error
     return kf_choose_again(s, call, error);
 }
 
-/* How far the run is: beginnings and ends of attempts. What recorded replies are timed by. */
+/* How far the run is: beginnings and ends of attempts and of calls, so that each of them has a number of its own. What recorded replies are timed by. */
 static int64_t clock_of(const kf_search *s)
 {
-    int64_t count = 2 * s->progress.attempts;
+    int64_t count = 2 * s->progress.attempts + 2 * s->progress.calls + flying(s, -1);
     for (const kf_proposal *p = s->in_flight; p; p = p->next) count++;
     return count;
 }
@@ -262,13 +263,12 @@ static bool commit_state(kf_search *s, kf_error *error)
 }
 
 /* Stores the call and, in the same transaction, that its reply waits. */
-static bool store_call(kf_search *s, kf_call *call, const kf_llm_reply *reply, bool waits, kf_error *error)
+static bool store_call(kf_search *s, kf_call *call, const kf_llm_reply *reply, bool waits, int64_t after, kf_error *error)
 {
     kf_model *model = &s->models[call->model];
     char settings[128], temperature[32] = "";
     if (call->temperature >= 0) snprintf(temperature, sizeof temperature, "\"temperature\":%.4g,", call->temperature);
-    snprintf(settings, sizeof settings, "{%s\"asked\":%lld,\"after\":%lld}", temperature, (long long)call->asked,
-             (long long)clock_of(s));
+    snprintf(settings, sizeof settings, "{%s\"asked\":%lld,\"after\":%lld}", temperature, (long long)call->asked, (long long)after);
     s->idle = false;
     call->cost_usd = reply->cost_usd;
     if (!kf_store_begin_quick(s->store, error)) return false; /* its candidate is not to wait for a disk */
@@ -329,7 +329,7 @@ static bool handle_reply(kf_search *s, kf_call *call, kf_llm_reply *reply, kf_er
         call->size = reply->size;
         call->truncated = reply->outcome == KF_LLM_TRUNCATED;
     }
-    bool stored = store_call(s, call, reply, usable, error);
+    bool stored = store_call(s, call, reply, usable, clock_of(s) + 1, error); /* it is no longer in flight, and not counted yet */
     if (usable) reply->text = NULL;
     if (usable && stored) return true;
     const char *why = reply->error.text[0] ? reply->error.text : kf_llm_outcome_name(reply->outcome);
@@ -365,15 +365,17 @@ static kf_call *unlink_call(kf_search *s, int64_t tag)
 
 static bool collect(kf_search *s, double seconds, kf_error *error)
 {
-    int64_t asked = flying(s, -1);
-    for (int i = 0; i < (int)s->model_count && asked; i++) {
-        kf_llm_reply reply;
-        if (!flying(s, i)) continue;
-        while (kf_llm_poll(s->models[i].llm, seconds, &reply) == 1) {
+    for (bool any = flying(s, -1) > 0; any;) {
+        any = false;
+        for (int i = 0; i < (int)s->model_count; i++) {
+            kf_llm_reply reply;
+            if (!flying(s, i) || kf_llm_poll(s->models[i].llm, seconds, &reply) != 1) continue;
             kf_call *call = unlink_call(s, reply.tag);
             bool handled = !call || handle_reply(s, call, &reply, error);
             kf_llm_reply_free(&reply);
             if (!handled) return false;
+            kf_models_progress(s); /* the next recorded one may be due now, of whichever model */
+            any = true;
             seconds = 0;
         }
     }
@@ -385,6 +387,7 @@ bool kf_models_step(kf_search *s, bool start, double seconds, kf_error *error)
     for (int model;
          start && s->model_count && !s->models_gone && call_is_due(s) && (model = kf_ensemble_next(s, KF_LLM_PROPOSER)) >= 0;) {
         if (!begin_call(s, model, error)) return false;
+        kf_models_progress(s);
         if (!collect(s, 0, error)) return false; /* replayed replies are there at once */
     }
     return collect(s, seconds, error);
@@ -398,6 +401,17 @@ size_t kf_models_watch(const kf_search *s, struct pollfd *fds, size_t most, doub
     return count;
 }
 
+/* A call that was ended with the run. Stored whether or not it has left: while it was in flight it decided what else was done, and a replay has to know
+ * of it. */
+static bool end_call(kf_search *s, kf_call *call, kf_llm_reply *reply, kf_error *error)
+{
+    bool is_live = kf_llm_ready(s->models[call->model].llm) == KF_LLM_LIVE;
+    if (reply->outcome == KF_LLM_EXHAUSTED) reply->outcome = KF_LLM_FAILED;
+    bool booked = kf_choose_again(s, call, error) && (!is_live || store_call(s, call, reply, false, NEVER, error));
+    kf_call_free(call);
+    return booked;
+}
+
 bool kf_models_stop(kf_search *s, kf_error *error)
 {
     s->idle = false;
@@ -408,12 +422,18 @@ bool kf_models_stop(kf_search *s, kf_error *error)
         kf_llm_cancel(s->models[i].llm);
         while (flying(s, (int)i) && kf_llm_poll(s->models[i].llm, 0, &reply) == 1) {
             kf_call *call = unlink_call(s, reply.tag);
-            bool was_sent = call && reply.outcome != KF_LLM_EXHAUSTED && reply.requests > 0;
-            bool booked = !call || (kf_choose_again(s, call, error) && (!was_sent || store_call(s, call, &reply, false, error)));
-            kf_call_free(call);
+            bool ended = !call || end_call(s, call, &reply, error);
             kf_llm_reply_free(&reply);
-            if (!booked) return false;
+            if (!ended) return false;
         }
+    }
+    while (s->calls) { /* of providers that end what they do when they are closed */
+        kf_call *call = s->calls;
+        kf_llm_reply none = {
+            .outcome = KF_LLM_FAILED, .prompt_tokens = -1, .completion_tokens = -1, .cost_usd = NAN, .seconds = NAN};
+        kf_fail(&none.error, KF_ERROR_BUSY, "ended with the run");
+        s->calls = call->next;
+        if (!end_call(s, call, &none, error)) return false;
     }
     return true;
 }

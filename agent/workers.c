@@ -316,6 +316,23 @@ size_t kf_workers_room(const kf_workers *workers)
     return room > waiting ? room - waiting : 0;
 }
 
+size_t kf_workers_finished(const kf_workers *workers)
+{
+    size_t count = 0;
+    for (const finished *f = workers->results; f; f = f->next) count++;
+    return count;
+}
+
+size_t kf_workers_absent(const kf_workers *workers)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < workers->end_count; i++) {
+        const kf_end *end = workers->ends[i];
+        count += !end->given_up && !end->kind->room(end) && !end->kind->busy(end);
+    }
+    return count;
+}
+
 size_t kf_workers_devices(const kf_workers *workers)
 {
     size_t count = 0;

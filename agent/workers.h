@@ -76,6 +76,10 @@ bool kf_workers_expect(kf_workers *workers, const char *hardware);
 
 /* How many more jobs can be worked on at once, those that a worker only compiles while it measures another included. */
 size_t kf_workers_room(const kf_workers *workers);
+/* Those that have not said hello yet, or are started again. */
+size_t kf_workers_absent(const kf_workers *workers);
+/* Results that have come and that kf_workers_wait has not given out yet: their workers count as free already. */
+size_t kf_workers_finished(const kf_workers *workers);
 size_t kf_workers_in_flight(const kf_workers *workers);
 /* How many workers there are that measure. */
 size_t kf_workers_devices(const kf_workers *workers);

@@ -20,7 +20,7 @@ else:
           f"#ifndef BLOCK\n#define BLOCK 32\n#endif\n#pragma fake: note {random.random()}\nvoid axpy() {{}}\n```")
 END
 cat >compare.py <<'END'
-"""compare.py STORE RUN STORE RUN: what both did, in order, and what their models were asked and answered."""
+"""compare.py STORE RUN STORE RUN: what both did, in order, and what their models were asked and answered before the run ended."""
 import hashlib, sqlite3, sys
 def run_of(path, key):
     db = sqlite3.connect(path)
@@ -28,7 +28,7 @@ def run_of(path, key):
     attempts = db.execute("select a.step, a.outcome, a.message, c.hash, v.status, v.message from attempt a left join candidate c on c.id = a.candidate "
                           "left join verdict v on v.id = a.verdict where a.run = ? order by a.number", (run,)).fetchall()
     calls = db.execute("select hex(p.hash), hex(r.hash), m.outcome, m.purpose from model_call m left join blob p on p.id = m.prompt "
-                       "left join blob r on r.id = m.reply where m.run = ? order by m.id", (run,)).fetchall()
+                       "left join blob r on r.id = m.reply where m.run = ? and json_extract(m.settings, '$.after') < 1 << 50 order by m.id", (run,)).fetchall()
     return attempts, calls
 one, two = run_of(*sys.argv[1:3]), run_of(*sys.argv[3:5])
 for what, a, b in zip(("attempt", "call"), one, two):
@@ -59,6 +59,15 @@ expect 0 optimize "$task" --workers "$fake" --seed 3 --llm "exec,weight=2:python
 both=$(run_in)
 expect 0 optimize --llm "replay,strict=1:$both" --workers "$fake" --store both.db --json
 python3 compare.py both.db "$both" both.db "$(run_in)" || fail "a run of two models differs"
+
+# Several workers, whose speeds are the other way round the second time: with the tuner, and with little but calls of the model, three at a time.
+for strategy in auto evolve; do
+    expect 0 optimize "$task" --workers "FAKE_SLEEP=0.02 exec $fake" --workers "FAKE_SLEEP=0.09 exec $fake" --workers "FAKE_SLEEP=0.15 exec $fake" \
+        --seed 5 --llm "exec:python3 model.py" --candidates 40 --strategy $strategy --store $strategy.db --json
+    three=$(run_in)
+    expect 0 optimize --llm "replay,strict=1:$three" --workers "FAKE_SLEEP=0.15 exec $fake" --workers "FAKE_SLEEP=0.05 exec $fake" --workers "FAKE_SLEEP=0.01 exec $fake" --store $strategy.db --json
+    python3 compare.py $strategy.db "$three" $strategy.db "$(run_in)" || fail "a run of three workers with $strategy differs"
+done
 
 # What can't be repeated says so.
 expect 2 optimize "$task" --llm replay:nosuchrun --workers "$fake" --store one.db
