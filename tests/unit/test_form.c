@@ -159,7 +159,7 @@ static void hostile_texts_take_little_time(void **state)
         "{int a ",     "for(;;)", "f(int a){", "int a;", "unsigned ",   "a<",      "{",           "void f(){",
         "* ",          "\"",      "/*",        "#a\n",   "f(){int a;{", "struct{", "__global__ ", "if(a)for(int i=0;;)",
         "//kforge:\n", "(",       "a,b c="};
-    enum { SIZE = 1 << 20 };
+    enum { SIZE = 1 << 18 };
     kf_autofree char *text = malloc(SIZE + 1);
     for (size_t u = 0; u < sizeof units / sizeof *units; u++)
         for (int inside = 0; inside < 2; inside++) {
