@@ -30,6 +30,7 @@ typedef struct kf_import_problem {
     char *append;           /* source text that goes behind the file's own (robust-kbench: a configuration), or NULL */
     char *variant;          /* what this one of several is: "forward batch_size=16", or NULL */
     int64_t level, problem; /* -1 none */
+    const char *class_name; /* of the module, where `append` defines another; NULL: as the options say. Static */
 } kf_import_problem;
 
 typedef struct kf_import_suite {

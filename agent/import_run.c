@@ -110,7 +110,7 @@ static bool import_one(const kf_import_suite *suite, const kf_import_problem *pr
     const kf_describe_request request = {.text = text,
                                          .size = size,
                                          .name = strrchr(problem->path, '/') + 1,
-                                         .class_name = options->class_name,
+                                         .class_name = problem->class_name ? problem->class_name : options->class_name,
                                          .mode = options->mode,
                                          .patches = options->patches,
                                          .max_elements = options->max_elements,

@@ -4,7 +4,7 @@
  *   robust-kbench   [CHECKOUT/][tasks/]…/NAME/{config_forward.json, func_forward.py, config_backward.json, func_backward.py}
  *
  * A configuration of robust-kbench gives arguments to get_inputs and to Model; it becomes a few lines behind the file's own text that define
- * both functions anew. For the backward pass a Model around the Model returns the gradients, so that forward is part of what is timed on the
+ * both functions anew. For the backward pass a ModelBackward around the Model returns the gradients, so that forward is part of what is timed on the
  * baseline's side: the variant says so. */
 #include <ctype.h>
 #include <dirent.h>
@@ -243,9 +243,24 @@ static void write_python(kf_buffer *text, const cJSON *value)
 }
 
 /* "NAME=VALUE, …" of an object and one that overrides it. */
-static void write_keywords(kf_buffer *text, const cJSON *object, const cJSON *over)
+static bool is_constant(const cJSON *value)
+{
+    return cJSON_IsNumber(value) && value->valuedouble == (double)(long long)value->valuedouble;
+}
+
+/* Integers of a configuration as constants of the module, so that they can be patched like a problem's own. */
+static void write_constants(kf_buffer *text, const cJSON *object, const cJSON *over, const char *kind)
+{
+    const cJSON *member;
+    cJSON_ArrayForEach(member, object) if (is_constant(member) && !(over && cJSON_GetObjectItemCaseSensitive(over, member->string)))
+        kf_buffer_format(text, "%s_%s = %lld\n", kind, member->string, (long long)member->valuedouble);
+}
+
+/* `kind`: integers are named by their constants; NULL: written out. */
+static void write_keywords(kf_buffer *text, const cJSON *object, const cJSON *over, const char *kind)
 {
     const cJSON *const both[] = {object, over};
+    const char *const kinds[] = {kind, "shared"};
     const char *comma = "";
     for (int i = 0; i < 2; i++) {
         const cJSON *member;
@@ -253,20 +268,23 @@ static void write_keywords(kf_buffer *text, const cJSON *object, const cJSON *ov
         {
             if (i == 0 && cJSON_GetObjectItemCaseSensitive(over, member->string)) continue;
             kf_buffer_format(text, "%s%s=", comma, member->string);
-            write_python(text, member);
+            if (kind && is_constant(member))
+                kf_buffer_format(text, "%s_%s", kinds[i], member->string);
+            else
+                write_python(text, member);
             comma = ", ";
         }
     }
 }
 
 static const char backward_model[] =
-    "\n\n_KForgeForward = Model\n\n\n"
-    "class Model(torch.nn.Module):\n"
+    "\n\n"
+    "class ModelBackward(torch.nn.Module):\n"
     "    \"\"\"The gradients of what the problem's Model computes: of its inputs and its parameters, given the gradient of its "
     "output.\"\"\"\n\n"
     "    def __init__(self, *arguments, **keywords):\n"
     "        super().__init__()\n"
-    "        self.forward_model = _KForgeForward(*arguments, **keywords)\n"
+    "        self.forward_model = Model(*arguments, **keywords)\n"
     "        for parameter in self.forward_model.parameters():\n"
     "            parameter.requires_grad_(parameter.is_floating_point())\n\n"
     "    def forward(self, grad_output, *inputs):\n"
@@ -282,19 +300,23 @@ static const char backward_model[] =
     "def get_inputs():\n"
     "    inputs = _kforge_forward_inputs()\n"
     "    with torch.no_grad():\n"
-    "        output = _KForgeForward(*get_init_inputs())(*inputs)\n"
+    "        output = Model(*get_init_inputs())(*inputs)\n"
     "    return [torch.randn(output.shape, dtype=output.dtype)] + [v.detach() if isinstance(v, torch.Tensor) else v for v in "
     "inputs]\n";
 
 /* The lines behind a file's own text for one configuration. */
 static char *configuration(const cJSON *input, const cJSON *init, const cJSON *shared, bool backward)
 {
-    kf_autobuffer text = {0}, inputs = {0}, inits = {0};
-    write_keywords(&inputs, input, shared);
-    write_keywords(&inits, init, shared);
+    kf_autobuffer text = {0}, inputs = {0}, inits = {0}, constants = {0};
+    write_keywords(&inputs, input, shared, "inputs");
+    write_keywords(&inits, init, shared, "init");
+    write_constants(&constants, input, shared, "inputs");
+    write_constants(&constants, init, shared, "init");
+    write_constants(&constants, shared, NULL, "shared");
     kf_buffer_format(&text,
                      "\n\n# ---- this configuration, appended by kforge import ----\n"
                      "import inspect as _kforge_inspect\n\n"
+                     "%s"
                      "_kforge_get_inputs = get_inputs\n"
                      "_kforge_inputs = dict(%s)\n"
                      "_kforge_init = dict(%s)\n"
@@ -308,7 +330,7 @@ static char *configuration(const cJSON *input, const cJSON *init, const cJSON *s
                      "    bound = _kforge_inspect.signature(_kforge_model).bind(**_kforge_known(_kforge_model, _kforge_init))\n"
                      "    bound.apply_defaults()\n"
                      "    return list(bound.args)\n",
-                     inputs.data ? inputs.data : "", inits.data ? inits.data : "");
+                     constants.data ? constants.data : "", inputs.data ? inputs.data : "", inits.data ? inits.data : "");
     if (backward) kf_buffer_string(&text, backward_model);
     return kf_buffer_take(&text);
 }
@@ -316,8 +338,8 @@ static char *configuration(const cJSON *input, const cJSON *init, const cJSON *s
 static char *variant_of(const cJSON *input, const cJSON *init, const cJSON *shared, bool backward)
 {
     kf_autobuffer text = {0}, both = {0};
-    write_keywords(&text, input, shared);
-    write_keywords(&both, init, shared);
+    write_keywords(&text, input, shared, NULL);
+    write_keywords(&both, init, shared, NULL);
     kf_autobuffer variant = {0};
     kf_buffer_format(&variant, "%s: inputs %s; model %s%s", backward ? "backward" : "forward",
                      text.data ? text.data : "as they are", both.data ? both.data : "as it is",
@@ -364,6 +386,7 @@ static bool add_direction(kf_import_suite *suite, const char *folder, bool backw
              *variant = append ? variant_of(input, init, shared, backward) : NULL;
         if (!variant) return free(append), kf_fail(error, KF_ERROR_MEMORY, "out of memory");
         if (!add_problem(suite, wanted, file, level, id, append, variant, error)) return false;
+        if (backward) suite->problems[suite->count - 1].class_name = "ModelBackward";
     }
     return true;
 }

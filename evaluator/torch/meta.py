@@ -8,6 +8,7 @@ import math
 
 import torch
 
+import measure
 from flops import FlopCounter
 
 FACTORIES = ("rand", "randn", "randint", "randperm", "zeros", "ones", "full", "empty", "arange", "linspace", "eye")
@@ -53,11 +54,9 @@ class Size:
 
 
 def _storageless_parts(problem, options):
-    import describe  # which also uses this module
-
     with Storageless():
-        inputs = describe.draw_inputs(problem, 42)
-        model = describe.make_model(problem, 42, options.mode)
+        inputs = measure.draw_inputs(problem, 42)
+        model = measure.make_model(problem, 42, options.mode)
     return inputs, model
 
 
@@ -71,8 +70,6 @@ def _has_no_rule(reason):
 
 def size(problem, options):
     """Size of a problem, or None when it can't be told this way."""
-    import describe
-
     try:
         inputs, model = _storageless_parts(problem, options)
     except Exception:
@@ -81,9 +78,9 @@ def size(problem, options):
     counter = FlopCounter()
     try:
         with Storageless(), torch.no_grad(), counter:
-            outputs = describe.flatten_outputs(model(*inputs))
+            outputs = measure.flatten_outputs(model(*inputs))
         return Size(inputs, state, outputs, counter.total)
-    except describe.Unfit:
+    except measure.Unfit:
         return Size(inputs, state)
     except Exception as reason:
         return Size(inputs, state, broken=None if _has_no_rule(reason) else reason)
@@ -91,15 +88,13 @@ def size(problem, options):
 
 def run_for_real(problem, options, size_so_far):
     """Runs forward once with real tensors and completes `size_so_far`; False when it fails."""
-    import describe
-
     try:
-        inputs = describe.draw_inputs(problem, 42)
-        model = describe.make_model(problem, 42, options.mode)
+        inputs = measure.draw_inputs(problem, 42)
+        model = measure.make_model(problem, 42, options.mode)
         counter = FlopCounter()
         with torch.no_grad(), counter:
-            outputs = describe.flatten_outputs(model(*inputs))
-    except describe.Unfit:
+            outputs = measure.flatten_outputs(model(*inputs))
+    except measure.Unfit:
         return True  # told later, with its reason
     except Exception:
         return False

@@ -121,7 +121,7 @@ class Model(nn.Module):
     """Scaled, then to a power."""
 
     def __init__(self, features: int, power: int = 2, init_method: str = "normal"):
-        super().__init__()
+        super(Model, self).__init__()
         self.weight = nn.Parameter(torch.randn(features) if init_method == "normal" else torch.ones(features))
         self.power = power
 
@@ -144,6 +144,8 @@ expect 0 import robust-kbench robust -o made --json
 json '[(p["task"], p["status"]) for p in o["problems"]] == [("robust_scale_backward", "made"), ("robust_scale_forward_1", "made"), ("robust_scale_forward_2", "made")]'
 expect 0 task show made/robust_scale_backward --json
 json '[(a["name"], a["shape"]) for a in o["task"]["arguments"]] == [("grad_output", [24, 40]), ("in1", [24, 40]), ("forward_model_weight", [40]), ("out0", [24, 40]), ("out1", [40])]'
+expect 0 import robust-kbench robust -o small --scale 800 --json
+json 'all(p["elements"] <= 800 and "shared_features=" in p["patches"] for p in o["problems"])'
 echo '{' >robust/tasks/scale/config_forward.json
 expect 2 import robust-kbench robust -o made
 complains "config_forward.json"

@@ -1,0 +1,432 @@
+"""Measuring a problem: its inputs, its state and its outputs at one size, and what makes it unfit (describe.py tells the whole story)."""
+import contextlib
+import inspect
+import math
+
+import torch
+
+import distributions as dist
+import load
+from flops import FlopCounter
+
+FAINT = 0.01  # outputs that other inputs change by less are worth another look
+VARIATIONS = ("scale_up", "scale_down", "offset", "outlier", "cancellation")
+FACTORIES = ("rand", "randn", "randint", "randperm", "zeros", "ones", "full", "empty", "arange", "linspace", "eye", "tensor")
+
+
+class Unfit(Exception):
+    def __init__(self, rule, reason):
+        super().__init__(reason)
+        self.rule, self.reason = rule, reason
+
+
+def one_line(reason):
+    text = " ".join(str(reason).split()) or type(reason).__name__
+    return text[:300]
+
+
+def dtype_name(tensor, what):
+    name = dist.DTYPES.get(tensor.dtype)
+    if name is None:
+        raise Unfit("dtype", "%s is of dtype %s, which no argument can have" % (what, str(tensor.dtype).replace("torch.", "")))
+    return name
+
+
+# ---- inputs ----------------------------------------------------------------------------------------------------------------------------
+
+
+def input_names(model, count):
+    """The names of the first `count` parameters of forward."""
+    parameters = inspect.signature(model.forward).parameters.values()
+    named = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    if len(named) < count and not any(p.kind == p.VAR_POSITIONAL for p in parameters):
+        raise Unfit("inputs.count", "get_inputs gives %d values, forward takes %d" % (count, len(named)))
+    return load.forward_names(model, count)
+
+
+class OnThisDevice:
+    """While active, factories asked for a GPU that there is not use the CPU: the judge places the tensors."""
+
+    def __enter__(self):
+        self.originals = {} if torch.cuda.is_available() else {n: getattr(torch, n) for n in FACTORIES}
+        for name, original in self.originals.items():
+            setattr(torch, name, self._redirected(original))
+
+    def __exit__(self, *_):
+        for name, original in self.originals.items():
+            setattr(torch, name, original)
+
+    @staticmethod
+    def _redirected(original):
+        def factory(*args, **kwargs):
+            if str(kwargs.get("device", "")).startswith("cuda"):
+                kwargs["device"] = "cpu"
+            return original(*args, **kwargs)
+
+        return factory
+
+
+def draw_inputs(problem, seed):
+    with OnThisDevice():
+        inputs = problem.inputs(seed)
+    if not inputs:
+        raise Unfit("inputs.none", "get_inputs returned nothing: the output would be the same in every call")
+    for i, value in enumerate(inputs):
+        if not isinstance(value, (torch.Tensor, bool, int, float)):
+            raise Unfit("inputs.type", "input %d is a %s; expected a tensor or a number" % (i, type(value).__name__))
+        if isinstance(value, torch.Tensor) and value.layout != torch.strided:
+            raise Unfit("inputs.type", "input %d is a sparse tensor" % i)
+    return inputs
+
+
+def make_model(problem, seed, mode):
+    return problem.construct(seed=seed).train(mode != "eval")
+
+
+def flatten_outputs(result):
+    """The output tensors in order; refuses what no signature can say."""
+    if isinstance(result, torch.Tensor):
+        return [result]
+    if isinstance(result, dict):
+        raise Unfit("outputs.dict", "the output is a dict (%s): return a tensor or a tuple of tensors" % ", ".join(map(str, list(result)[:4])))
+    if not isinstance(result, (list, tuple)) or not result:
+        raise Unfit("outputs.type", "the output is %s: return a tensor or a tuple of tensors" % ("None" if result is None else "a " + type(result).__name__))
+    for i, part in enumerate(result):
+        if not isinstance(part, torch.Tensor):
+            raise Unfit("outputs.type", "output %d is %s: return a tensor or a tuple of tensors" % (i, "None" if part is None else "a " + type(part).__name__))
+    return list(result)
+
+
+def aliases(output, others):
+    """Whether `output` shares memory with one of the tensors."""
+    if output.device.type == "meta":
+        return None
+    here = output.storage().data_ptr() if not hasattr(output, "untyped_storage") else output.untyped_storage().data_ptr()
+    for name, other in others:
+        there = other.storage().data_ptr() if not hasattr(other, "untyped_storage") else other.untyped_storage().data_ptr()
+        if here == there and here != 0:
+            return name
+    return None
+
+
+# ---- measuring ----------------------------------------------------------------------------------------------------------------------------
+
+
+class Arguments:
+    """A problem's inputs and state at one size: specifications, and values drawn from them."""
+
+    def __init__(self, problem, mode):
+        self.problem, self.mode = problem, mode
+        with dist.Watch() as watch:
+            self.first = draw_inputs(problem, 42)
+            watched = [watch.spec(v) if isinstance(v, torch.Tensor) else None for v in self.first]
+        second = draw_inputs(problem, 43)
+        if len(second) != len(self.first):
+            raise Unfit("inputs.random_count", "get_inputs gives another number of inputs each time")
+        self.model = make_model(problem, 42, mode)
+        self.init = problem.init_inputs(42)
+        self.names = input_names(self.model, len(self.first))
+        self.notes, self.specs = [], []
+        for name, a, b, spec in zip(self.names, self.first, second, watched):
+            if not isinstance(a, torch.Tensor):
+                self.specs.append(None)
+                continue
+            dtype_name(a, "input " + name)
+            if a.shape != b.shape:
+                raise Unfit("inputs.random_shape", "input %s has another shape each time" % name)
+            spec, note = dist.classify(a, b, spec)
+            if spec is dist.FIXED:
+                raise Unfit("inputs.fixed", "input %s %s" % (name, note or "is the same pattern in every draw, which the judge can't generate"))
+            if note:
+                self.notes.append("input %s: %s" % (name, note))
+            self.specs.append(spec)
+        self._look_at_state()
+
+    def _look_at_state(self):
+        """self.state: name -> (tensor, kind, spec), in state_dict order, without what is fixed."""
+        other = dict(make_model(self.problem, 43, self.mode).state_dict(keep_vars=True))
+        parameters = {id(p) for p in self.model.parameters()}
+        self.state, self.fixed, seen = {}, [], {}
+        for name, tensor in self.model.state_dict(keep_vars=True).items():
+            if not isinstance(tensor, torch.Tensor):
+                continue
+            place = tensor.data_ptr() if tensor.numel() else None
+            if place in seen and seen[place][1] == tensor.shape:
+                self.notes.append("%s is %s under another name" % (name, seen[place][0]))
+                continue
+            seen[place] = (name, tensor.shape)
+            kind = "parameter" if id(tensor) in parameters else "buffer"
+            dtype_name(tensor, name)
+            if not tensor.numel():
+                self.fixed.append(name)
+                continue
+            spec, note = dist.classify(tensor, other[name])
+            constant_integer = spec["kind"] == "constant"
+            if (spec is dist.FIXED and kind == "buffer") or constant_integer:
+                self.fixed.append(name)
+                continue
+            if spec is dist.FIXED:  # a parameter that starts alike each time is trained all the same
+                spec, _ = dist._of_values(tensor.detach().double()) if tensor.dtype in dist.FLOATS else (dist._of_integral(tensor, tensor.dtype), None)
+            if spec.get("kind") == "signs" or (spec["kind"] == "integers" and tensor.dtype in dist.FLOATS):
+                spec = {"kind": "uniform", "low": -1, "high": 1}
+            if note and not note.startswith("constant"):
+                self.notes.append("%s: %s" % (name, note))
+            self.state[name] = (tensor, kind, spec)
+
+    def values(self, seed):
+        """Inputs drawn as the judge draws them; numbers stay."""
+        generator = torch.Generator().manual_seed(seed)
+        return [dist.sample(s, v.shape, v.dtype, generator) if s else v for s, v in zip(self.specs, self.first)]
+
+    def fill_state(self, seed, only=None):
+        generator = torch.Generator().manual_seed(seed)
+        with torch.no_grad():
+            for name, (tensor, _, spec) in self.state.items():
+                values = dist.sample(spec, tensor.shape, tensor.dtype, generator)
+                if only is None or name in only:
+                    tensor.copy_(values)
+
+    def keep_state(self):
+        return {k: v.detach().clone() for k, v in self.model.state_dict().items()}
+
+    def call(self, inputs, seed=1, watch=contextlib.nullcontext()):
+        """Outputs as contiguous copies, on copies of the inputs."""
+        torch.manual_seed(seed)
+        given = [v.clone() if isinstance(v, torch.Tensor) else v for v in inputs]
+        with torch.no_grad(), watch:
+            result = self.model(*given)
+        outputs = flatten_outputs(result)
+        self.mutated = [n for n, a, b in zip(self.names, given, inputs) if isinstance(a, torch.Tensor) and not torch.equal(a, b)]
+        self.alias = [aliases(o, [(n, v) for n, v in zip(self.names, given) if isinstance(v, torch.Tensor)]) for o in outputs]
+        self.contiguous = [o.is_contiguous() for o in outputs]
+        self.unchanged = [a is not None and any(isinstance(v, torch.Tensor) and v.numel() == o.numel() and torch.equal(v.reshape(-1), o.reshape(-1)) for v in inputs)
+                          for a, o in zip(self.alias, outputs)]
+        return [o.detach().contiguous().clone() for o in outputs]
+
+
+def finite(outputs):
+    return all(bool(torch.isfinite(o).all()) for o in outputs if o.dtype in dist.FLOATS)
+
+
+def difference(a, b):
+    """The largest relative difference (RMS of the difference over RMS) between two lists of outputs; shapes may not differ."""
+    worst = 0.0
+    for x, y in zip(a, b):
+        x, y = x.double(), y.double()
+        x, y = torch.nan_to_num(x, 0, 1e30, -1e30), torch.nan_to_num(y, 0, 1e30, -1e30)
+        scale = max(x.pow(2).mean().sqrt().item(), y.pow(2).mean().sqrt().item())
+        change = (x - y).pow(2).mean().sqrt().item()
+        worst = max(worst, change / scale if scale > 0 else 0.0)
+    return worst
+
+
+def same_shapes(a, b):
+    return len(a) == len(b) and all(x.shape == y.shape and x.dtype == y.dtype for x, y in zip(a, b))
+
+
+def measure_outputs(args, inputs):
+    """Random, wrong, constant outputs. Returns the outputs on `inputs`, and by how much of them other inputs change them."""
+    before = args.keep_state()
+    first = args.call(inputs, seed=1)
+    if not first or any(o.numel() == 0 for o in first):
+        raise Unfit("outputs.empty", "an output has no elements")
+    for i, output in enumerate(first):
+        dtype_name(output, "output %d" % i if len(first) > 1 else "the output")
+        if args.unchanged[i]:
+            raise Unfit("outputs.identity", "the output is the input %s itself" % args.alias[i])
+    args.model.load_state_dict(before)
+    second = args.call(inputs, seed=2)
+    args.model.load_state_dict(before)
+    if not same_shapes(first, second):
+        raise Unfit("outputs.random_shape", "the shape of an output differs between two calls with the same inputs")
+    spread = difference(first, second)
+    if spread > 1e-4:
+        raise Unfit("outputs.random", "two calls with the same inputs differ (by %.2g of the output): forward is random" % spread)
+    if all(not o.double().abs().max().item() > 0 for o in first):
+        others = [args.call(args.values(s)) for s in (11, 12)]
+        args.model.load_state_dict(before)
+        if all(not o.double().abs().max().item() > 0 for outputs in others for o in outputs):
+            raise Unfit("outputs.zero", "the output is zero whatever the inputs are")
+    third = args.call(args.values(21))
+    args.model.load_state_dict(before)
+    if not same_shapes(first, third):
+        raise Unfit("outputs.data_shape", "the shape of an output depends on the values of the inputs")
+    change = difference(first, third)
+    if change == 0:
+        raise Unfit("outputs.constant", "the output is the same for all inputs")
+    if change < 1e-5:
+        raise Unfit("outputs.nearly_constant", "other inputs change the output by %.1g of it only: one table of the answer would pass" % change)
+    return first, change
+
+
+def measure_inputs(args, inputs, outputs):
+    before = args.keep_state()
+    others = args.values(31)
+    for i, spec in enumerate(args.specs):
+        if spec is None or len([s for s in args.specs if s]) == 1:
+            continue
+        changed = args.call(inputs[:i] + [others[i]] + inputs[i + 1 :])
+        args.model.load_state_dict(before)
+        if same_shapes(outputs, changed) and difference(outputs, changed) == 0:
+            raise Unfit("inputs.without_influence", "input %s does not influence the output" % args.names[i])
+
+
+def without_gradient(args, inputs):
+    """Names of parameters that no gradient reaches; all of them where there are no gradients (an output of integers)."""
+    wanted = {n: t for n, (t, kind, _) in args.state.items() if kind == "parameter" and t.dtype in dist.FLOATS}
+    if not wanted:
+        return []
+    before = args.keep_state()
+    flags = {n: t.requires_grad for n, t in wanted.items()}
+    try:
+        for tensor in wanted.values():
+            tensor.requires_grad_(True)
+        outputs = [o for o in flatten_outputs(args.model(*inputs)) if o.dtype in dist.FLOATS and o.requires_grad]
+        generator = torch.Generator().manual_seed(5)
+        total = sum((o * torch.rand(o.shape, generator=generator).to(o.dtype)).sum() for o in outputs)
+        gradients = torch.autograd.grad(total, list(wanted.values()), allow_unused=True) if outputs else [None] * len(wanted)
+        unreached = [n for n, g in zip(wanted, gradients) if g is None or not bool((g != 0).any())]
+    except RuntimeError:  # in-place operations on leaves and the like: ask each one
+        unreached = list(wanted)
+    for name, tensor in wanted.items():
+        tensor.requires_grad_(flags[name])
+    args.model.load_state_dict(before)
+    return unreached
+
+
+def drop_state_without_influence(args, inputs, outputs):
+    """Moves what can be changed without changing the output from args.state to args.fixed."""
+    suspects = without_gradient(args, inputs) + [n for n, (t, kind, _) in args.state.items() if kind == "buffer" or t.dtype not in dist.FLOATS]
+    before = args.keep_state()
+
+    def influences(names):
+        args.fill_state(41, set(names))
+        changed = args.call(inputs)
+        args.model.load_state_dict(before)
+        return not same_shapes(outputs, changed) or difference(outputs, changed) > 0
+
+    def sift(names):
+        """Those of `names` without influence: halves of a group that has some."""
+        if not names:
+            return []
+        if not influences(names):
+            return list(names)
+        if len(names) == 1:
+            return []
+        middle = len(names) // 2
+        return sift(names[:middle]) + sift(names[middle:])
+
+    idle = sift(suspects)
+    for name in idle:
+        del args.state[name]
+    args.fixed += idle
+    if idle:
+        args.notes.append("without influence, left as the module has them: %s" % ", ".join(idle[:6] + (["… %d in all" % len(idle)] if len(idle) > 6 else [])))
+    return set(idle)
+
+
+def choose_variations(args, inputs):
+    """Whether each floating input may be varied by the judge: the output has to stay finite. All at once first, each alone where that fails."""
+    before = args.keep_state()
+    generator = torch.Generator().manual_seed(6)
+    candidates = [i for i, s in enumerate(args.specs) if s is not None and s["kind"] in ("normal", "uniform")]
+
+    def stays_finite(which):
+        for how in VARIATIONS:
+            given = [dist.varied(v.float(), how, generator).to(v.dtype) if i in which and applies(args.specs[i], how) else v for i, v in enumerate(inputs)]
+            good = finite(args.call(given))
+            args.model.load_state_dict(before)
+            if not good:
+                return False
+        return True
+
+    if not candidates or stays_finite(candidates):
+        return
+    alone = [i for i in candidates if len(candidates) > 1 and stays_finite([i])]
+    good = alone if len(alone) < 2 or stays_finite(alone) else alone[:1]
+    for i in candidates:
+        if i not in good:
+            args.specs[i]["vary"] = False
+            args.notes.append("input %s: not varied, the output would not stay finite" % args.names[i])
+
+
+def applies(spec, how):
+    return how != "cancellation" or spec["kind"] == "normal" or spec.get("low", 0) < 0 < spec.get("high", 1)
+
+
+def own_weights(args, original):
+    """Constant weights get their constants back, where varied ones make the output overflow."""
+    args.model.load_state_dict(original)
+    for name, (tensor, kind, _) in list(args.state.items()):
+        own = tensor.detach().double()
+        if own.min().item() == own.max().item():
+            args.state[name] = (tensor, kind, {"kind": "constant", "value": dist._number(own.min().item())})
+    args.notes.append("constant weights stay constant: varied ones make the output overflow")
+
+
+def spread_weights(args):
+    """Weights as far apart as keeps a signal's size through linear layers and ReLU (He et al. 2015): with those that PyTorch begins with it fades from
+    layer to layer, until biases alone decide about the output."""
+    kept = dict(args.state)
+    for name, (tensor, kind, spec) in list(args.state.items()):
+        if kind != "parameter" or tensor.dim() < 2 or spec["kind"] not in ("normal", "uniform") or tensor.dtype not in dist.FLOATS:
+            continue
+        bound = dist._number(math.sqrt(6 / max(1, math.prod(tensor.shape[1:]))))
+        args.state[name] = (tensor, kind, {"kind": "uniform", "low": -bound, "high": bound})
+    return kept
+
+
+def measure(args):
+    """All measurements at a size that is quick: the outputs, and the names of the state that was dropped."""
+    original = args.keep_state()
+    args.fill_state(7)
+    inputs = args.values(8)
+    counter = FlopCounter()
+    try:
+        good = finite(args.call(inputs, watch=counter))
+    except Unfit:
+        raise
+    except Exception as reason:  # the model itself can't take what the specification says
+        args.model.load_state_dict(original)
+        args.call(args.first)  # raises what is wrong with the problem itself
+        raise Unfit("inputs.distribution", "forward takes its own inputs but not others drawn alike: %s" % one_line(reason)) from reason
+    if not good:
+        own_weights(args, original)
+        args.fill_state(7)
+        if not finite(args.call(inputs)):
+            raise Unfit("outputs.nonfinite", "the output has NaN or infinities for finite inputs")
+    args.flops = counter.total
+    args.model.load_state_dict(original)
+    args.fill_state(7)
+    try:
+        outputs, change = measure_outputs(args, inputs)
+    except Unfit as unfit:
+        if unfit.rule != "outputs.nearly_constant":
+            raise
+        outputs, change = None, 0
+    if change < FAINT and any(kind == "parameter" for _, kind, _ in args.state.values()):
+        kept = spread_weights(args)
+        args.model.load_state_dict(original)
+        args.fill_state(7)
+        if finite(args.call(inputs)):
+            try:
+                new_outputs, new_change = measure_outputs(args, inputs)
+                if new_change > 2 * change:
+                    outputs, change, kept = new_outputs, new_change, None
+                    args.notes.append("weights drawn further apart than PyTorch begins with, so that the output depends on the input")
+            except Unfit:
+                pass
+        if kept:
+            args.state = kept
+            args.model.load_state_dict(original)
+            args.fill_state(7)
+    if outputs is None:
+        raise Unfit("outputs.nearly_constant", "other inputs hardly change the output: one table of the answer would pass")
+    if change < FAINT:
+        args.notes.append("other inputs change the output by %.2g of it only" % change)
+    if args.mutated:
+        args.notes.append("forward writes into %s: candidates must not" % ", ".join(args.mutated))
+    measure_inputs(args, inputs, outputs)
+    idle = drop_state_without_influence(args, inputs, outputs)
+    choose_variations(args, inputs)
+    return outputs, idle
