@@ -85,26 +85,28 @@ def is_large(elements, flops):
 
 
 # What may be so only because a problem was made small: a norm over groups of one channel, a maximum over one element.
-OF_SMALLNESS = ("outputs.zero", "outputs.constant", "outputs.nearly_constant", "inputs.without_influence", "outputs.identity")
+OF_SMALLNESS = ("outputs.zero", "outputs.constant", "outputs.nearly_constant", "inputs.without_influence", "outputs.identity", "outputs.unstable")
 
 
 def describe(path, patches, options):
-    try:
-        return describe_at(path, patches, options, keep_state=False)
-    except Unfit as unfit:
-        if unfit.rule not in OF_SMALLNESS:
-            raise
-        try:  # weights at their own size, and only the rest smaller
-            return describe_at(path, patches, options, keep_state=True)
-        except Unfit as again:
-            raise again if again.rule in OF_SMALLNESS else unfit from None
+    first = None
+    for keep_state, times in ((False, 1), (True, 1), (False, 16)):  # then weights at their own size, then all of it larger
+        try:
+            return describe_at(path, patches, options, keep_state, times)
+        except Unfit as unfit:
+            first = first or unfit
+            if unfit.rule not in OF_SMALLNESS:
+                raise first if first is not unfit else unfit
+            last = unfit
+    raise last
 
 
-def describe_at(path, patches, options, keep_state):
+def describe_at(path, patches, options, keep_state, times):
     problem = load.Problem.read(path, patches, options.class_name)
     notes = []
     if options.max_elements:
-        found = shrink.shrink(path, patches, options, options.max_elements, 256 * options.max_elements, keep_state)
+        most = times * options.max_elements
+        found = shrink.shrink(path, patches, options, most, 256 * most, keep_state)
         patches = found.patches
         problem = load.Problem.read(path, patches, options.class_name)
         if (found.elements or 0) > options.max_elements or (found.flops or 0) > 256 * options.max_elements:
@@ -113,7 +115,7 @@ def describe_at(path, patches, options, keep_state):
     if size is not None and size.outputs is not None and not is_large(size.elements, size.flops):
         small, small_patches, smallest = problem, patches, size.elements
     else:
-        found = shrink.shrink(path, patches, options, CHECK_ELEMENTS, CHECK_FLOPS, keep_state)
+        found = shrink.shrink(path, patches, options, times * CHECK_ELEMENTS, times * CHECK_FLOPS, keep_state)
         small, small_patches, smallest = problem, patches, size.elements if size else None
         if found.patches != patches:
             small_patches, smallest = found.patches, found.elements

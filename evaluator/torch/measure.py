@@ -1,5 +1,6 @@
 """Measuring a problem: its inputs, its state and its outputs at one size, and what makes it unfit (describe.py tells the whole story)."""
 import contextlib
+import copy
 import inspect
 import math
 
@@ -10,6 +11,7 @@ import load
 from flops import FlopCounter
 
 FAINT = 0.01  # outputs that other inputs change by less are worth another look
+UNSTABLE = 0.02  # more of the output than this may no rounding decide
 VARIATIONS = ("scale_up", "scale_down", "offset", "outlier", "cancellation")
 FACTORIES = ("rand", "randn", "randint", "randperm", "zeros", "ones", "full", "empty", "arange", "linspace", "eye", "tensor")
 
@@ -254,7 +256,7 @@ def measure_outputs(args, inputs):
     change = difference(first, third)
     if change == 0:
         raise Unfit("outputs.constant", "the output is the same for all inputs")
-    if change < 1e-5:
+    if change < 1e-4:
         raise Unfit("outputs.nearly_constant", "other inputs change the output by %.1g of it only: one table of the answer would pass" % change)
     return first, change
 
@@ -376,6 +378,24 @@ def spread_weights(args):
     return kept
 
 
+def measure_rounding(args, inputs, outputs):
+    """Whether rounding decides about the output: a batch norm over two values gives ±1, whichever is larger."""
+    def doubled(value):
+        return value.double() if isinstance(value, torch.Tensor) and value.dtype in dist.FLOATS else value
+
+    if not all(o.dtype in dist.FLOATS for o in outputs):
+        return
+    try:
+        exact_model = copy.deepcopy(args.model).double()
+        with torch.no_grad():
+            exact = flatten_outputs(exact_model(*[doubled(v) for v in inputs]))
+    except (RuntimeError, TypeError):  # it insists on its own precision
+        return
+    error = difference(outputs, exact) if len(exact) == len(outputs) and all(a.shape == b.shape for a, b in zip(exact, outputs)) else 0
+    if error > UNSTABLE:
+        raise Unfit("outputs.unstable", "in float64 the output differs by %.2g of it: rounding decides" % error)
+
+
 def measure(args):
     """All measurements at a size that is quick: the outputs, and the names of the state that was dropped."""
     original = args.keep_state()
@@ -427,6 +447,7 @@ def measure(args):
     if args.mutated:
         args.notes.append("forward writes into %s: candidates must not" % ", ".join(args.mutated))
     measure_inputs(args, inputs, outputs)
+    measure_rounding(args, inputs, outputs)
     idle = drop_state_without_influence(args, inputs, outputs)
     choose_variations(args, inputs)
     return outputs, idle

@@ -38,8 +38,8 @@ json '[p["status"] for p in o["problems"]] == ["made"] * 3 and [p["problem"] for
 json 'all(0 < p["elements"] <= 20000 for p in o["problems"][:1]) and o["problems"][0]["patches"]'
 json '"running_mean" in o["problems"][1]["notes"]'
 (cd made && md5sum */*) >before
-expect 0 import kernelbench "$root/tests/kernelbench" --ids 2,4,6 --scale 20000 -o made --json
-json '[p["status"] for p in o["problems"]] == ["unchanged"] * 3'
+expect 0 import kernelbench "$root/tests/kernelbench" --ids 2 --scale 20000 -o made --json
+json '[p["status"] for p in o["problems"]] == ["unchanged"]'
 (cd made && md5sum */*) | cmp - before || fail "a task that was there changed"
 ls -A made | grep -q '^\.' && fail "something temporary is left: $(ls -A made)"
 expect 0 task show made/level1_6_CrossEntropy --json
@@ -144,8 +144,10 @@ expect 0 import robust-kbench robust -o made --json
 json '[(p["task"], p["status"]) for p in o["problems"]] == [("robust_scale_backward", "made"), ("robust_scale_forward_1", "made"), ("robust_scale_forward_2", "made")]'
 expect 0 task show made/robust_scale_backward --json
 json '[(a["name"], a["shape"]) for a in o["task"]["arguments"]] == [("grad_output", [24, 40]), ("in1", [24, 40]), ("forward_model_weight", [40]), ("out0", [24, 40]), ("out1", [40])]'
+rm robust/tasks/scale/config_forward.json robust/tasks/scale/func_forward.py
 expect 0 import robust-kbench robust -o small --scale 800 --json
 json 'all(p["elements"] <= 800 and "shared_features=" in p["patches"] for p in o["problems"])'
+cp robust/tasks/scale/func_backward.py robust/tasks/scale/func_forward.py
 echo '{' >robust/tasks/scale/config_forward.json
 expect 2 import robust-kbench robust -o made
 complains "config_forward.json"
