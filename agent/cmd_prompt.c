@@ -144,12 +144,7 @@ static const kf_option options[] = {
      .offset = offsetof(settings, hardware),
      .help =
          "As on this hardware, in words (\"NVIDIA H100 80GB HBM3\" or \"GPU of compute capability 8.9\") instead of what is here."},
-    {.name = "prompts",
-     .type = KF_OPTION_PATH,
-     .argument = "DIR",
-     .offset = offsetof(settings, prompts),
-     .config = true,
-     .help = "Prompt templates that replace the built-in ones of the same name."},
+    KF_ROW_PROMPTS(settings),
     KF_ROW_DEVICE(settings),
     KF_ROW_STORE(settings),
     KF_ROW_JSON(settings),

@@ -125,5 +125,28 @@ struct kf_command {
         .offset = offsetof(SETTINGS, sandbox), .config = true,                                                        \
         .help = "strict: judge nothing unless every layer of the sandbox is there; best: with those the machine has." \
     }
+#define KF_ROW_LLM(SETTINGS)                                                                                           \
+    {                                                                                                                  \
+        .name = "llm", .type = KF_OPTION_LIST, .argument = "SPEC", .offset = offsetof(SETTINGS, llms), .config = true, \
+        .help = "The same as --model."                                                                                 \
+    }
+#define KF_ROW_ENSEMBLE(SETTINGS)                                                                                                \
+    {                                                                                                                            \
+        .name = "ensemble", .type = KF_OPTION_CHOICE, .argument = "HOW", .choices = "bandit|share", .fallback = "bandit",        \
+        .offset = offsetof(SETTINGS, ensemble), .config = true,                                                                  \
+        .help =                                                                                                                  \
+            "Which of several models is asked: the one that promises most for its money, or each by its share, weight=W in its " \
+            "SPEC."                                                                                                              \
+    }
+#define KF_ROW_TIMEOUT(SETTINGS)                                                                                          \
+    {                                                                                                                     \
+        .name = "timeout", .type = KF_OPTION_DURATION, .argument = "SECONDS", .offset = offsetof(SETTINGS, timeout),      \
+        .fallback = "30", .low = 0.1, .high = 86400, .help = "Most time for a candidate from loading to the last result." \
+    }
+#define KF_ROW_PROMPTS(SETTINGS)                                                                                             \
+    {                                                                                                                        \
+        .name = "prompts", .type = KF_OPTION_PATH, .argument = "DIR", .offset = offsetof(SETTINGS, prompts), .config = true, \
+        .help = "Prompt templates that replace the built-in ones of the same name."                                          \
+    }
 
 #endif
