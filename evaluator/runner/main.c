@@ -31,12 +31,18 @@ static struct {
     void *stream;
     entry_function entry;
     error_function last_error; /* of the candidate's own copy of the CUDA runtime */
-    void *pointers[KF_WIRE_MAX_SETS][KF_WIRE_MAX_ARGUMENTS];
-    uint32_t set_limit; /* sets behind have no pointers */
+    void *pointers[KF_WIRE_MAX_SETS *
+                   KF_WIRE_MAX_ARGUMENTS]; /* set by set, as many each as there are arguments: they stay in the cache */
     uint64_t scalars[KF_WIRE_MAX_ARGUMENTS];
     uint32_t order[KF_WIRE_MAX_SETS];
     double pinged;
+    uint32_t arguments, set_limit; /* sets from the latter on have no pointers */
 } runner;
+
+static void **pointers_of(uint32_t set)
+{
+    return &runner.pointers[(size_t)set * runner.arguments];
+}
 
 static double now(void)
 {
@@ -121,10 +127,10 @@ static enum kf_wire_result load(void)
 
 static enum kf_wire_result map_buffer(const kf_wire_command *command, int fd)
 {
-    if (fd < 0 || command->set >= KF_WIRE_MAX_SETS || command->argument >= KF_WIRE_MAX_ARGUMENTS || !command->length)
+    if (fd < 0 || command->set >= KF_WIRE_MAX_SETS || command->argument >= runner.arguments || !command->length)
         return KF_WIRE_BAD_COMMAND;
     void *data = kf_runner_map(command, fd);
-    runner.pointers[command->set][command->argument] = data;
+    pointers_of(command->set)[command->argument] = data;
     if (command->set >= runner.set_limit) runner.set_limit = command->set + 1;
     return data ? KF_WIRE_OK : KF_WIRE_MAP_FAILED;
 }
@@ -132,7 +138,7 @@ static enum kf_wire_result map_buffer(const kf_wire_command *command, int fd)
 static void unmap_all(void)
 {
     kf_runner_unmap();
-    memset(runner.pointers, 0, runner.set_limit * sizeof runner.pointers[0]);
+    memset(runner.pointers, 0, (size_t)runner.set_limit * runner.arguments * sizeof runner.pointers[0]);
     runner.set_limit = 0;
 }
 
@@ -144,7 +150,7 @@ static int run_batch(const kf_wire_command *command)
     if (empty) kf_runner_nothing();
     for (uint32_t i = 0; i < command->count; i++) {
         if (runner.order[i] >= KF_WIRE_MAX_SETS) return answer(command->nonce, KF_WIRE_BAD_COMMAND, 0, 0, 0);
-        void **pointers = runner.pointers[runner.order[i]];
+        void **pointers = pointers_of(runner.order[i]);
         if (!empty) runner.entry(pointers, runner.scalars, runner.stream);
     }
     int code = kf_runner_wait_stream();
@@ -159,7 +165,7 @@ static int run_batch(const kf_wire_command *command)
 
 static void call_one(void *context)
 {
-    runner.entry(runner.pointers[*(const uint32_t *)context], runner.scalars, runner.stream);
+    runner.entry(pointers_of(*(const uint32_t *)context), runner.scalars, runner.stream);
 }
 
 static int run_count(const kf_wire_command *command)
@@ -184,6 +190,7 @@ static int serve(void)
         case KF_WIRE_LOAD: alive = answer(command.nonce, load(), 0, 0, 0); break;
         case KF_WIRE_SCALARS: {
             alive = command.count <= KF_WIRE_MAX_ARGUMENTS && receive_all(runner.scalars, command.count * sizeof *runner.scalars);
+            runner.arguments = alive ? command.count : 0;
             if (alive) alive = answer(command.nonce, KF_WIRE_OK, 0, 0, 0);
             break;
         }

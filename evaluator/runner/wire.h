@@ -20,11 +20,11 @@
 
 enum kf_wire_command_type {
     KF_WIRE_LOAD = 1, /* load the candidate; answered when its constructors have run */
-    KF_WIRE_SCALARS,  /* payload: count × 8 bytes, the storage of each scalar by argument number */
-    KF_WIRE_MAP,      /* one buffer of one set; a descriptor is attached */
-    KF_WIRE_UNMAP,    /* forget all buffers */
-    KF_WIRE_PING,     /* are you awake; answered at once */
-    KF_WIRE_BATCH,    /* payload: count × 4 bytes, set numbers; calls the entry for each in order, then synchronises everything */
+    KF_WIRE_SCALARS, /* payload: count × 8 bytes, the storage of each scalar by argument number; comes while no buffer is mapped */
+    KF_WIRE_MAP,     /* one buffer of one set; a descriptor is attached */
+    KF_WIRE_UNMAP,   /* forget all buffers */
+    KF_WIRE_PING,    /* are you awake; answered at once */
+    KF_WIRE_BATCH,   /* payload: count × 4 bytes, set numbers; calls the entry for each in order, then synchronises everything */
     KF_WIRE_QUIT,
     KF_WIRE_COUNT, /* counters of one call on `set`; the answer is followed by what counters_wire.h describes */
 };

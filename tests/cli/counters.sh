@@ -6,7 +6,7 @@ fake=$bin/../tests/fake_worker
 cat >model.py <<'END'
 import random, sys
 open("prompts.txt", "a").write(sys.stdin.read())
-print(f"```cuda\n// fake: speed {random.uniform(1, 2):.3f}\n// fake: counters yes\n// {random.random()}\nvoid axpy() {{}}\n```")
+print(f"```cuda\n#pragma fake: speed {random.uniform(1, 2):.3f}\n#pragma fake: counters yes\nvoid axpy() {{}}\n```")
 END
 expect 0 optimize "$task" --workers "$fake" --llm "exec:python3 model.py" --candidates 16 --seed 1 --strategy evolve --store run.db --counters all
 grep -q "bound by DRAM bandwidth: 88 % of its peak" prompts.txt || fail "no counters in $(grep -c . prompts.txt) lines of prompts"

@@ -15,7 +15,7 @@ extern "C" void kforge_entry(void *const *, const unsigned long long *, cudaStre
 static struct runner_view {
     const char *binary;
     void *stream, *entry, *last_error;
-    void *pointers[1024][64];
+    void *pointers[1024 * 512 / 4][4];
 } * runner;
 
 static int find_runner(struct dl_phdr_info *info, size_t, void *)

@@ -14,8 +14,8 @@ extern "C" void kforge_entry(void *const *, const unsigned long long *, cudaStre
 static struct runner_view {
     const char *binary;
     void *stream, *entry, *last_error;
-    void *pointers[1024][64];
-    uint64_t scalars[64];
+    void *pointers[1024 * 512 / 4][4];
+    uint64_t scalars[512];
     uint32_t order[1024];
     double pinged;
 } * runner;
