@@ -93,8 +93,8 @@ static void the_selftest_passes(void **state)
     assert_true(sum.hostile >= LEAST_HOSTILE && sum.honest >= LEAST_HONEST);
     assert_int_equal(sum.accepted, sum.honest);
     assert_int_equal(sum.late, 0);
-    /* One case in some hundreds ends otherwise than expected, on an idle machine as well, for a reason not found yet: it is judged again. */
-    assert_true(sum.hostile - sum.caught <= 2);
+    /* `kforge selftest` forgives nothing. Here one case may be judged again: whoever else is on the machine that tests must not stop a change. */
+    assert_true(sum.hostile - sum.caught <= 1);
     for (int i = 0, count = missed_count; i < count; i++) {
         kf_selftest_summary again;
         if (!kf_selftest_run(judge, KFORGE_SOURCE_DIR "/tests", missed[i], tell_case, NULL, NULL, &again, &error))
