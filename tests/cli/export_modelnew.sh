@@ -10,8 +10,8 @@ expect 2 export --format modelnew --task x
 complains "writes files: name one"
 python=/usr/bin/python3
 "$python" -I -c 'import torch' 2>/dev/null || python=python3
-if ! "$python" -I -c 'import torch' 2>/dev/null; then
-    echo "skipped: no PyTorch (Debian: python3-torch)" >&2
+if ! "$python" -I -c 'import torch.utils.cpp_extension' 2>/dev/null; then
+    echo "skipped: no PyTorch that can build extensions (Debian: python3-torch, python3-setuptools)" >&2
     finish
     exit 0
 fi
