@@ -131,6 +131,7 @@ core_dumps() {
     case $pattern in
     \|* | /*) echo "core dumps go to $pattern here: not looked for"; exit 77 ;;
     esac
+    if grep -qa __asan_init "$program"; then echo "AddressSanitizer allows no core dumps"; exit 77; fi
     ulimit -c unlimited || { echo "no core dumps allowed"; exit 77; }
     # Before the first request: there is a core, without the pages that hold keys.
     echo '{"schema": "kforge-cassette/1", "source": "this test", "model": "none"}' >none.jsonl
