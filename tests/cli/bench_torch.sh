@@ -1,7 +1,7 @@
 #!/bin/bash
 # kforge bench on solutions in Python (class ModelNew), by the real judge: both verdicts, kforge's and KernelBench's claim.
 source "$(dirname "$0")/lib.sh"
-"$program" doctor 2>&1 | grep -q '^ok  *pytorch' || { echo "no PyTorch" && exit 77; }
+needs_torch
 mkdir -p suite/conv_scale runs
 cp "$root"/tests/unit/data/tasks/torch/* suite/conv_scale
 sed -i 's/"params"/"origin": {"suite": "kernelbench", "level": 1, "problem": 7}, "params"/' suite/conv_scale/task.json

@@ -1,10 +1,7 @@
 #!/bin/bash
 # What was imported is judged: more weights than a signature usually has, and inputs with structure.
 source "$(dirname "$0")/lib.sh"
-if ! /usr/bin/python3 -I -c 'import torch' 2>/dev/null && ! python3 -I -c 'import torch' 2>/dev/null; then
-    echo "skipped: no PyTorch (Debian: python3-torch)" >&2
-    exit 0
-fi
+needs_torch
 cat >many.py <<'END'
 import torch
 import torch.nn as nn

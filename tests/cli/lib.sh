@@ -47,3 +47,10 @@ json() {
 finish() {
     [ $failures = 0 ] || exit 1
 }
+
+# Ends the test, saying why, where solutions in Python can't be judged: no PyTorch, or a container in which the judge may not read its runners.
+needs_torch() {
+    "$program" doctor 2>&1 | grep -q '^ok  *pytorch' || { echo "skipped: no PyTorch (Debian: python3-torch)"; exit 77; }
+    "$program" eval "$root/tests/torch/tasks/relu" "$root/tests/torch/honest/not_contiguous.py" --no-keep --json >can-read.json 2>&1 || true
+    if grep -q process_vm_readv can-read.json; then echo "skipped: the judge may not read its runners' memory here"; exit 77; fi
+}

@@ -37,6 +37,7 @@ case $out in
     exit 77
     ;;
 esac
+needs_torch
 says "PyTorch "
 
 # A search has no candidate to begin with, and a model is shown the module.

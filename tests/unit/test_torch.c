@@ -175,6 +175,15 @@ static void what_does_not_go_together(void **state)
     assert_non_null(strstr(verdict->message, "needs a task whose oracle or baseline is a problem file for PyTorch"));
 }
 
+/* In a container with neither user namespaces nor CAP_SYS_PTRACE there is a verdict that says so, and nothing else to test. */
+static bool results_can_be_read(void)
+{
+    size_t size;
+    kf_autofree char *source = kf_file_read(DATA "honest/not_contiguous.py", KF_SOURCE_BYTES, &size, NULL);
+    kf_auto(kf_verdict) verdict = source ? judge_source("relu", source, false, false) : NULL;
+    return verdict && !strstr(verdict->message, "process_vm_readv");
+}
+
 int main(void)
 {
     kf_error error = {0};
@@ -187,6 +196,11 @@ int main(void)
     if (!judge) {
         print_error("%s\n", error.text);
         return 1;
+    }
+    if (!results_can_be_read()) {
+        printf("skipped: the judge may not read its runners' memory here\n");
+        kf_judge_free(judge);
+        return 77;
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_reference_is_correct),
