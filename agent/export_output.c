@@ -3,13 +3,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <openssl/evp.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <zlib.h>
 #include <zstd.h>
 
+#include "export_parquet.h"
 #include "kforge/buffer.h"
 #include "kforge/file.h"
 
@@ -17,13 +16,14 @@
 
 /* A file that is being written, through a compressor or Parquet's writer. */
 typedef struct stream {
-    FILE *file;    /* NULL: none open */
+    bool open;
+    FILE *file;    /* NULL: Parquet's writer has it */
     bool borrowed; /* standard output */
     ZSTD_CCtx *zstd;
     z_stream gzip;
     bool gzip_open;
-    pid_t child;
-    kf_buffer pending; /* rows not yet handed on */
+    kf_parquet *parquet; /* serves all files of a split: starting it takes longer than a small file */
+    kf_buffer pending;   /* rows not yet handed on */
     int64_t rows;
     int shard;
 } stream;
@@ -86,110 +86,18 @@ static bool cannot_write(const kf_output *o, kf_error *error)
     return kf_fail(error, KF_ERROR_IO, "%s: writing: %s", path, strerror(code));
 }
 
-/* ---- Parquet ---- */
-
-/* Rows come as JSON Lines; pyarrow does the rest. Types are given, so that no value decides about another one. */
-static const char parquet_script[] = "import sys, json\n"
-                                     "import pyarrow as pa, pyarrow.parquet as pq\n"
-                                     "text = pa.string(); number = pa.float64()\n"
-                                     "exemplar = pa.struct([(n, text) for n in ('candidate', 'role', 'source', 'status')] + [(n, "
-                                     "number) for n in ('speedup', 'speedup_low', "
-                                     "'speedup_high')])\n"
-                                     "kinds = {'s': text, 'f': number, 'i': pa.int64(), 'b': pa.bool_(), 'm': "
-                                     "pa.list_(pa.struct([('role', text), ('content', text)])), 'S': "
-                                     "pa.list_(text), 'F': pa.list_(number), 'e': pa.list_(exemplar)}\n"
-                                     "if len(sys.argv) < 3: sys.exit(0)\n"
-                                     "schema = pa.schema([(n[1:], kinds[n[0]]) for n in sys.argv[2].split(',')])\n"
-                                     "with pq.ParquetWriter(sys.argv[1], schema, compression='zstd') as out:\n"
-                                     "    rows, size = [], 0\n"
-                                     "    def flush():\n"
-                                     "        global rows, size\n"
-                                     "        if rows: out.write_table(pa.Table.from_pylist(rows, schema=schema))\n"
-                                     "        rows, size = [], 0\n"
-                                     "    for line in sys.stdin.buffer:\n"
-                                     "        rows.append(json.loads(line)); size += len(line)\n"
-                                     "        if size > 1 << 25 or len(rows) >= 10000: flush()\n"
-                                     "    flush()\n";
-
-static const char *python(void)
-{
-    const char *given = getenv("KFORGE_PYTHON");
-    return given && *given ? given : "python3";
-}
-
-/* Starts Python with the script and `arguments`; *input gets its standard input, unless NULL. */
-static pid_t start_python(const char *path, const char *schema, int *input, bool quiet)
-{
-    int ends[2] = {-1, -1};
-    if (input && pipe2(ends, O_CLOEXEC) != 0) return -1;
-    pid_t child = fork();
-    if (child == 0) {
-        int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
-        dup2(input ? ends[0] : nothing, 0);
-        dup2(nothing, 1);
-        if (quiet) dup2(nothing, 2);
-        signal(SIGPIPE, SIG_DFL);
-        execlp(python(), python(), "-c", parquet_script, path, schema, (char *)NULL);
-        _exit(127);
-    }
-    if (input) {
-        close(ends[0]);
-        if (child > 0)
-            *input = ends[1];
-        else
-            close(ends[1]);
-    }
-    return child;
-}
-
-static bool ended_well(pid_t child)
-{
-    int status;
-    while (waitpid(child, &status, 0) < 0)
-        if (errno != EINTR) return false;
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
-static bool check_parquet(kf_error *error)
-{
-    pid_t child = start_python(NULL, NULL, NULL, true);
-    if (child > 0 && ended_well(child)) return true;
-    return kf_fail(
-        error, KF_ERROR_MACHINE,
-        "Parquet is written through pyarrow, and %s has none: \"pip install pyarrow\", name another Python in KFORGE_PYTHON, or "
-        "write .jsonl.zst",
-        python());
-}
-
-static char *parquet_schema(const kf_export_field *fields)
-{
-    static const char letters[] = "sfibmSFe"; /* in the order of kf_export_type */
-    kf_autobuffer text = {0};
-    for (; fields->name; fields++) kf_buffer_format(&text, "%s%c%s", text.size ? "," : "", letters[fields->type], fields->name);
-    return kf_buffer_take(&text);
-}
-
-static bool open_parquet(kf_output *o, stream *s, const char *path, kf_error *error)
-{
-    kf_autofree char *schema = parquet_schema(o->settings.fields);
-    int input = -1;
-    if (!schema) return out_of_memory(error);
-    s->child = start_python(path, schema, &input, false);
-    if (s->child < 0) return kf_fail(error, KF_ERROR_MACHINE, "%s: starting %s: %s", o->path, python(), strerror(errno));
-    s->file = fdopen(input, "wb");
-    return s->file || out_of_memory(error);
-}
-
 /* ---- streams ---- */
 
 static bool open_stream(kf_output *o, stream *s, const char *path, kf_error *error)
 {
     s->rows = 0;
+    s->open = true;
     if (!path) {
         s->file = o->settings.standard;
         s->borrowed = true;
     } else if (o->settings.packing == KF_PACK_PARQUET) {
-        return open_parquet(o, s, path, error);
+        return (s->parquet || (s->parquet = kf_parquet_open(o->settings.fields, error))) &&
+               kf_parquet_begin(s->parquet, path, o->path, error);
     } else if (!(s->file = fopen(path, "wbxe"))) {
         return cannot_write(o, error);
     }
@@ -245,6 +153,9 @@ static bool hand_on(kf_output *o, stream *s, bool end, kf_error *error)
     switch (o->settings.packing) {
     case KF_PACK_ZSTD: ok = put_zstd(o, s, end, error); break;
     case KF_PACK_GZIP: ok = put_gzip(o, s, end, error); break;
+    case KF_PACK_PARQUET:
+        ok = kf_parquet_rows(s->parquet, s->pending.data, s->pending.size, error) && (!end || kf_parquet_end(s->parquet, error));
+        break;
     default: ok = put(o, s, s->pending.data, s->pending.size, error);
     }
     kf_buffer_clear(&s->pending);
@@ -280,20 +191,14 @@ static char *shard_name(const kf_output *o, int split, int shard)
 static bool end_stream(kf_output *o, int split, kf_error *error)
 {
     stream *s = &o->streams[split];
-    if (!s->file) return true;
+    if (!s->open) return true;
     bool ok = hand_on(o, s, true, error);
     errno = 0;
-    if (s->borrowed ? fflush(s->file) != 0 : fclose(s->file) != 0) ok = ok && cannot_write(o, error);
+    if (s->file && (s->borrowed ? fflush(s->file) != 0 : fclose(s->file) != 0)) ok = ok && cannot_write(o, error);
     s->file = NULL;
+    s->open = false;
     if (s->gzip_open) deflateEnd(&s->gzip);
     s->gzip_open = false;
-    if (s->child > 0) {
-        bool well = ended_well(s->child);
-        s->child = 0;
-        if (!well) { /* a full disk or a bug: it has said what on standard error */
-            ok = kf_fail(error, KF_ERROR_IO, "%s: pyarrow could not write it (see above); nothing was left behind", o->path);
-        }
-    }
     if (!ok || s->borrowed) return ok;
     kf_output_file *files = realloc(o->files, (o->count + 1) * sizeof *files);
     if (!files) return out_of_memory(error);
@@ -323,11 +228,11 @@ bool kf_output_row(void *context, const char *split, const char *row, size_t siz
     kf_output *o = context;
     int which = o->settings.folder && strcmp(split, "test") == 0 ? TEST : TRAIN; /* a single file has no splits */
     stream *s = &o->streams[which];
-    if (s->file && o->settings.folder && o->settings.shard_rows && s->rows >= o->settings.shard_rows) {
+    if (s->open && o->settings.folder && o->settings.shard_rows && s->rows >= o->settings.shard_rows) {
         if (!end_stream(o, which, error)) return false;
         s->shard++;
     }
-    if (!s->file && !begin_shard(o, which, error)) return false;
+    if (!s->open && !begin_shard(o, which, error)) return false;
     bool first = s->rows == 0;
     kf_buffer_append(&s->pending, row, size);
     kf_buffer_append(&s->pending, "\n", 1);
@@ -369,7 +274,8 @@ kf_output *kf_output_open(const kf_output_settings *settings, kf_error *error)
     kf_auto(kf_output) o = calloc(1, sizeof *o);
     if (!o || !(o->packed = malloc(CHUNK))) return out_of_memory(error), NULL;
     o->settings = *settings;
-    if (settings->packing == KF_PACK_PARQUET && !check_parquet(error)) return NULL;
+    if (settings->packing == KF_PACK_PARQUET && !(o->streams[TRAIN].parquet = kf_parquet_open(settings->fields, error)))
+        return NULL;
     bool standard = strcmp(settings->path, "-") == 0;
     if (!standard && !open_place(o, error)) return NULL;
     /* A file without rows is a file all the same; so is the first shard of training. */
@@ -428,9 +334,8 @@ void kf_output_close(kf_output *o)
     if (!o) return;
     for (int i = 0; i < SPLITS; i++) {
         stream *s = &o->streams[i];
-        if (s->child > 0) kill(s->child, SIGTERM);
+        kf_parquet_close(s->parquet);
         if (s->file && !s->borrowed) fclose(s->file);
-        if (s->child > 0) ended_well(s->child);
         if (s->gzip_open) deflateEnd(&s->gzip);
         ZSTD_freeCCtx(s->zstd);
         kf_buffer_free(&s->pending);

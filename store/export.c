@@ -288,11 +288,16 @@ bool kf_export_is_new(kf_exporter *e, int64_t task, const char *source, size_t s
     return is_new;
 }
 
-bool kf_export_leaks(kf_exporter *e, kf_split split, const char *text, size_t size)
+bool kf_export_count_leak(kf_exporter *e, kf_split split, bool found)
 {
-    if (split != KF_SPLIT_TRAIN || !text || !kf_leak_found(&e->prints, text, size)) return false;
+    if (split != KF_SPLIT_TRAIN || !found) return false;
     e->report->leaks++;
     return !e->options->keep_leaks;
+}
+
+bool kf_export_leaks(kf_exporter *e, kf_split split, const char *text, size_t size)
+{
+    return kf_export_count_leak(e, split, split == KF_SPLIT_TRAIN && text && kf_leak_found(&e->prints, text, size));
 }
 
 bool kf_export_emit(kf_exporter *e, kf_split split, kf_error *error)
@@ -342,6 +347,7 @@ static void release(kf_exporter *e)
     kf_hash_set_free(&e->seen);
     kf_hash_set_free(&e->prints);
     kf_buffer_free(&e->row);
+    for (size_t i = 0; i < sizeof e->kept / sizeof *e->kept; i++) kf_buffer_free(&e->kept[i].json);
     kf_scrubber_free(e->scrubber);
 }
 

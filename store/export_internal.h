@@ -57,6 +57,14 @@ typedef struct kf_export_task {
     kf_split split;
 } kf_export_task;
 
+/* A text that is likely to come again (export_raw.c). */
+typedef struct kf_export_text {
+    int64_t blob;   /* 0: none */
+    kf_buffer json; /* scrubbed, as the inside of a JSON string */
+    int64_t scrubbed;
+    bool leaks;
+} kf_export_text;
+
 typedef struct kf_exporter {
     kf_store *store;
     const kf_export_options *options;
@@ -69,6 +77,7 @@ typedef struct kf_exporter {
     kf_hash_set seen, prints;
     int64_t only_task, only_run; /* 0 all */
     kf_buffer row;
+    kf_export_text kept[3]; /* system text, prompt, reply */
 } kf_exporter;
 
 const kf_export_task *kf_export_task_of(const kf_exporter *exporter, int64_t id);
@@ -76,6 +85,8 @@ const kf_export_task *kf_export_task_of(const kf_exporter *exporter, int64_t id)
 bool kf_export_is_new(kf_exporter *exporter, int64_t task, const char *source, size_t size, const char *code_hash);
 /* Does a row for `split` hold code that must not be there? Counts. */
 bool kf_export_leaks(kf_exporter *exporter, kf_split split, const char *text, size_t size);
+/* The same for a text in which code of such tasks was found, or not. */
+bool kf_export_count_leak(kf_exporter *exporter, kf_split split, bool found);
 /* Hands the row over and counts it. */
 bool kf_export_emit(kf_exporter *exporter, kf_split split, kf_error *error);
 

@@ -172,6 +172,7 @@ bool kf_raw_parallel(kf_exporter *e, const kf_raw_chunk *chunks, size_t count, s
         worker *w = &workers[i];
         *w = (worker){.pool = p, .exporter = *e};
         w->exporter.row = (kf_buffer){0};
+        memset(w->exporter.kept, 0, sizeof w->exporter.kept);
         w->exporter.report = &w->report;
         w->exporter.sink = collect;
         w->exporter.context = w;
@@ -184,6 +185,7 @@ bool kf_raw_parallel(kf_exporter *e, const kf_raw_chunk *chunks, size_t count, s
         if (workers[i].started) pthread_join(workers[i].thread, NULL);
         kf_store_close(workers[i].exporter.store);
         kf_buffer_free(&workers[i].exporter.row);
+        for (size_t k = 0; k < 3; k++) kf_buffer_free(&workers[i].exporter.kept[k].json);
         add_report(e->report, &workers[i].report);
     }
     for (size_t i = 0; i < AHEAD; i++) kf_buffer_free(&p->slots[i].rows);

@@ -21,9 +21,12 @@ static const char attempts_sql[] =
     " r.id, x.name, a.candidate, " COLUMNS " FROM run r CROSS JOIN device x ON x.id = r.device CROSS JOIN attempt a ON a.run = "
     "r.id LEFT JOIN candidate c ON c.id = a.candidate"
     " LEFT JOIN verdict v ON v.id = a.verdict" TABLES "WHERE r.id = ?1 AND a.number BETWEEN ?2 AND ?3 ORDER BY a.number";
-static const char verdicts_sql[] =
-    "SELECT '', 0, v.task, v.created, 'judged', '', '', '', '', 0, 0, v.id, 0, '', c.id, " COLUMNS
-    " FROM verdict v CROSS JOIN candidate c ON c.id = v.candidate" TABLES "WHERE (?1 = 0 OR v.task = ?1) ORDER BY v.id";
+static const char verdicts_sql[] = "SELECT '', 0, v.task, v.created, 'judged', '', '', '', '', 0, 0, v.id, 0, '', c.id, " COLUMNS
+                                   " FROM verdict v CROSS JOIN candidate c ON c.id = v.candidate" TABLES
+                                   "WHERE v.id BETWEEN ?2 AND ?3 AND (?1 = 0 OR v.task = ?1) ORDER BY v.id";
+static const char parents_sql[] =
+    "SELECT l.attempt, c.hash, l.role FROM lineage l CROSS JOIN candidate c ON c.id = l.parent WHERE l.run = ? AND l.attempt"
+    " BETWEEN ? AND ? ORDER BY l.attempt, l.ordinal";
 
 /* What a verdict says of its candidate. */
 static double label(const kf_exporter *e, const kf_standing *verdict, const kf_interval *speedup)
@@ -78,32 +81,65 @@ static bool packed_column(kf_exporter *e, const char *name, sqlite3_stmt *row, i
     return text;
 }
 
-static bool parents(kf_exporter *e, int64_t run, int64_t number, kf_error *error)
+/* Parents of a chunk's attempts, read beside them in the same order. */
+typedef struct family {
+    kf_store_cursor *cursor; /* NULL: a verdict outside a run has none */
+    int row;                 /* of kf_cursor_step: 1 while `attempt` is the next one's */
+    int64_t attempt;
+} family;
+
+static int next_parent(family *f, kf_error *error)
+{
+    f->row = kf_cursor_step(f->cursor, error);
+    if (f->row == 1) f->attempt = sqlite3_column_int64(f->cursor->statement, 0);
+    return f->row;
+}
+
+static bool parents(kf_exporter *e, family *f, int64_t number, kf_error *error)
 {
     kf_row_key(e, "parents");
-    kf_autoreset *statement =
-        kf_sql(e->store, error,
-               "SELECT c.hash, l.role FROM lineage l JOIN candidate c ON c.id = l.parent WHERE l.run = ? AND l.attempt = ?"
-               " ORDER BY l.ordinal",
-               "ii", run, number);
-    int row = statement ? 1 : -1;
     bool first = true;
-    kf_buffer_string(&e->row, "\"[");
-    while (row == 1 && (row = kf_sql_step(e->store, statement, error)) == 1) {
+    kf_append(&e->row, "\"[", 2);
+    while (f->row == 1 && f->attempt < number) next_parent(f, error); /* of attempts that are no rows */
+    for (; f->row == 1 && f->attempt == number; next_parent(f, error)) {
+        const char *hash = (const char *)sqlite3_column_text(f->cursor->statement, 1);
+        const char *role = (const char *)sqlite3_column_text(f->cursor->statement, 2);
         kf_buffer_string(&e->row, first ? "{\\\"candidate\\\":\\\"" : ",{\\\"candidate\\\":\\\"");
-        kf_buffer_string(&e->row, (const char *)sqlite3_column_text(statement, 0));
+        kf_buffer_string(&e->row, hash);
         kf_buffer_string(&e->row, "\\\",\\\"role\\\":\\\"");
-        const char *role = (const char *)sqlite3_column_text(statement, 1);
         for (; role && *role; role++) /* a word; whatever else it might hold stays out of a string in a string */
-            if (*role >= ' ' && *role < 0x7f && *role != '"' && *role != '\\') kf_buffer_append(&e->row, role, 1);
+            if (*role >= ' ' && *role < 0x7f && *role != '"' && *role != '\\') kf_append(&e->row, role, 1);
         kf_buffer_string(&e->row, "\\\"}");
         first = false;
     }
-    kf_buffer_string(&e->row, "]\"");
-    return row == 0;
+    kf_append(&e->row, "]\"", 2);
+    return f->row >= 0;
 }
 
 static const char *const call_words[] = {"provider", "model", "settings", "system", "prompt", "reply", "call_outcome"};
+
+/* A text of a call as a JSON string, scrubbed. Those that came last are kept: a search sends the same system text with every prompt, and the same prompt
+ * several times. *leaks becomes true when the row must not be one. */
+static bool call_text(kf_exporter *e, const char *name, int which, int64_t blob, kf_split split, bool *leaks, kf_error *error)
+{
+    kf_export_text *kept = &e->kept[which];
+    if (!blob) return kf_row_text(e, name, NULL, 0), true;
+    if (kept->blob != blob) {
+        size_t size;
+        kf_autofree char *text = kf_blob_get(e->store, blob, &size, error);
+        if (!text) return false;
+        kept->blob = 0;
+        kf_buffer_clear(&kept->json);
+        kept->scrubbed = size ? kf_scrub_append(e->scrubber, &kept->json, text, size, false, true) : 0;
+        kept->leaks = kf_leak_found(&e->prints, text, size);
+        if (kept->json.failed) return kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
+        kept->blob = blob;
+    }
+    e->report->scrubbed += kept->scrubbed;
+    kf_row_plain(e, name, kept->json.data ? kept->json.data : "", kept->json.size);
+    *leaks = *leaks || kf_export_count_leak(e, split, kept->leaks);
+    return true;
+}
 
 static bool call(kf_exporter *e, int64_t id, kf_split split, bool *leaks, kf_error *error)
 {
@@ -124,14 +160,8 @@ static bool call(kf_exporter *e, int64_t id, kf_split split, bool *leaks, kf_err
     column(e, "provider", statement, 0);
     column(e, "model", statement, 1);
     json_column(e, "settings", statement, 2, "{}");
-    for (int i = 3; i <= 5; i++) {
-        size_t size = 0;
-        int64_t blob = sqlite3_column_int64(statement, i);
-        kf_autofree char *text = blob ? kf_blob_get(e->store, blob, &size, error) : NULL;
-        if (blob && !text) return false;
-        kf_row_text(e, call_words[i], text, size);
-        *leaks = *leaks || kf_export_leaks(e, split, text, size);
-    }
+    for (int i = 3; i <= 5; i++)
+        if (!call_text(e, call_words[i], i - 3, sqlite3_column_int64(statement, i), split, leaks, error)) return false;
     column(e, "call_outcome", statement, 6);
     kf_row_integer(e, "prompt_tokens", sqlite3_column_int64(statement, 7));
     kf_row_integer(e, "completion_tokens", sqlite3_column_int64(statement, 8));
@@ -179,7 +209,7 @@ static void identify(kf_exporter *e, sqlite3_stmt *row, const kf_export_task *ta
     kf_row_integer(e, "island", sqlite3_column_int64(row, 9));
 }
 
-static bool emit(kf_exporter *e, sqlite3_stmt *row, kf_error *error)
+static bool emit(kf_exporter *e, sqlite3_stmt *row, family *f, kf_error *error)
 {
     const kf_export_task *task = kf_export_task_of(e, sqlite3_column_int64(row, 2));
     if (!task || task->split == KF_SPLIT_NONE) return e->report->held_out++, true;
@@ -191,15 +221,11 @@ static bool emit(kf_exporter *e, sqlite3_stmt *row, kf_error *error)
     size_t size;
     kf_autofree char *source = source_of(e, row, &size, error);
     if (!source) return false;
-    int64_t run = sqlite3_column_int64(row, 12), number = sqlite3_column_int64(row, 1);
     bool leaks = false, has_candidate = sqlite3_column_type(row, 15) != SQLITE_NULL;
     if (has_candidate && !kf_export_is_new(e, task->id, source, size, (const char *)sqlite3_column_text(row, 31))) return true;
     kf_row_begin(e);
     identify(e, row, task);
-    if (run) {
-        if (!parents(e, run, number, error)) return false;
-    } else
-        kf_row_word(e, "parents", "[]");
+    if (!parents(e, f, sqlite3_column_int64(row, 1), error)) return false;
     plain_column(e, "candidate", row, 15);
     kf_row_text(e, "source", source, size);
     json_column(e, "flags", row, 16, "[]");
@@ -231,14 +257,32 @@ static bool emit(kf_exporter *e, sqlite3_stmt *row, kf_error *error)
 bool kf_raw_attempts(kf_exporter *e, const kf_raw_chunk *chunk, unsigned char *used, int64_t verdicts, kf_error *error)
 {
     kf_auto(kf_store_cursor) cursor = kf_cursor(e->store, error, attempts_sql, "iii", chunk->run, chunk->from, chunk->to);
-    int row = cursor ? 1 : -1;
+    kf_auto(kf_store_cursor) lineage = kf_cursor(e->store, error, parents_sql, "iii", chunk->run, chunk->from, chunk->to);
+    family f = {.cursor = lineage};
+    int row = cursor && lineage && next_parent(&f, error) >= 0 ? 1 : -1;
     while (row == 1 && (row = kf_cursor_step(cursor, error)) == 1) {
         int64_t verdict = sqlite3_column_int64(cursor->statement, 11);
         if (verdict > 0 && verdict < verdicts)
             __atomic_fetch_or(&used[verdict / 8], (unsigned char)(1u << verdict % 8), __ATOMIC_RELAXED);
-        if (!emit(e, cursor->statement, error)) return false;
+        if (!emit(e, cursor->statement, &f, error)) return false;
     }
     return row == 0;
+}
+
+/* Verdicts that no attempt has, a query for each gap in what was used. */
+static bool lone_verdicts(kf_exporter *e, const unsigned char *used, int64_t verdicts, kf_error *error)
+{
+    for (int64_t from = 1, to; from < verdicts; from = to + 1) {
+        while (from < verdicts && used[from / 8] >> from % 8 & 1) from += from % 8 == 0 && used[from / 8] == 0xff ? 8 : 1;
+        for (to = from; to + 1 < verdicts && !(used[(to + 1) / 8] >> (to + 1) % 8 & 1);) to++;
+        if (from >= verdicts) break;
+        kf_auto(kf_store_cursor) lone = kf_cursor(e->store, error, verdicts_sql, "iii", e->only_task, from, to);
+        int row = lone ? 1 : -1;
+        while (row == 1 && (row = kf_cursor_step(lone, error)) == 1)
+            if (!emit(e, lone->statement, &(family){0}, error)) return false;
+        if (row < 0) return false;
+    }
+    return true;
 }
 
 /* Runs in the order of their keys, cut into chunks. */
@@ -275,13 +319,5 @@ bool kf_export_raw(kf_exporter *e, kf_error *error)
     if (parallel && !kf_raw_parallel(e, chunks, count, &done, used, verdicts, error)) return false;
     for (; done < count; done++)
         if (!kf_raw_attempts(e, &chunks[done], used, verdicts, error)) return false;
-    if (e->only_run) return true;
-    kf_auto(kf_store_cursor) lone = kf_cursor(e->store, error, verdicts_sql, "i", e->only_task);
-    int row = lone ? 1 : -1;
-    while (row == 1 && (row = kf_cursor_step(lone, error)) == 1) {
-        int64_t verdict = sqlite3_column_int64(lone->statement, 11);
-        bool known = verdict < verdicts && used[verdict / 8] >> verdict % 8 & 1;
-        if (!known && !emit(e, lone->statement, error)) return false;
-    }
-    return row == 0;
+    return e->only_run || lone_verdicts(e, used, verdicts, error);
 }

@@ -18,8 +18,8 @@ void kf_row_end(kf_exporter *e)
 
 void kf_row_key(kf_exporter *e, const char *name)
 {
-    if (e->row.size > 1) kf_append(&e->row, ",", 1);
-    kf_append(&e->row, "\"", 1);
+    bool first = e->row.size <= 1;
+    kf_append(&e->row, &",\""[first], 2 - first);
     kf_append(&e->row, name, strlen(name));
     kf_append(&e->row, "\":", 2);
 }
@@ -72,15 +72,97 @@ void kf_row_integer(kf_exporter *e, const char *name, int64_t value)
     append_integer(&e->row, value < 0 ? 0 - (uint64_t)value : (uint64_t)value, 1);
 }
 
-/* Always with a point or an exponent: readers that infer types take "1" for an integer. */
+/* The 17 significant digits of a positive double, rounded half to even as printf does, and the decimal exponent of the first; false out of the range that
+ * is done here. The double is an integer over a power of two, so with a power of ten that brings 17 digits before the point it still is one, of at most
+ * 120 bits, and the rest below the point decides the rounding exactly. */
+static bool seventeen_digits(double value, uint64_t *digits, int *exponent)
+{
+    if (!(value >= 1e-4 && value < 1e15)) return false;
+    static const uint64_t tens[] = {
+        1,
+        10,
+        100,
+        1000,
+        10000,
+        100000,
+        1000000,
+        10000000,
+        100000000,
+        1000000000,
+        10000000000,
+        100000000000,
+        1000000000000,
+        10000000000000,
+        100000000000000,
+        1000000000000000,
+        10000000000000000,
+        100000000000000000,
+    };
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    uint64_t mantissa = (bits & 0xfffffffffffffull) | 0x10000000000000ull;
+    int shift = 1075 - (int)(bits >> 52);                  /* value = mantissa / 2^shift, shift from 3 to 66 */
+    *exponent = (int)floor((52 - shift) * 0.301029995664); /* of the power of two below; the value's is this or one more */
+    for (;; ++*exponent) {
+        int power = 16 - *exponent; /* from 2 to 20 */
+        unsigned __int128 scaled = (unsigned __int128)mantissa * tens[power > 17 ? 17 : power];
+        if (power > 17) scaled *= tens[power - 17];
+        unsigned __int128 rest = scaled & (((unsigned __int128)1 << shift) - 1), half = (unsigned __int128)1 << (shift - 1);
+        uint64_t whole = (uint64_t)(scaled >> shift);
+        if (whole >= tens[17]) continue;
+        whole += rest > half || (rest == half && (whole & 1));
+        if (whole == tens[17]) {
+            whole = tens[16];
+            ++*exponent;
+        }
+        *digits = whole;
+        return true;
+    }
+}
+
+/* What "%.17g" prints of such a value, with ".0" where that has no point. */
+static size_t print_digits(char *text, uint64_t digits, int exponent)
+{
+    char all[17];
+    int last = 0; /* last digit that is no zero */
+    for (int i = 16; i >= 0; i--, digits /= 10) {
+        all[i] = (char)('0' + digits % 10);
+        if (!last && all[i] != '0') last = i;
+    }
+    char *at = text;
+    if (exponent < 0) {
+        memcpy(at, "0.000", 5);
+        at += 1 - exponent;
+        memcpy(at, all, (size_t)last + 1);
+        return (size_t)(at - text) + (size_t)last + 1;
+    }
+    memcpy(at, all, (size_t)exponent + 1);
+    at += exponent + 1;
+    *at++ = '.';
+    if (last <= exponent) {
+        *at++ = '0';
+        return (size_t)(at - text);
+    }
+    memcpy(at, all + exponent + 1, (size_t)(last - exponent));
+    return (size_t)(at - text) + (size_t)(last - exponent);
+}
+
+/* "%.17g", but always with a point or an exponent: readers that infer types take "1" for an integer. printf itself takes a microsecond for each. */
 void kf_json_number(kf_buffer *out, double value)
 {
     char text[40];
+    uint64_t digits;
+    int exponent;
     if (value == 0) {
         kf_append(out, "0.0", 3);
         return;
     }
     if (!isfinite(value)) value = value > 0 ? 1.7976931348623157e308 : -1.7976931348623157e308;
+    if (seventeen_digits(fabs(value), &digits, &exponent)) {
+        *text = '-';
+        kf_append(out, text + (value > 0), print_digits(text + 1, digits, exponent) + (value < 0));
+        return;
+    }
     int length = snprintf(text, sizeof text, "%.17g", value);
     if (strcspn(text, ".e") == (size_t)length) length += snprintf(text + length, sizeof text - (size_t)length, ".0");
     kf_append(out, text, (size_t)length);

@@ -7,7 +7,8 @@
  *   hosts     the value of "host" in verdicts: ""
  *   paths     in logs only (`paths`): the folders of an absolute path, but for system ones: [path]/file
  *
- * A position is looked at closely only when its two bytes begin some pattern; everything else is copied in runs. */
+ * A position is looked at closely only when its two bytes begin some pattern or the first of them is no plain text; everything else is copied in
+ * runs. */
 #include <ctype.h>
 #include <string.h>
 
@@ -16,7 +17,9 @@
 #define SECRETS 64
 #define LEAST_KEY 16
 
-enum { PLAIN, ESCAPE, HIGH, TRIGGER };
+#define PIECE 4096 /* bytes of text for which room is made at a time … */
+#define LONGEST 6  /* … with so many for each: \u001f for a control character, no pattern's replacement is longer */
+#define SLACK 32   /* and a sequence that goes on beyond the piece */
 
 typedef struct literal {
     const char *text;
@@ -24,9 +27,9 @@ typedef struct literal {
 } literal;
 
 struct kf_scrubber {
-    unsigned char class[256];
-    unsigned char pairs[65536 / 8];
-    literal secrets[SECRETS]; /* borrowed from the environment */
+    unsigned char pairs[65536 / 8]; /* that begin a pattern, a bit each */
+    unsigned char stops[65536 / 8]; /* these, and all whose first byte is to be escaped or is no ASCII */
+    literal secrets[SECRETS];       /* borrowed from the environment */
     size_t secret_count;
     literal home;
 };
@@ -43,7 +46,11 @@ static void add_pair(kf_scrubber *s, const char *pattern)
 {
     unsigned pair = (unsigned char)pattern[0] << 8 | (unsigned char)pattern[1];
     s->pairs[pair / 8] |= (unsigned char)(1u << pair % 8);
-    if (s->class[(unsigned char)pattern[0]] == PLAIN) s->class[(unsigned char)pattern[0]] = TRIGGER;
+}
+
+static bool is_in(const unsigned char *set, unsigned pair)
+{
+    return set[pair / 8] >> pair % 8 & 1;
 }
 
 static bool ends_in(const char *text, size_t size, const char *end)
@@ -74,9 +81,6 @@ kf_scrubber *kf_scrubber_new(const char *const *secrets, size_t count, kf_error 
 {
     kf_scrubber *s = calloc(1, sizeof *s);
     if (!s) return kf_fail(error, KF_ERROR_MEMORY, "out of memory"), NULL;
-    for (int c = 0; c < 0x20; c++) s->class[c] = ESCAPE;
-    for (int c = 0x80; c < 0x100; c++) s->class[c] = HIGH;
-    s->class['"'] = s->class['\\'] = ESCAPE;
     for (size_t i = 0; i < COUNT(key_prefixes); i++) add_pair(s, key_prefixes[i]);
     for (size_t i = 0; i < COUNT(homes); i++) add_pair(s, homes[i]);
     add_pair(s, "Bearer");
@@ -89,6 +93,9 @@ kf_scrubber *kf_scrubber_new(const char *const *secrets, size_t count, kf_error 
             add_pair(s, secrets[i]);
         }
     add_environment(s);
+    memcpy(s->stops, s->pairs, sizeof s->stops);
+    for (unsigned c = 0; c < 0x100; c++)
+        if (c < 0x20 || c >= 0x80 || c == '"' || c == '\\') memset(s->stops + c * 32, 0xff, 32);
     return s;
 }
 
@@ -195,80 +202,105 @@ static size_t utf8_length(const unsigned char *text, size_t size)
 
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 
-static void append_control(kf_buffer *out, unsigned char c, bool json)
+static char *put(char *to, const char *text, size_t size)
 {
-    if (c == 0) {
-        kf_append(out, REPLACEMENT, 3);
-        return;
-    }
-    if (!json) {
-        kf_append(out, (const char *)&c, 1);
-        return;
-    }
+    memcpy(to, text, size);
+    return to + size;
+}
+
+static char *put_control(char *to, unsigned char c, bool json)
+{
     static const char digits[] = "0123456789abcdef";
-    char text[6] = {'\\', 'u', '0', '0', digits[c >> 4], digits[c & 15]};
+    if (c == 0) return put(to, REPLACEMENT, 3);
+    if (!json) return *to = (char)c, to + 1;
     switch (c) {
-    case '"': kf_append(out, "\\\"", 2); break;
-    case '\\': kf_append(out, "\\\\", 2); break;
-    case '\n': kf_append(out, "\\n", 2); break;
-    case '\t': kf_append(out, "\\t", 2); break;
-    case '\r': kf_append(out, "\\r", 2); break;
-    default: kf_append(out, text, sizeof text);
+    case '"': return put(to, "\\\"", 2);
+    case '\\': return put(to, "\\\\", 2);
+    case '\n': return put(to, "\\n", 2);
+    case '\t': return put(to, "\\t", 2);
+    case '\r': return put(to, "\\r", 2);
+    default: return put(to, (const char[]){'\\', 'u', '0', '0', digits[c >> 4], digits[c & 15]}, 6);
     }
 }
 
-static void append_replacement(kf_buffer *out, const char *text, bool json)
+static char *put_replacement(char *to, const char *text, bool json)
 {
-    for (; *text; text++)
-        if (json && *text == '"')
-            kf_append(out, "\\\"", 2);
+    for (; *text; text++) {
+        if (json && *text == '"') *to++ = '\\';
+        *to++ = *text;
+    }
+    return to;
+}
+
+/* Runs between escapes are short: those of up to 16 bytes are copied without a call, with what lies behind them, for which there is room. */
+static char *put_run(char *to, const char *text, size_t size, size_t readable)
+{
+    if (size <= 16 && readable >= 16) {
+        memcpy(to, text, 16);
+        return to + size;
+    }
+    return put(to, text, size);
+}
+
+typedef struct scrubbing {
+    const kf_scrubber *scrubber;
+    const char *text;
+    size_t size, at;
+    bool paths, json;
+    int64_t count;
+} scrubbing;
+
+/* Goes on from `at` to `end` or a little beyond it; there is room at `to`. */
+static char *scrub_piece(scrubbing *w, char *to, size_t end)
+{
+    const kf_scrubber *s = w->scrubber;
+    const unsigned char *bytes = (const unsigned char *)w->text;
+    size_t at = w->at, start = at, last = w->size - 1, size = w->size;
+    while (at < end) {
+        unsigned pair;
+        size_t until = end < last ? end : last; /* where a pair is whole */
+        for (; at < until; at++)
+            if (is_in(s->stops, (unsigned)bytes[at] << 8 | bytes[at + 1])) break;
+        if (at == end) break;
+        pair = (unsigned)bytes[at] << 8 | (at < last ? bytes[at + 1] : 0);
+        if (!is_in(s->stops, pair)) { /* the last byte */
+            at++;
+            continue;
+        }
+        match found = is_in(s->pairs, pair) ? match_at(s, w->text + at, size - at, at ? bytes[at - 1] : 0, w->paths) : (match){0};
+        unsigned char c = bytes[at];
+        size_t length = found.length || c < 0x80 ? 0 : utf8_length(bytes + at, size - at);
+        bool plain = c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
+        if (!found.length && (length || plain)) {
+            at += length ? length : 1;
+            continue;
+        }
+        to = put_run(to, w->text + start, at - start, size - start);
+        if (found.length)
+            to = put_replacement(to, found.with, w->json);
+        else if (c >= 0x80)
+            to = put(to, REPLACEMENT, 3);
         else
-            kf_append(out, text, 1);
+            to = put_control(to, c, w->json);
+        w->count += found.length != 0;
+        start = at += found.length ? found.length : 1;
+    }
+    w->at = at;
+    return put(to, w->text + start, at - start);
 }
 
 int64_t kf_scrub_append(const kf_scrubber *s, kf_buffer *out, const char *text, size_t size, bool paths, bool json)
 {
-    int64_t count = 0;
-    size_t start = 0, at = 0;
-    const unsigned char *bytes = (const unsigned char *)text;
-    while (at < size) {
-        unsigned char c = bytes[at], class = s->class[c];
-        if (class == PLAIN) {
-            at++;
-            continue;
-        }
-        size_t length = 0;
-        if (class == TRIGGER || (c == '/' && at + 1 < size)) {
-            unsigned pair = at + 1 < size ? (unsigned)c << 8 | bytes[at + 1] : 0;
-            match found =
-                s->pairs[pair / 8] >> pair % 8 & 1 ? match_at(s, text + at, size - at, at ? bytes[at - 1] : 0, paths) : (match){0};
-            if (!found.length) {
-                at++;
-                continue;
-            }
-            kf_append(out, text + start, at - start);
-            append_replacement(out, found.with, json);
-            count++;
-            length = found.length;
-        } else if (class == HIGH) {
-            length = utf8_length(bytes + at, size - at);
-            if (length) {
-                at += length;
-                continue;
-            }
-            kf_append(out, text + start, at - start);
-            kf_append(out, REPLACEMENT, 3);
-            length = 1;
-        } else {
-            kf_append(out, text + start, at - start);
-            append_control(out, c, json);
-            length = 1;
-        }
-        at += length;
-        start = at;
+    scrubbing w = {.scrubber = s, .text = text, .size = size, .paths = paths, .json = json};
+    while (w.at < size) {
+        size_t piece = size - w.at < PIECE ? size - w.at : PIECE;
+        char *to = kf_buffer_reserve(out, LONGEST * piece + SLACK);
+        if (!to) break;
+        to = scrub_piece(&w, to, w.at + piece);
+        out->size = (size_t)(to - out->data);
+        *to = '\0';
     }
-    kf_append(out, text + start, size - start);
-    return count;
+    return w.count;
 }
 
 char *kf_scrub(const char *text, size_t size, bool paths, int64_t *count, kf_error *error)

@@ -99,7 +99,7 @@ int64_t kf_blob_put(kf_store *store, const void *data, size_t size, kf_error *er
 char *kf_blob_get(kf_store *store, int64_t blob, size_t *size, kf_error *error);
 
 /* ---- functions.c ---- */
-/* Makes kf_plain and kf_sound known to SQL on this connection. */
+/* Makes kf_plain, kf_sound and kf_equal known to SQL on this connection. */
 bool kf_functions(kf_store *store, kf_error *error);
 
 /* ---- words.c ---- */

@@ -1,7 +1,8 @@
 -- Merging store `src` (attached) into `main`: a union by content, in SQL over maps from ids there to ids here. store/merge.c runs the sections in
 -- order, inside one transaction; include/kforge/store_care.h says what the result is.
 --
--- Each map_… holds (src, dst, fresh). What is known here already is mapped first; the rest gets the next free ids, in its own order.
+-- Each map_… holds (src, dst, fresh). What is known here already is mapped first; the rest gets the next free ids, in its own order. Foreign keys are
+-- off meanwhile: every reference goes through a map, and what a map promises is there, or the source is damaged, which kf_equal says.
 
 -- section maps
 DROP TABLE IF EXISTS temp.map_device; DROP TABLE IF EXISTS temp.map_blob; DROP TABLE IF EXISTS temp.map_task;
@@ -30,6 +31,7 @@ INSERT INTO map_task SELECT id, (SELECT coalesce(max(id), 0) FROM main.task) + r
   FROM src.task WHERE id NOT IN (SELECT src FROM map_task);
 INSERT INTO main.task (id, hash, name, bundle, created) SELECT t.dst, s.hash, s.name, b.dst, s.created
   FROM map_task t CROSS JOIN src.task s ON s.id = t.src CROSS JOIN map_blob b ON b.src = s.bundle WHERE t.fresh ORDER BY t.src;
+SELECT kf_equal(changes(), (SELECT count(*) FROM map_task WHERE fresh));
 UPDATE main.task AS m SET created = min(m.created, s.created), name = min(m.name, s.name) FROM map_task t, src.task s
   WHERE t.dst = m.id AND s.id = t.src AND NOT t.fresh AND (s.created < m.created OR s.name < m.name);
 
@@ -40,6 +42,7 @@ INSERT INTO map_candidate SELECT id, (SELECT coalesce(max(id), 0) FROM main.cand
 INSERT INTO main.candidate (id, task, hash, source, flags, tunables, features, created, form)
   SELECT c.dst, t.dst, s.hash, b.dst, s.flags, s.tunables, s.features, s.created, s.form FROM map_candidate c CROSS JOIN src.candidate s ON s.id = c.src
   CROSS JOIN map_task t ON t.src = s.task CROSS JOIN map_blob b ON b.src = s.source WHERE c.fresh ORDER BY c.src;
+SELECT kf_equal(changes(), (SELECT count(*) FROM map_candidate WHERE fresh));
 UPDATE main.candidate AS m SET created = min(m.created, s.created),
     tunables = nullif(max(coalesce(m.tunables, ''), coalesce(s.tunables, '')), ''),
     features = nullif(max(coalesce(m.features, ''), coalesce(s.features, '')), ''),
@@ -61,6 +64,7 @@ INSERT INTO main.verdict (id, candidate, task, device, status, blame, speedup, l
     s.message, s.build_seconds, s.judge_seconds, s.created FROM map_verdict v CROSS JOIN src.verdict s ON s.id = v.src
   CROSS JOIN map_candidate c ON c.src = s.candidate CROSS JOIN map_task t ON t.src = s.task CROSS JOIN map_device d ON d.src = s.device
   WHERE v.fresh ORDER BY v.src;
+SELECT kf_equal(changes(), (SELECT count(*) FROM map_verdict WHERE fresh));
 INSERT INTO main.verdict_json (verdict, size, codec, data) SELECT v.dst, s.size, s.codec, kf_sound(NULL, s.size, s.codec, s.data) FROM map_verdict v
   CROSS JOIN src.verdict_json s ON s.verdict = v.src WHERE v.fresh ORDER BY v.src;
 -- One of two copies may have lost its raw samples (vacuum): the fuller one stays.
@@ -87,6 +91,7 @@ INSERT INTO main.run (id, key, task, device, options, seed, status, host, owner,
   SELECT r.dst, s.key, t.dst, d.dst, s.options, s.seed, s.status, s.host, s.owner, s.started, s.updated, s.ended, s.attempts, s.judged, s.correct
   FROM map_run r CROSS JOIN src.run s ON s.id = r.src CROSS JOIN map_task t ON t.src = s.task CROSS JOIN map_device d ON d.src = s.device
   WHERE r.fresh ORDER BY r.src;
+SELECT kf_equal(changes(), (SELECT count(*) FROM map_run WHERE fresh));
 
 -- section history
 CREATE TEMP TABLE known_call AS SELECT m.id, m.run, m.created, m.prompt, m.reply, m.model, m.purpose, m.outcome FROM main.model_call m
@@ -103,6 +108,7 @@ INSERT INTO main.model_call (id, run, provider, model, purpose, settings, system
     s.cost_usd, s.seconds, s.created FROM map_call c CROSS JOIN src.model_call s ON s.id = c.src CROSS JOIN map_blob p ON p.src = s.prompt
   LEFT JOIN map_run r ON r.src = s.run LEFT JOIN map_blob y ON y.src = s.system LEFT JOIN map_blob a ON a.src = s.reply
   WHERE c.fresh ORDER BY c.src;
+SELECT kf_equal(changes(), (SELECT count(*) FROM map_call WHERE fresh));
 
 DELETE FROM main.lineage WHERE run IN (SELECT dst FROM map_run WHERE copy AND NOT fresh);
 DELETE FROM main.attempt WHERE run IN (SELECT dst FROM map_run WHERE copy AND NOT fresh);
@@ -118,7 +124,8 @@ INSERT INTO main.attempt (run, number, outcome, message, proposer, strategy, ste
   FROM map_run r CROSS JOIN src.attempt s ON s.run = r.src LEFT JOIN map_call m ON m.src = s.model_call
   LEFT JOIN map_candidate c ON c.src = s.candidate LEFT JOIN map_verdict v ON v.src = s.verdict WHERE r.copy ORDER BY r.dst, s.number;
 INSERT INTO main.lineage (run, attempt, ordinal, child, parent, role) SELECT r.dst, s.attempt, s.ordinal, c.dst, p.dst, s.role
-  FROM map_run r CROSS JOIN src.lineage s ON s.run = r.src CROSS JOIN map_candidate c ON c.src = s.child
+  FROM map_run r CROSS JOIN src.lineage s ON s.run = r.src CROSS JOIN src.attempt a ON a.run = s.run AND a.number = s.attempt
+  CROSS JOIN map_candidate c ON c.src = s.child
   CROSS JOIN map_candidate p ON p.src = s.parent WHERE r.copy ORDER BY r.dst, s.attempt, s.ordinal;
 INSERT INTO main.member (run, candidate, verdict, attempt, island, cell, bucket, position, score, reverified)
   SELECT r.dst, c.dst, v.dst, s.attempt, s.island, s.cell, s.bucket, s.position, s.score, s.reverified

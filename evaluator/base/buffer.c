@@ -34,6 +34,14 @@ static bool reserve(kf_buffer *buffer, size_t more)
     return true;
 }
 
+char *kf_buffer_reserve(kf_buffer *buffer, size_t more)
+{
+    bool within = !buffer->limit || more <= buffer->limit - buffer->size;
+    if (!buffer->failed && within && reserve(buffer, more)) return buffer->data + buffer->size;
+    buffer->failed = true;
+    return NULL;
+}
+
 void kf_buffer_append(kf_buffer *buffer, const void *data, size_t size)
 {
     if (buffer->failed) return;

@@ -1,6 +1,7 @@
+/* The low-level calls of one whole text: EVP looks the algorithm up by name and allocates for each of them, which takes as long as hashing a kilobyte. */
+#define OPENSSL_API_COMPAT 0x10100000L
 #include "kforge/hash.h"
 
-#include <openssl/evp.h>
 #include <openssl/sha.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -9,7 +10,10 @@
 kf_hash kf_hash_bytes(const void *data, size_t size)
 {
     kf_hash hash;
-    SHA256(data, size, hash.bytes);
+    SHA256_CTX context;
+    SHA256_Init(&context);
+    SHA256_Update(&context, data, size);
+    SHA256_Final(hash.bytes, &context);
     return hash;
 }
 
@@ -25,16 +29,14 @@ void kf_hash_hex(const kf_hash *hash, char hex[KF_HASH_HEX])
 
 void kf_hash_parts_hex(char hex[KF_HASH_HEX], const char *const *parts, const size_t *sizes, size_t count)
 {
-    EVP_MD_CTX *context = EVP_MD_CTX_new();
-    kf_hash hash = {{0}};
-    if (context && EVP_DigestInit_ex(context, EVP_sha256(), NULL)) {
-        for (size_t i = 0; i < count; i++) {
-            uint64_t size = sizes[i];
-            EVP_DigestUpdate(context, &size, sizeof size);
-            EVP_DigestUpdate(context, parts[i], sizes[i]);
-        }
-        EVP_DigestFinal_ex(context, hash.bytes, NULL);
+    SHA256_CTX context;
+    kf_hash hash;
+    SHA256_Init(&context);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t size = sizes[i];
+        SHA256_Update(&context, &size, sizeof size);
+        SHA256_Update(&context, parts[i], sizes[i]);
     }
-    EVP_MD_CTX_free(context);
+    SHA256_Final(hash.bytes, &context);
     kf_hash_hex(&hash, hex);
 }

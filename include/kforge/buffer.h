@@ -19,6 +19,9 @@ typedef struct kf_buffer {
 void kf_buffer_free(kf_buffer *buffer);
 void kf_buffer_clear(kf_buffer *buffer); /* keeps the allocation */
 void kf_buffer_append(kf_buffer *buffer, const void *data, size_t size);
+/* Room for `more` bytes and a NUL behind what is there, for who writes there and then adds to `size`; NULL, and the buffer failed, when there is none
+ * within memory and limit. */
+char *kf_buffer_reserve(kf_buffer *buffer, size_t more);
 void kf_buffer_string(kf_buffer *buffer, const char *text);
 void kf_buffer_format(kf_buffer *buffer, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void kf_buffer_format_va(kf_buffer *buffer, const char *format, va_list arguments) __attribute__((format(printf, 2, 0)));

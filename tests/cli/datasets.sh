@@ -23,6 +23,26 @@ for format in raw sft dpo kto grpo contrast multiturn; do
     expect 0 export --format $format -o $format --test-family reduction --keep-leaks
 done
 expect 0 export --format sft -o zst.jsonl.zst
+# Several files out of one writer, in both splits
+expect 0 export -o shards --as parquet --shard-rows 10 --test-family reduction --keep-leaks
+# A row of 40 MB: more than a batch
+cp d.db big.db
+python3 - <<'END'
+import hashlib, sqlite3
+c = sqlite3.connect("big.db")
+text = ("// \u2014 \U0001f680 \"x\"\n" * 2000000).encode()
+c.execute("update blob set data = ?, size = ?, codec = 0, hash = ? where id = (select min(source) from candidate)", (text, len(text), hashlib.sha256(text).digest()))
+c.commit()
+END
+expect 0 export big.db -o big.parquet
+# The real writer on a full disk, killed, and left alone
+if unshare -rm true 2>/dev/null; then
+    mkdir small
+    unshare -rm bash -c 'mount -t tmpfs -o size=16k none small; "$0" export big.db -o small/x.parquet; echo "status $?"; ls -A small' "$program" >out 2>err
+    out=$(cat out) err=$(cat err)
+    complains "small/x.parquet: the disk is full"
+    [ "$out" = "status 3" ] || fail "full disk: $out"
+fi
 HF_HUB_OFFLINE=1 HF_DATASETS_DISABLE_PROGRESS_BARS=1 "$venv/bin/python" "$root/tests/python/load_datasets.py" "$work" >py.log 2>&1 ||
     fail "$(tail -n 40 py.log | cut -c 1-300)"
 # Examples of docs/datasets.md that need nothing but these files

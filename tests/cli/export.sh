@@ -182,12 +182,39 @@ complains cut.db
 SOME_API_KEY="Here it is" "$program" export --format sft -o env.jsonl 2>/dev/null
 rows env.jsonl 'all("Here it is" not in x["messages"][2]["content"] and "[key]" in x["messages"][2]["content"] for x in r)'
 
-# Parquet through pyarrow, or a word on what is missing
-printf '#!/bin/sh\nexit 1\n' >nopython
-chmod +x nopython
-export KFORGE_PYTHON=$work/nopython
-expect 3 export -o p.parquet
+# Parquet through pyarrow, or a word on what is missing. python BODY: what stands in for Python.
+python() {
+    printf '#!/bin/sh\n%s\n' "$1" >python
+    chmod +x python
+}
+export KFORGE_PYTHON=$work/python
+for body in 'exit 1' 'echo "missing No module named pyarrow"' 'echo; cat >/dev/null' 'kill -9 $$'; do
+    python "$body"
+    expect 3 export -o p.parquet
+    complains "pip install pyarrow"
+done
+KFORGE_PYTHON=$work/none expect 3 export -o p.parquet
 complains "pip install pyarrow"
+# … or on how the writer ended: at the first row, in the middle, at the end
+for body in 'echo ready; kill -9 $$' 'echo ready; head -c 3000 >/dev/null; kill -9 $$' 'echo ready; grep -q "^<"; kill -9 $$'; do
+    python "$body"
+    expect 3 export -o p.parquet
+    complains "p.parquet: "
+    complains "killed by signal 9"
+done
+python 'echo ready; grep -q "^<"; echo full'
+expect 3 export -o p.parquet
+complains "p.parquet: the disk is full"
+python 'echo ready; head -c 100 >/dev/null; echo failed ArrowInvalid: what happened'
+expect 3 export -o p.parquet
+complains "p.parquet: writing Parquet: ArrowInvalid: what happened"
+python 'echo ready; grep -q "^<"; echo memory'
+expect 3 export -o folder.out --as parquet
+complains "out of memory"
+python 'echo ready; grep -q "^<"'
+expect 3 export -o p.parquet
+complains "ended before it was done"
+[ -z "$(compgen -G '*.part-*')" ] && [ ! -e p.parquet ] && [ ! -e folder.out ] || fail "left over: $(ls)"
 unset KFORGE_PYTHON
 if python3 -c 'import pyarrow' 2>/dev/null; then
     expect 0 export -o p.parquet

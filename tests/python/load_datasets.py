@@ -10,6 +10,7 @@ import sys
 import tempfile
 import types
 
+import pyarrow.parquet
 from datasets import load_dataset
 
 folder = pathlib.Path(sys.argv[1])
@@ -44,6 +45,12 @@ for name in FORMATS:
 
 zst = load_dataset("json", data_files=str(folder / "zst.jsonl.zst"), split="train", cache_dir=fresh())
 assert zst.to_list() == loaded["sft"].to_list()
+
+shards = load_dataset(str(folder / "shards"), cache_dir=fresh())
+assert len(list((folder / "shards").glob("train-*.parquet"))) > 1
+assert sorted([*shards["train"]["id"], *shards["test"]["id"]]) == sorted(loaded["raw"]["id"])
+big = pyarrow.parquet.read_table(folder / "big.parquet").column("source").to_pylist()
+assert max(big, key=len) == "// \u2014 \U0001f680 \"x\"\n" * 2000000 and len(big) == loaded["raw"].num_rows
 
 # Rows that only differ late in a large file must not break the schema that was inferred from the first.
 big = folder / "big.jsonl"

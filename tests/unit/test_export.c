@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include "kforge/export.h"
+#include "kforge/json.h"
 #include "test_store_common.h"
 
 static void scrubbed(const char *text, bool paths, const char *expected)
@@ -51,6 +52,27 @@ static void test_scrub(void **state)
     }
 }
 
+/* Patterns, escapes and sequences of several bytes around the places where a long text is cut into pieces. */
+static void test_scrub_long(void **state)
+{
+    (void)state;
+    static const char tail[] = " sk-abcdefghij0123456789ABCD \xe2\x80\x94\xf0\x9f\x9a\x80\xff\"/home/jane/x\\\x01",
+                      clean[] = " [key] \xe2\x80\x94\xf0\x9f\x9a\x80\xef\xbf\xbd\"/home/user/x\\\x01";
+    for (size_t before = 4040; before < 4110; before++) {
+        kf_autobuffer text = {0}, expected = {0};
+        for (int i = 0; i < 3; i++) {
+            for (size_t k = 0; k < before; k++) kf_buffer_append(&text, "a", 1), kf_buffer_append(&expected, "a", 1);
+            kf_buffer_string(&text, tail);
+            kf_buffer_string(&expected, clean);
+        }
+        scrubbed(text.data, false, expected.data);
+    }
+    setenv("ODD_PASSWORD", "\xc3\xa9t\xc3\xa9-\xc3\xa9t\xc3\xa9", 1);
+    setenv("QUOTED_SECRET", "\"in quotes\"", 1);
+    scrubbed("a \xc3\xa9t\xc3\xa9-\xc3\xa9t\xc3\xa9 \xc3\xa9t\xc3\xa9 and \"in quotes\"!", false,
+             "a [key] \xc3\xa9t\xc3\xa9 and [key]!");
+}
+
 static bool same(const char *a, const char *b)
 {
     return kf_normalised_source(a, strlen(a)) == kf_normalised_source(b, strlen(b));
@@ -82,6 +104,130 @@ static bool take(void *context, const char *split, const char *row, size_t size,
     kf_buffer_append(&r->text, row, size);
     kf_buffer_string(&r->text, "\n");
     return ++r->count != r->stop_after || kf_fail(error, KF_ERROR_IO, "enough");
+}
+
+static void export_raw(kf_store *store, kf_export_only only, rows *taken)
+{
+    kf_error error;
+    kf_export_report report;
+    kf_export_options options = {.format = KF_EXPORT_RAW, .only = only, .reward = KF_REWARD_SPEEDUP, .margin = 1};
+    assert_ok(&error, kf_export(store, &options, take, taken, &report, &error));
+}
+
+/* The text behind "NAME": of a row. */
+static const char *field_of(const char *row, const char *name)
+{
+    char key[64];
+    snprintf(key, sizeof key, ",\"%s\":", name);
+    const char *found = strstr(row, key);
+    assert_non_null(found);
+    return found + strlen(key);
+}
+
+/* Numbers are printed with every bit, as "%.17g" does. */
+static void test_numbers(void **state)
+{
+    fixture *f = *state;
+    kf_error error;
+    static const double some[] = {
+        1,    1.5,    0.1,        1e-4, 0x1.a36e2eb1c432bp-14, 1e15,   123456789012345.0, 0x1p-13, 1e22, 5e-324, 1e300, 0.3,
+        1e14, 2.0e-4, 99999999.5, 10,   9.9999999999999982,    0x1p49, 999999999999999.9, 1e-5,    3e-5, 0x1p52, 1e17,  0.001};
+    enum { COUNT = 2000 };
+    static double values[COUNT];
+    uint64_t bits = 1;
+    assert_ok(&error, kf_store_begin(f->store, &error));
+    for (int i = 0; i < COUNT; i++) {
+        bits = bits * 6364136223846793005u + 1442695040888963407u;
+        double unit = (double)(bits >> 11) * 0x1p-53;
+        values[i] = i < (int)(sizeof some / sizeof *some) ? some[i] : i % 3 ? exp(unit * 60 - 20) : floor(unit * 1e6) / 1000 + 1e-3;
+        assert_ok(&error, record_number(f->store, f->run, i, KF_CORRECT, values[i], NULL, &error));
+    }
+    assert_ok(&error, kf_store_commit(f->store, &error));
+    rows all = {0};
+    export_raw(f->store, KF_ONLY_ALL, &all);
+    assert_int_equal(all.count, COUNT);
+    const char *row = all.text.data;
+    for (int i = 0; i < COUNT; i++, row = strchr(row, '\n') + 1) {
+        const double three[] = {values[i], values[i] * 0.99, values[i] * 1.01};
+        static const char *const names[] = {"speedup", "speedup_low", "speedup_high"};
+        for (int k = 0; k < 3; k++) {
+            char expected[64];
+            snprintf(expected, sizeof expected, "%.17g", three[k]);
+            if (!strpbrk(expected, ".e")) strcat(expected, ".0");
+            const char *got = field_of(row, names[k]);
+            size_t length = strcspn(got, ",");
+            if (length != strlen(expected) || strncmp(got, expected, length) != 0)
+                fail_msg("%a is %.*s, not %s", three[k], (int)length, got, expected);
+        }
+    }
+    kf_buffer_free(&all.text);
+}
+
+/* Parents stay with their attempts when others are left out; verdicts outside runs come after all attempts, each once; what JSON readers get back is
+ * the scrubbed text. */
+static void test_rows(void **state)
+{
+    fixture *f = *state;
+    kf_error error;
+    char odd[9000];
+    for (size_t i = 0; i < sizeof odd; i++) odd[i] = (char)(i * 7 % 256);
+    int64_t candidates[40] = {0};
+    for (int i = 0; i < 40; i++) {
+        kf_verdict verdict = make_verdict(i % 4 ? KF_CORRECT : KF_WRONG_RESULT, 2);
+        char source[64];
+        bool lone = i % 5 == 4, is_odd = i == 7;
+        snprintf(source, sizeof source, "// number %d\n", i);
+        kf_store_parent parents[2] = {{candidates[0], "base"}, {candidates[i / 2], "exem\"plar"}};
+        kf_store_recorded recorded;
+        kf_store_attempt_new attempt = {.run = lone ? NULL : f->run,
+                                        .task = lone ? TASK : NULL,
+                                        .proposer = "tuner",
+                                        .source = is_odd ? odd : source,
+                                        .source_size = is_odd ? sizeof odd : strlen(source),
+                                        .parents = parents,
+                                        .parent_count = i && !lone ? (size_t)(i % 3) : 0,
+                                        .verdict = &verdict,
+                                        .verdict_json = "{}",
+                                        .verdict_size = 2};
+        assert_ok(&error, kf_store_record(f->store, &attempt, &recorded, &error));
+        candidates[i] = recorded.candidate;
+    }
+    static const char *const hashes[] = {"candidate\\\":\\\""};
+    rows all = {0}, correct = {0};
+    export_raw(f->store, KF_ONLY_ALL, &all);
+    export_raw(f->store, KF_ONLY_CORRECT, &correct);
+    assert_int_equal(all.count, 40);
+    assert_int_equal(correct.count, 30);
+    const char *row = all.text.data, *kept = correct.text.data;
+    int64_t count = 0;
+    for (int i = 0; i < 40; i++) {
+        int number = i < 32 ? i + i / 4 : 5 * (i - 32) + 4; /* attempts, then the lone ones */
+        const char *end = strchr(row, '\n'), *candidate = field_of(row, "parents");
+        kf_auto(cJSON) json = cJSON_ParseWithLength(strchr(row, '{'), (size_t)(end - strchr(row, '{')));
+        assert_non_null(json);
+        const char *source = cJSON_GetStringValue(cJSON_GetObjectItem(json, "source"));
+        if (number == 7) {
+            char *clean;
+            assert_ok(&error, clean = kf_scrub(odd, sizeof odd, false, &count, &error));
+            assert_string_equal(source, clean);
+            free(clean);
+        } else {
+            char expected[64];
+            snprintf(expected, sizeof expected, "// number %d\n", number);
+            assert_string_equal(source, expected);
+        }
+        int parents = 0;
+        const char *close = strstr(candidate, "]\"");
+        for (const char *at = candidate; (at = strstr(at, *hashes)) && at < close; at++) parents++;
+        assert_int_equal(parents, i < 32 && number ? number % 3 : 0);
+        if (number % 4) { /* the same row where the wrong ones are left out */
+            assert_memory_equal(row, kept, (size_t)(end + 1 - row));
+            kept += end + 1 - row;
+        }
+        row = end + 1;
+    }
+    kf_buffer_free(&all.text);
+    kf_buffer_free(&correct.text);
 }
 
 #define ATTEMPTS 5000
@@ -125,7 +271,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_scrub),
+        cmocka_unit_test(test_scrub_long),
         cmocka_unit_test(test_normalised),
+        cmocka_unit_test_setup_teardown(test_numbers, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_rows, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_threads, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,227 @@
+/* The child reads lines: ">" and the path of a file in hexadecimal opens it, "<" ends it, all others are rows. It answers with lines: "ready" once
+ * pyarrow is there, "done" for each finished file, or one that says what went wrong, before it exits. The parent reads an answer only when it
+ * expects one or when the child has closed its end; answers are short, so neither ever waits for the other to read. A child whose parent died in the
+ * middle of a file removes the file. */
+#include "export_parquet.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "kforge/buffer.h"
+
+struct kf_parquet {
+    pid_t child; /* 0: gone and reaped */
+    int input, answers;
+    const char *shown;
+};
+
+/* Types are given, so that no value decides about another one. Batches of 32 MiB bound the child's memory, whatever the rows. */
+static const char script[] =
+    "import sys, os, io\n"
+    "def say(text):\n"
+    "    os.write(1, (' '.join(text.split())[:600] + '\\n').encode(errors='replace'))\n"
+    "path = None\n"
+    "try:\n"
+    "    import pyarrow as pa, pyarrow.parquet as pq, pyarrow.json as pj\n"
+    "    text = pa.string(); number = pa.float64()\n"
+    "    exemplar = pa.struct([(n, text) for n in ('candidate', 'role', 'source', 'status')]\n"
+    "                         + [(n, number) for n in ('speedup', 'speedup_low', 'speedup_high')])\n"
+    "    kinds = {'s': text, 'f': number, 'i': pa.int64(), 'b': pa.bool_(), 'S': pa.list_(text), 'F': pa.list_(number), 'e': "
+    "pa.list_(exemplar),\n"
+    "             'm': pa.list_(pa.struct([('role', text), ('content', text)]))}\n"
+    "    schema = pa.schema([(n[1:], kinds[n[0]]) for n in sys.argv[1].split(',')])\n"
+    "    parsing = pj.ParseOptions(explicit_schema=schema, newlines_in_values=False, unexpected_field_behavior='error')\n"
+    "    rows, size = [], 0\n"
+    "    def flush():\n"
+    "        global rows, size\n"
+    "        if not rows: return\n"
+    "        block = b''.join(rows)\n"
+    "        table = pj.read_json(io.BytesIO(block), pj.ReadOptions(block_size=len(block) + 1, use_threads=False), parsing)\n"
+    "        out.write_table(table.select(schema.names).cast(schema))\n"
+    "        rows, size = [], 0\n"
+    "    say('ready')\n"
+    "    for line in sys.stdin.buffer:\n"
+    "        if line[:1] == b'>':\n"
+    "            path = bytes.fromhex(line[1:].decode())\n"
+    "            file = open(path, 'xb')\n"
+    "            out = pq.ParquetWriter(file, schema, compression='zstd')\n"
+    "        elif line[:1] == b'<':\n"
+    "            flush(); out.close(); file.close()\n"
+    "            path = None\n"
+    "            say('done')\n"
+    "        else:\n"
+    "            rows.append(line); size += len(line)\n"
+    "            if size > 1 << 25 or len(rows) >= 10000: flush()\n"
+    "    if path: os.unlink(path)\n"
+    "except ImportError as e: say('missing ' + str(e))\n"
+    "except MemoryError as e: say('memory ' + str(e))\n"
+    "except OSError as e: say('full' if e.errno in (27, 28, 122) else 'failed ' + str(e))\n"
+    "except BaseException as e: say('failed ' + type(e).__name__ + ': ' + str(e))\n"
+    "os._exit(0)\n"; /* a writer that failed would write a footer on its way out, and fail again */
+
+static const char *python(void)
+{
+    const char *given = getenv("KFORGE_PYTHON");
+    return given && *given ? given : "python3";
+}
+
+static char *schema_of(const kf_export_field *fields)
+{
+    static const char letters[] = "sfibmSFe"; /* in the order of kf_export_type */
+    kf_autobuffer text = {0};
+    for (; fields->name; fields++) kf_buffer_format(&text, "%s%c%s", text.size ? "," : "", letters[fields->type], fields->name);
+    return kf_buffer_take(&text);
+}
+
+/* ---- the child ---- */
+
+static _Noreturn void run_child(const char *schema, int input, int answers)
+{
+    int nothing = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    dup2(input, 0);
+    dup2(answers, 1);
+    dup2(nothing, 2);        /* it answers on its output; warnings of libraries are nobody's business */
+    signal(SIGINT, SIG_IGN); /* the parent says when it is over */
+    signal(SIGPIPE, SIG_DFL);
+    execlp(python(), python(), "-c", script, schema, (char *)NULL);
+    _exit(127);
+}
+
+static bool start(kf_parquet *p, const char *schema)
+{
+    int input[2] = {-1, -1}, answers[2] = {-1, -1};
+    bool pipes = pipe2(input, O_CLOEXEC) == 0 && pipe2(answers, O_CLOEXEC) == 0;
+    pid_t child = pipes ? fork() : -1;
+    if (child == 0) run_child(schema, input[0], answers[1]);
+    if (input[0] >= 0) close(input[0]);
+    if (answers[1] >= 0) close(answers[1]);
+    p->input = input[1];
+    p->answers = answers[0];
+    p->child = child > 0 ? child : 0;
+    return child > 0;
+}
+
+/* Waits for the child and says how it ended; -1 when that is not known. */
+static int reap(kf_parquet *p)
+{
+    int status = -1;
+    if (p->input >= 0) close(p->input);
+    p->input = -1;
+    while (p->child && waitpid(p->child, &status, 0) < 0)
+        if (errno != EINTR) break;
+    p->child = 0;
+    return status;
+}
+
+/* One line of the child, without its end; false when there is none. */
+static bool read_answer(kf_parquet *p, char *line, size_t size)
+{
+    size_t length = 0;
+    for (;;) {
+        char c;
+        ssize_t got = read(p->answers, &c, 1);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0 || c == '\n') return line[length] = '\0', got > 0;
+        if (length + 1 < size) line[length++] = c;
+    }
+}
+
+/* ---- what went wrong ---- */
+
+static bool says(const char *answer, const char *word, const char **rest)
+{
+    size_t length = strlen(word);
+    *rest = answer + length + (answer[length] == ' ');
+    return strncmp(answer, word, length) == 0;
+}
+
+/* The child is gone; `answer` is the last that it said, "" nothing. */
+static bool explain(kf_parquet *p, const char *answer, kf_error *error)
+{
+    const char *rest;
+    int status = reap(p);
+    if (says(answer, "full", &rest))
+        return kf_fail(error, KF_ERROR_IO, "%s: the disk is full; nothing was left behind: free some space", p->shown);
+    if (says(answer, "memory", &rest))
+        return kf_fail(error, KF_ERROR_MEMORY, "%s: %s, which writes Parquet, is out of memory", p->shown, python());
+    if (says(answer, "failed", &rest)) return kf_fail(error, KF_ERROR_IO, "%s: writing Parquet: %s", p->shown, rest);
+    if (status != -1 && WIFSIGNALED(status))
+        return kf_fail(error, KF_ERROR_MACHINE,
+                       "%s: %s, which writes Parquet, was killed by signal %d (%s): is memory short? .jsonl.zst needs none",
+                       p->shown, python(), WTERMSIG(status), strsignal(WTERMSIG(status)));
+    return kf_fail(error, KF_ERROR_MACHINE, "%s: %s, which writes Parquet, ended before it was done", p->shown, python());
+}
+
+static bool missing(const char *answer, kf_error *error)
+{
+    const char *why;
+    bool said = says(answer, "missing", &why) && *why;
+    return kf_fail(error, KF_ERROR_MACHINE,
+                   "Parquet is written through pyarrow, and %s has none%s%s%s: \"pip install pyarrow\", name another Python in "
+                   "KFORGE_PYTHON, or write .jsonl.zst",
+                   python(), said ? " (" : "", said ? why : "", said ? ")" : "");
+}
+
+/* ---- the module ---- */
+
+kf_parquet *kf_parquet_open(const kf_export_field *fields, kf_error *error)
+{
+    kf_auto(kf_parquet) p = calloc(1, sizeof *p);
+    kf_autofree char *schema = schema_of(fields);
+    char answer[700];
+    if (p) p->input = p->answers = -1;
+    if (!p || !schema) return kf_fail(error, KF_ERROR_MEMORY, "out of memory"), NULL;
+    if (!start(p, schema)) return kf_fail(error, KF_ERROR_MACHINE, "starting %s for Parquet: %s", python(), strerror(errno)), NULL;
+    if (!read_answer(p, answer, sizeof answer) || strcmp(answer, "ready") != 0) return missing(answer, error), NULL;
+    return kf_steal(&p);
+}
+
+void kf_parquet_close(kf_parquet *p)
+{
+    if (!p) return;
+    if (p->child) kill(p->child, SIGKILL);
+    reap(p);
+    if (p->answers >= 0) close(p->answers);
+    free(p);
+}
+
+static bool deliver(kf_parquet *p, const char *data, size_t size, kf_error *error)
+{
+    char answer[700];
+    while (size && p->input >= 0) {
+        ssize_t sent = write(p->input, data, size);
+        if (sent < 0 && errno == EINTR) continue;
+        if (sent < 0) break;
+        data += sent;
+        size -= (size_t)sent;
+    }
+    if (!size) return true;
+    read_answer(p, answer, sizeof answer); /* it no longer reads: what it said before, or nothing */
+    return explain(p, answer, error);
+}
+
+bool kf_parquet_begin(kf_parquet *p, const char *path, const char *shown, kf_error *error)
+{
+    kf_autobuffer line = {0};
+    p->shown = shown;
+    kf_buffer_string(&line, ">");
+    for (const char *c = path; *c; c++) kf_buffer_format(&line, "%02x", (unsigned char)*c);
+    kf_buffer_string(&line, "\n");
+    if (line.failed) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    return deliver(p, line.data, line.size, error);
+}
+
+bool kf_parquet_rows(kf_parquet *p, const char *rows, size_t size, kf_error *error)
+{
+    return deliver(p, rows, size, error);
+}
+
+bool kf_parquet_end(kf_parquet *p, kf_error *error)
+{
+    char answer[700];
+    if (!deliver(p, "<\n", 2, error)) return false;
+    return (read_answer(p, answer, sizeof answer) && strcmp(answer, "done") == 0) || explain(p, answer, error);
+}
