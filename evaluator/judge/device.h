@@ -98,12 +98,13 @@ typedef struct kf_device_operations {
     void (*sets_free)(kf_sets *sets);
     /* Hands all buffers to a runner: the oracle gets the inputs read-only and the truth's buffers, others everything but the truth. */
     kf_peer_event (*hand_over)(kf_sets *sets, kf_peer *peer, kf_role role);
-    /* Inputs and inouts of every set, from `secret`; variations has one entry a set. Guards too. */
+    /* Inputs of every set, from `secret`, with their guards, and what inouts are to begin with, which poison brings into place; variations has one
+     * entry a set. */
     bool (*fill)(kf_sets *sets, uint64_t secret, const kf_set_variation *variations, kf_error *error);
     /* Outputs and workspace of every set back to random bits, inouts back to their inputs. */
     bool (*poison)(kf_sets *sets, uint64_t secret, kf_error *error);
-    /* So that the next batch finds nothing in a cache. */
-    void (*cool)(kf_sets *sets);
+    /* So that a batch on the listed sets finds nothing of them in a cache. */
+    void (*cool)(kf_sets *sets, const uint32_t *list, uint32_t count);
     /* What the last batch broke, the first damage found. `chosen` has one flag a set: those left out must be as poison left them. */
     bool (*inspect)(kf_sets *sets, const bool *chosen, kf_damage *damage, kf_error *error);
     /* Where stopping a runner does not stop its work (NULL elsewhere): `glance`, right behind a batch's clock, remembers parts of what the listed
@@ -141,6 +142,7 @@ struct kf_device {
         launch_bias; /* seconds: shorter calls wait for their launch, whose time differs so much between two processes */
     bool
         slow_start; /* starting a runner takes as long as measuring: they are started ahead, and a candidate's serves all workloads */
+    bool calls_block;    /* a runner's own clock around its calls sees all of what they do: no launches that go on behind it */
     double floor_margin; /* faster than this part of the floor is impossible */
     double most_sets;    /* of a problem */
     uint64_t set_bytes;  /* memory that all sets of a problem may take together */

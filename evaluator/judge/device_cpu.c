@@ -261,6 +261,7 @@ kf_device *kf_device_cpu_open(kf_parallel *parallel, kf_error *error)
     cpu->memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     cpu->head.default_seconds = 0.9;
     cpu->head.batch_seconds = 0.02;
+    cpu->head.calls_block = true;
     cpu->head.most_sets = 256;
     cpu->head.floor_margin = 0.5; /* the measured peak may have been measured on a busy machine */
     cpu->head.set_bytes = cpu->memory_bytes / 16 < 256u << 20 ? cpu->memory_bytes / 16 : 256u << 20;

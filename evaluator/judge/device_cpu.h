@@ -18,7 +18,7 @@ void kf_cpu_sets_free(kf_sets *sets);
 kf_peer_event kf_cpu_hand_over(kf_sets *sets, kf_peer *peer, kf_role role);
 bool kf_cpu_fill(kf_sets *sets, uint64_t secret, const kf_set_variation *variations, kf_error *error);
 bool kf_cpu_poison(kf_sets *sets, uint64_t secret, kf_error *error);
-void kf_cpu_cool(kf_sets *sets);
+void kf_cpu_cool(kf_sets *sets, const uint32_t *list, uint32_t count);
 bool kf_cpu_inspect(kf_sets *sets, const bool *chosen, kf_damage *damage, kf_error *error);
 bool kf_cpu_fetch(kf_sets *sets, kf_peer *peer, kf_role role, const uint32_t *list, uint32_t count, const bool *chosen,
                   kf_fetch_fault *fault, kf_error *error);

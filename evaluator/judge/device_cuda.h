@@ -121,7 +121,7 @@ void kf_cuda_sets_free(kf_sets *sets);
 kf_peer_event kf_cuda_hand_over(kf_sets *sets, kf_peer *peer, kf_role role);
 bool kf_cuda_fill(kf_sets *sets, uint64_t secret, const kf_set_variation *variations, kf_error *error);
 bool kf_cuda_poison(kf_sets *sets, uint64_t secret, kf_error *error);
-void kf_cuda_cool(kf_sets *sets);
+void kf_cuda_cool(kf_sets *sets, const uint32_t *list, uint32_t count);
 bool kf_cuda_prepare_truth(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error);
 bool kf_cuda_copy_input(kf_sets *sets, uint32_t from, uint32_t to, int argument, kf_error *error);
 

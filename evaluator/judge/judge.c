@@ -18,6 +18,7 @@
 #include "sanitize.h"
 #include "torch_plan.h"
 
+#define LEAST_PART 0.4 /* of its even share of the time, which each workload gets whatever those before it took */
 #define MOST_BUILDS \
     4 /* ahead of the device: with 1.3 s a build and half a second a verdict they keep it busy, and leave it processors */
 
@@ -256,6 +257,7 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
     if (!problem) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     double budget = options->seconds > 0 ? options->seconds : r->judge->device->default_seconds, deadline = r->deadline;
     int timed_left, left = count_workloads(r->judge, task, problem, &timed_left);
+    double least = timed_left ? LEAST_PART * budget / timed_left : 0;
     bool one_runner = r->judge->device->slow_start && !options->asan, built = kf_prepared_is_built(r->prepared);
     for (int pass = 0; pass < 2; pass++)
         for (int workload = 0; workload < kf_task_workload_count(task); workload++) {
@@ -287,7 +289,7 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
                                   .going = one_runner ? &r->going : NULL,
                                   .last = --left == 0,
                                   .secret = r->secret,
-                                  .seconds = timed_left ? budget / timed_left : budget,
+                                  .seconds = timed_left ? fmax(budget / timed_left, least) : budget,
                                   .deadline = deadline,
                                   .stop = r->stop,
                                   .verdict = verdict,
@@ -299,7 +301,7 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
             built = true;
             deadline = bench.deadline;
             if (problem->timed) {
-                budget = fmax(budget - (kf_now() - started - bench.waited), 0.05);
+                budget -= kf_now() - started - bench.waited;
                 timed_left--;
             }
             if (result->finding_count) return true;

@@ -28,7 +28,8 @@
 #define WARM_SETTLED 0.02 /* two batches that agree so well end it, unless calls wait for their launch */
 #define CHECK_PAIRS 3     /* of workloads that are not timed */
 #define COMPARED_PAIRS 2  /* in which all sets are compared */
-#define PAIRS_WANTED 12.0 /* in the time there is */
+#define PAIRS_WANTED 16.0 /* in the time there is for them */
+#define PAIRS_PART 0.75   /* of all the time; the rest warms up, and measures the baseline alone */
 #define ALONE_BATCHES 7   /* enough for a 95 % interval of the median */
 #define NULL_BATCHES 36   /* empty ones, a few before each pair: on a busy machine their median needs many */
 #define NULLS_A_PAIR 4
@@ -123,7 +124,7 @@ static bool time_short_calls(kf_run *r, double *best, kf_error *error)
     for (int turn = 0; turn < 3; turn++) {
         kf_batch batch = {.order = order, .count = SHORT_CALLS, .timeout = kf_run_timeout(r, BASELINE, SHORT_CALLS)};
         if (r->device->glance) batch.answered = kf_run_glance_at_nothing;
-        r->device->cool(r->sets);
+        r->device->cool(r->sets, order, r->set_count < SHORT_CALLS ? r->set_count : SHORT_CALLS);
         kf_peer_event event = kf_peer_batch(r->peers[BASELINE], &batch);
         if (event != KF_PEER_OK)
             return kf_run_report(r, r->peers[BASELINE], KF_ROLE_BASELINE, event, batch.code, "running a batch of calls", error);
@@ -144,7 +145,7 @@ static bool size_batches(kf_run *r, kf_error *error)
         if (r->device->glance) empty.answered = kf_run_glance_at_nothing;
         r->order[0] = (uint32_t)turn;
         started = kf_now();
-        if (!kf_run_refresh(r, turn, BASELINE, error)) return false;
+        if (!kf_run_refresh(r, turn, BASELINE, 1, error)) return false;
         kf_peer_event event = kf_peer_batch(r->peers[BASELINE], &empty);
         if (event != KF_PEER_OK)
             return kf_run_report(r, r->peers[BASELINE], KF_ROLE_BASELINE, event, empty.code, "running an empty batch", error);
@@ -160,10 +161,11 @@ static bool size_batches(kf_run *r, kf_error *error)
     r->baseline_call = best;
     r->calls[BASELINE] = r->calls[CANDIDATE] = r->set_count - left_out(r->set_count);
     if (!r->timed) return true;
-    /* A dozen pairs are to fit into the time there is. Comparing costs about as much again as poison and inspection. */
-    r->pair_time = bench->seconds / PAIRS_WANTED;
+    /* Comparing costs about as much again as poison and inspection. Beside the batch a pair has a single call of each side, unless that is the batch. */
+    r->pair_time = bench->seconds * PAIRS_PART / PAIRS_WANTED;
     r->set_cost = (filling + 3 * around) / LEAST_SETS;
-    double wanted = fmin(ceil(batch_length(r) / best), floor(r->pair_time / (r->set_cost + 2 * best)));
+    double fitting = floor((r->pair_time - 2 * best) / (r->set_cost + 2 * best));
+    double wanted = fmin(ceil(batch_length(r) / best), fmax(fitting, 1));
     uint32_t count = sets_for(r, wanted);
     r->calls[BASELINE] = r->calls[CANDIDATE] = (uint32_t)fmin(fmax(wanted, 1), count - left_out(count));
     return count <= LEAST_SETS || change_sets(r, count, error);
@@ -185,7 +187,8 @@ static bool adapt(kf_run *r, const double seconds[2], kf_stopping_rule *rule, bo
     }
     double enough = fmin(fmax(SHORT_BATCH, 20 * r->empty_batch), 0.7 * batch_length(r));
     if (*again || call * r->calls[CANDIDATE] >= enough) return true;
-    double time_for_sets = fmax(r->pair_time - r->calls[BASELINE] * r->baseline_call, r->pair_time / 2);
+    /* Half as many pairs are still enough, and twice the calls make each of them worth more than that. */
+    double time_for_sets = fmax(2 * r->pair_time - r->calls[BASELINE] * r->baseline_call, r->pair_time);
     double wanted = fmin(ceil(enough / call), floor(time_for_sets / (r->set_cost + call)));
     uint32_t count = sets_for(r, wanted), calls = (uint32_t)fmin(fmax(wanted, 1), count - left_out(count));
     if (calls <= r->calls[CANDIDATE] || count <= r->set_count) return true;
@@ -205,7 +208,8 @@ static bool warm_up(kf_run *r, kf_side side, kf_error *error)
     for (uint32_t i = 0; i < WARM_BATCHES && seconds < WARM_SECONDS && !r->over; i++) {
         kf_batch batch;
         kf_choices_permute(&r->choices, r->order, r->set_count);
-        if (!(side == BASELINE ? kf_run_ready_baseline(r, -1 - (int)i, error) : kf_run_refresh(r, -1 - (int)i, side, error)) ||
+        if (!(side == BASELINE ? kf_run_ready_baseline(r, -1 - (int)i, r->calls[side], error)
+                               : kf_run_refresh(r, -1 - (int)i, side, r->calls[side], error)) ||
             !kf_run_batch(r, side, 0, r->calls[side], 0, -1, &batch, error) ||
             (side == CANDIDATE && !kf_run_inspect(r, side, error)))
             return false;
@@ -226,7 +230,7 @@ bool kf_run_measure_alone(kf_run *r, uint32_t calls, kf_error *error)
     if (!r->device->fill(r->sets, kf_run_draw(r, "alone", 0), r->variations, error)) return false;
     for (int i = 0; i <= ALONE_BATCHES && !r->over; i++) { /* the first one warms up */
         kf_batch batch;
-        if (!kf_run_ready_baseline(r, i, error)) return false;
+        if (!kf_run_ready_baseline(r, i, calls, error)) return false;
         if (!kf_run_batch(r, BASELINE, 0, calls, i ? 'a' : 0, -1, &batch, error)) return false;
         if (!i || r->over) continue;
         r->alone.woken[r->alone_count] = batch.waking;
@@ -238,8 +242,8 @@ bool kf_run_measure_alone(kf_run *r, uint32_t calls, kf_error *error)
 static bool reserve(kf_run *r, kf_error *error)
 {
     size_t capacity = r->capacity;
-    kf_series *all[] = {&r->throughput[0], &r->throughput[1], &r->latency[0],    &r->latency[1],
-                        &r->alone,         &r->null,          &r->null_candidate};
+    kf_series *all[] = {&r->throughput[0], &r->throughput[1], &r->latency[0],     &r->latency[1],
+                        &r->alone,         &r->null,          &r->null_candidate, &r->beside};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (!(all[i]->seconds = calloc(capacity, sizeof(double))) || !(all[i]->woken = calloc(capacity, sizeof(double))))
             return no_memory(error);
@@ -327,8 +331,8 @@ static void release(kf_run *r, bool clean)
     if (!clean) kf_crew_drop_trusted(r->bench->crew);
     r->peers[BASELINE] = r->peers[CANDIDATE] = r->oracle = r->idle = NULL;
     drop_sets(r);
-    kf_series *all[] = {&r->throughput[0], &r->throughput[1], &r->latency[0],    &r->latency[1],
-                        &r->alone,         &r->null,          &r->null_candidate};
+    kf_series *all[] = {&r->throughput[0], &r->throughput[1], &r->latency[0],     &r->latency[1],
+                        &r->alone,         &r->null,          &r->null_candidate, &r->beside};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         free(all[i]->seconds);
         free(all[i]->woken);

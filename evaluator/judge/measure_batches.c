@@ -199,23 +199,23 @@ bool kf_run_hear_baseline(kf_run *r, uint32_t doubtful, const kf_doubts *doubts,
     return r->over || kf_run_compare(r, BASELINE, &spare, 1, NULL, error);
 }
 
-/* Everything between two batches that is not timed. */
-bool kf_run_refresh(kf_run *r, int number, kf_side side, kf_error *error)
+/* Everything between two batches that is not timed, before the first `called` of the order are called. */
+bool kf_run_refresh(kf_run *r, int number, kf_side side, uint32_t called, kf_error *error)
 {
     char purpose[32];
     snprintf(purpose, sizeof purpose, "poison%d", (int)side);
     kf_crew_resume(r->bench->crew);
     if (!r->device->poison(r->sets, kf_run_draw(r, purpose, number), error)) return false;
-    r->device->cool(r->sets);
+    r->device->cool(r->sets, r->order, called);
     memset(r->chosen, 0, r->set_count * sizeof *r->chosen);
     return true;
 }
 
 /* What a batch of the baseline that is only timed needs: its inputs, and nothing in a cache. It has no use for poison. */
-bool kf_run_ready_baseline(kf_run *r, int number, kf_error *error)
+bool kf_run_ready_baseline(kf_run *r, int number, uint32_t called, kf_error *error)
 {
-    if (r->in_place) return kf_run_refresh(r, number, BASELINE, error);
-    r->device->cool(r->sets);
+    if (r->in_place) return kf_run_refresh(r, number, BASELINE, called, error);
+    r->device->cool(r->sets, r->order, called);
     return true;
 }
 
@@ -225,7 +225,7 @@ static bool null_candidate_batch(kf_run *r, kf_error *error)
 {
     kf_peer *peer = r->idle ? r->idle : r->peers[BASELINE];
     kf_batch batch = {.order = r->order, .count = 1, .null = true, .timeout = 20};
-    r->device->cool(r->sets);
+    r->device->cool(r->sets, r->order, 1);
     kf_peer_event event = kf_peer_batch(peer, &batch);
     if (event != KF_PEER_OK) return kf_run_report(r, peer, KF_ROLE_BASELINE, event, batch.code, "running an empty batch", error);
     if (r->idle && r->idle_wakings < KF_WAKINGS) r->idle_waking[r->idle_wakings++] = batch.waking;
@@ -239,7 +239,7 @@ bool kf_run_null_batch(kf_run *r, uint32_t count, kf_error *error)
     kf_batch batch = {.order = r->order, .count = count, .null = true, .timeout = 20};
     if (r->device->glance) batch.answered = kf_run_glance_at_nothing;
     kf_crew_pause(r->bench->crew);
-    r->device->cool(r->sets); /* what comes before every batch */
+    r->device->cool(r->sets, r->order, 1); /* something of the kind that comes before every batch */
     kf_peer_event event = kf_peer_batch(r->peers[BASELINE], &batch);
     if (event != KF_PEER_OK)
         return kf_run_report(r, r->peers[BASELINE], KF_ROLE_BASELINE, event, batch.code, "running an empty batch", error);

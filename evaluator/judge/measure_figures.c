@@ -4,6 +4,7 @@
 
 #include "measure_internal.h"
 
+#define MOST_BESIDE 0.00006 /* seconds more than an empty batch costs that are believed to be fixed cost */
 #define EARLY_SECONDS \
     0.001 /* a median waking beyond this, these times the baseline's, and this part of a batch is work done early */
 #define EARLY_FACTOR 8.0
@@ -100,6 +101,15 @@ static bool check_waking(kf_run *r, kf_error *error)
            no_memory(error);
 }
 
+/* Waking the judge and stopping the runner take longer behind calls, which have turned processors and caches to something else, than behind nothing.
+ * How much longer is seen on the baseline, whose clock around its calls nobody has an interest in. A busy machine makes much more of it, by chance;
+ * that is no fixed cost, so only some is believed. */
+static double beside_calls(const kf_run *r, double empty)
+{
+    double more = kf_quantile(r->beside.seconds, r->beside_count, 0.25) - empty;
+    return more > 0 ? fmin(more, MOST_BESIDE) : 0; /* 0 for NaN: none were seen */
+}
+
 /* The median of empty batches, and what is not known of it. */
 static double fixed_cost(const kf_series *series, size_t count, double *uncertainty)
 {
@@ -128,6 +138,7 @@ bool kf_run_conclude(kf_run *r, kf_error *error)
     charge_wakings(&r->null_candidate, r->null_candidate_count, 1, isnan(idle) ? usual : idle);
     charge_wakings(&r->alone, r->alone_count, r->alone_calls, usual);
     charge_wakings(&r->null, r->null_count, 1, usual);
+    charge_wakings(&r->beside, r->beside_count, 1, usual);
     if (r->calls[BASELINE] == r->alone_calls && r->alone_count && !check_interference(r, usual, error)) return false;
     if (r->over) return true;
 
@@ -136,7 +147,9 @@ bool kf_run_conclude(kf_run *r, kf_error *error)
         bool own = side == CANDIDATE && r->null_candidate_count;
         costs[side] = fixed_cost(own ? &r->null_candidate : &r->null, own ? r->null_candidate_count : r->null_count, &unsure[side]);
     }
-    double uncertainty = fmax(unsure[BASELINE], unsure[CANDIDATE]);
+    double more = beside_calls(r, costs[BASELINE]);
+    for (int side = 0; side < 2; side++) costs[side] += more;
+    double uncertainty = fmax(unsure[BASELINE], unsure[CANDIDATE]) + more / 2;
     result->batch_cost_seconds = costs[CANDIDATE];
     for (int side = 0; side < 2; side++) {
         /* Of a single call only what a batch of one costs. */

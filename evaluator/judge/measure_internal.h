@@ -41,7 +41,10 @@ typedef struct kf_run {
     uint32_t calls[2];          /* in a batch of each side */
     uint32_t alone_calls;       /* in the batches of r->alone */
     double candidate_time;      /* seconds that the candidate's batches took in all */
-    kf_series throughput[2], latency[2], alone, null;
+    kf_series throughput[2], latency[2], alone;
+    kf_series null;   /* empty batches */
+    kf_series beside; /* what batches of the baseline took beside its calls, by its own clock; only on devices whose calls block */
+    size_t beside_count;
     double waking[2]
                  [KF_WAKINGS]; /* of the latest batches of each side: seconds from waking a runner to its answer that it is awake */
     size_t wakings[2];
@@ -74,9 +77,9 @@ uint64_t kf_run_draw(kf_run *r, const char *purpose, int number);
 /* Seconds that a batch of so many calls may take. */
 double kf_run_timeout(const kf_run *r, kf_side side, uint32_t calls);
 /* Everything between two batches that is not timed. */
-bool kf_run_refresh(kf_run *r, int number, kf_side side, kf_error *error);
+bool kf_run_refresh(kf_run *r, int number, kf_side side, uint32_t called, kf_error *error);
 /* What a batch of the baseline that is only timed needs: its inputs, and nothing in a cache. It has no use for poison. */
-bool kf_run_ready_baseline(kf_run *r, int number, kf_error *error);
+bool kf_run_ready_baseline(kf_run *r, int number, uint32_t called, kf_error *error);
 /* One batch of one side on r->order[first…], and what is to be said about it but for damage. A letter: it is a sample of that pair. */
 bool kf_run_batch(kf_run *r, kf_side side, uint32_t first, uint32_t count, char letter, int pair, kf_batch *batch, kf_error *error);
 /* An empty batch, into r->null. */

@@ -21,7 +21,7 @@ static bool renew(kf_run *r, uint32_t set, kf_error *error)
         if ((kind == KF_INPUT || kind == KF_INOUT) && !r->device->copy_input(r->sets, KF_FRESH_INPUT, set, i, error)) return false;
     }
     r->true_known[set] = false;
-    r->device->cool(r->sets);
+    r->device->cool(r->sets, &set, 1);
     return true;
 }
 
@@ -32,10 +32,15 @@ static bool one_side(kf_run *r, const kf_pair_plan *plan, kf_side side, double *
     int shown = plan->timed ? plan->number - 1 : -1;
     uint32_t called = r->calls[side];
     bool only_timed = side == BASELINE && !plan->compare_all; /* its errors are known by now */
-    if (!(only_timed ? kf_run_ready_baseline(r, plan->serial, error) : kf_run_refresh(r, plan->serial, side, error)) ||
+    if (!(only_timed ? kf_run_ready_baseline(r, plan->serial, called, error)
+                     : kf_run_refresh(r, plan->serial, side, called, error)) ||
         !kf_run_batch(r, side, 0, called, letter, shown, &batch, error))
         return false;
     if (r->over) return true;
+    if (side == BASELINE && plan->timed && r->bench->device->calls_block && !kf_run_is_apart(r) && r->beside_count < r->capacity) {
+        r->beside.woken[r->beside_count] = batch.waking;
+        r->beside.seconds[r->beside_count++] = batch.seconds - batch.claimed;
+    }
     if (plan->latency && called > 1) { /* a set that was left out, cold, with inputs that the batch could not look at */
         if (side == CANDIDATE && (!kf_run_inspect(r, side, error) || r->over))
             return r->over; /* before a left-out set is one that was called */

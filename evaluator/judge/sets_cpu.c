@@ -1,5 +1,6 @@
 /* Buffer sets of the CPU device: two memfds, one that candidate and baseline map (inputs, outputs, workspace), one that only the oracle
- * maps (the truth, in float64). Both are sealed against resizing, so no runner can take pages away under the judge.
+ * maps (the truth, in float64). Both are sealed against resizing, so no runner can take pages away under the judge. What inouts begin with is kept in
+ * memory of the judge's own, because every batch needs it anew and copying takes a fraction of drawing it again.
  *
  *   file:   [buffer of set 0, argument 0][set 0, argument 1]…   each a whole number of pages
  *   buffer: [front guard: a page and a stagger][data][back guard: to the end of the page, and a page]
@@ -16,14 +17,17 @@
 #include "cool.h"
 #include "device_cpu.h"
 #include "ledger.h"
+#include "../model/dtype_bulk.h"
 #include "digest.h"
 #include "kforge/file.h"
 
 #define STAGGER 256
+#define LINE 64
 
 typedef struct buffer {
     uint64_t offset, length, data_offset, bytes;
-    uint64_t digest; /* of an input as it was filled */
+    uint64_t digest; /* of an input or inout as it was filled */
+    uint64_t kept;   /* of an inout: where in sets->kept its numbers are */
 } buffer;
 
 struct kf_sets {
@@ -31,13 +35,12 @@ struct kf_sets {
     const kf_problem *problem;
     uint32_t count;
     int fd, truth_fd;
-    unsigned char *base, *truth_base;
-    uint64_t size, truth_size;
+    unsigned char *base, *truth_base, *kept;
+    uint64_t size, truth_size, kept_size;
     uint64_t digest_key, secret, poison_secret;
     buffer *buffers, *truths; /* [set * argument_count + argument] */
     kf_set_variation *variations;
     uint32_t *sources;     /* [set * argument_count + argument]: the set whose numbers it holds, its own but for copies */
-    bool failed;           /* of a parallel part: out of memory */
     kf_ledger *ledgers[2]; /* by role: of a candidate and a baseline in Python */
 };
 
@@ -110,17 +113,22 @@ kf_sets *kf_cpu_sets_new(kf_device *device, const kf_problem *problem, uint32_t 
             size_t entry = (size_t)set * (size_t)problem->argument_count + (size_t)i;
             if (argument->kind == KF_SCALAR) continue;
             sets->size = place(&sets->buffers[entry], argument->bytes, sets->size, (uint32_t)entry);
+            if (argument->kind == KF_INOUT) {
+                sets->buffers[entry].kept = sets->kept_size;
+                sets->kept_size += (argument->bytes + LINE - 1) / LINE * LINE;
+            }
             if (!truth || !is_truth(argument)) continue;
             uint64_t bytes = is_widened(argument) ? (uint64_t)argument->elements * sizeof(double) : argument->bytes;
             sets->truth_size = place(&sets->truths[entry], bytes, sets->truth_size, (uint32_t)entry);
         }
     /* Memory that isn't there would end the judge with SIGBUS or the OOM killer's hand; say so instead. */
-    if (sets->size + sets->truth_size > cpu->memory_bytes / 2) {
+    if (sets->size + sets->truth_size + sets->kept_size > cpu->memory_bytes / 2) {
         kf_fail(error, KF_ERROR_LIMIT,
                 "workload %s takes %.1f GiB for %u sets of buffers, more than half of this machine's memory (%.1f GiB): give it "
                 "smaller "
                 "device_params for cpu",
-                problem->workload, (double)(sets->size + sets->truth_size) / 0x1p30, count, (double)cpu->memory_bytes / 0x1p30);
+                problem->workload, (double)(sets->size + sets->truth_size + sets->kept_size) / 0x1p30, count,
+                (double)cpu->memory_bytes / 0x1p30);
         kf_cpu_sets_free(sets);
         return NULL;
     }
@@ -128,6 +136,15 @@ kf_sets *kf_cpu_sets_new(kf_device *device, const kf_problem *problem, uint32_t 
         (sets->truth_size && (sets->truth_fd = shared_file(sets->truth_size, &sets->truth_base, error)) < 0)) {
         kf_cpu_sets_free(sets);
         return NULL;
+    }
+    if (sets->kept_size) {
+        void *kept = mmap(NULL, sets->kept_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (kept == MAP_FAILED) {
+            kf_fail(error, KF_ERROR_MEMORY, "out of memory for %u sets of buffers", count);
+            kf_cpu_sets_free(sets);
+            return NULL;
+        }
+        sets->kept = kept;
     }
     return sets;
 }
@@ -137,6 +154,7 @@ void kf_cpu_sets_free(kf_sets *sets)
     if (!sets) return;
     if (sets->base) munmap(sets->base, sets->size);
     if (sets->truth_base) munmap(sets->truth_base, sets->truth_size);
+    if (sets->kept) munmap(sets->kept, sets->kept_size);
     if (sets->fd >= 0) close(sets->fd);
     if (sets->truth_fd >= 0) close(sets->truth_fd);
     for (int i = 0; i < 2; i++) kf_ledger_free(sets->ledgers[i]);
@@ -234,12 +252,16 @@ static kf_variation variation_of(const kf_sets *sets, uint32_t set, int argument
     return varied->argument == argument ? varied->variation : KF_VARY_NONE;
 }
 
-/* The numbers that an input or inout begins with. */
-static void generate(const kf_sets *sets, uint32_t set, int i, void *data)
+/* Draws the numbers that an input or inout begins with: into its buffer, of an inout into what is kept. */
+static void generate(kf_sets *sets, uint32_t set, int i)
 {
     const kf_problem_argument *argument = &sets->problem->arguments[i];
-    uint32_t source = sets->sources[(size_t)set * (size_t)sets->problem->argument_count + (size_t)i];
+    size_t entry = (size_t)set * (size_t)sets->problem->argument_count + (size_t)i;
+    buffer *b = &sets->buffers[entry];
+    uint32_t source = sets->sources[entry];
+    unsigned char *data = argument->kind == KF_INOUT ? sets->kept + b->kept : data_of(sets, b);
     kf_input_fill(argument, key_of(sets->secret, source, i), variation_of(sets, source, i), data, 0, argument->elements);
+    b->digest = kf_digest(sets->digest_key, data, b->bytes);
 }
 
 static void poison_guards(const kf_sets *sets, const buffer *b, kf_key key)
@@ -256,13 +278,11 @@ static void fill_one(void *context, size_t entry)
     uint32_t set = (uint32_t)(entry / (size_t)sets->problem->argument_count);
     int i = (int)(entry % (size_t)sets->problem->argument_count);
     const kf_problem_argument *argument = &sets->problem->arguments[i];
-    buffer *b = &sets->buffers[entry];
+    const buffer *b = &sets->buffers[entry];
     if (!is_filled(argument)) return;
     sets->sources[entry] = set;
-    generate(sets, set, i, data_of(sets, b));
-    if (argument->kind != KF_INPUT) return;
-    b->digest = kf_digest(sets->digest_key, data_of(sets, b), b->bytes);
-    poison_guards(sets, b, key_of(sets->secret, set, i));
+    generate(sets, set, i);
+    if (argument->kind == KF_INPUT) poison_guards(sets, b, key_of(sets->secret, set, i));
 }
 
 bool kf_cpu_fill(kf_sets *sets, uint64_t secret, const kf_set_variation *variations, kf_error *error)
@@ -285,8 +305,7 @@ static void poison_one(void *context, size_t entry)
     kf_key key = key_of(sets->poison_secret, set, i);
     if (argument->kind == KF_INOUT) {
         poison_guards(sets, b, key);
-        generate(sets, set, i, data_of(sets, b));
-        sets->buffers[entry].digest = kf_digest(sets->digest_key, data_of(sets, b), b->bytes);
+        memcpy(data_of(sets, b), sets->kept + b->kept, b->bytes);
     } else {
         kf_poison_fill(key, sets->base + b->offset, 0, b->length);
     }
@@ -301,16 +320,23 @@ bool kf_cpu_poison(kf_sets *sets, uint64_t secret, kf_error *error)
     return true;
 }
 
-static void cool_one(void *context, size_t entry)
+typedef struct selection {
+    kf_sets *sets;
+    const uint32_t *list;
+} selection;
+
+static void cool_one(void *context, size_t item)
 {
-    kf_sets *sets = context;
-    const buffer *b = &sets->buffers[entry];
-    if (b->length) kf_cool(data_of(sets, b), b->bytes);
+    const selection *all = context;
+    size_t arguments = (size_t)all->sets->problem->argument_count;
+    const buffer *b = &all->sets->buffers[all->list[item / arguments] * arguments + item % arguments];
+    if (b->length) kf_cool(data_of(all->sets, b), b->bytes);
 }
 
-void kf_cpu_cool(kf_sets *sets)
+void kf_cpu_cool(kf_sets *sets, const uint32_t *list, uint32_t count)
 {
-    kf_parallel_for(sets->device->parallel, (size_t)sets->count * (size_t)sets->problem->argument_count, cool_one, sets);
+    selection all = {sets, list};
+    kf_parallel_for(sets->device->parallel, (size_t)count * (size_t)sets->problem->argument_count, cool_one, &all);
 }
 
 /* ---- inspecting ----------------------------------------------------------------------------------------------------------------------------- */
@@ -374,46 +400,33 @@ bool kf_cpu_inspect(kf_sets *sets, const bool *chosen, kf_damage *damage, kf_err
 
 /* ---- the truth -------------------------------------------------------------------------------------------------------------------------------- */
 
-typedef struct preparation {
-    kf_sets *sets;
-    const uint32_t *list;
-} preparation;
-
 static void prepare_one(void *context, size_t item)
 {
-    const preparation *all = context;
+    const selection *all = context;
     kf_sets *sets = all->sets;
     size_t arguments = (size_t)sets->problem->argument_count;
     uint32_t set = all->list[item / arguments];
     int i = (int)(item % arguments);
     const kf_problem_argument *argument = &sets->problem->arguments[i];
     if (argument->kind == KF_SCALAR || !is_truth(argument)) return;
-    const buffer *b = &sets->truths[(size_t)set * arguments + (size_t)i];
+    size_t entry = (size_t)set * arguments + (size_t)i;
+    const buffer *b = &sets->truths[entry];
     unsigned char *data = sets->truth_base + b->offset + b->data_offset;
     if (argument->kind != KF_INOUT) { /* not zeros: an oracle that forgets an element must not look right by luck */
         kf_poison_fill(key_of(sets->poison_secret ^ 1, set, i), data, 0, b->bytes);
     } else if (!is_widened(argument)) {
-        generate(sets, set, i, data);
+        memcpy(data, sets->kept + sets->buffers[entry].kept, argument->bytes);
     } else {
-        size_t size = kf_dtype_size(argument->dtype);
-        unsigned char *narrow = malloc(argument->bytes);
-        if (!narrow) {
-            sets->failed = true;
-            return;
-        }
-        generate(sets, set, i, narrow);
-        for (int64_t e = 0; e < argument->elements; e++)
-            ((double *)data)[e] = kf_dtype_load(argument->dtype, narrow + (size_t)e * size);
-        free(narrow);
+        kf_load_doubles(argument->dtype, sets->kept + sets->buffers[entry].kept, (size_t)argument->elements, (double *)data);
     }
 }
 
 bool kf_cpu_prepare_truth(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error)
 {
-    preparation all = {sets, list};
-    sets->failed = false;
+    (void)error;
+    selection all = {sets, list};
     kf_parallel_for(sets->device->parallel, (size_t)count * (size_t)sets->problem->argument_count, prepare_one, &all);
-    return !sets->failed || kf_fail(error, KF_ERROR_MEMORY, "out of memory for the oracle's inputs");
+    return true;
 }
 
 const void *kf_cpu_output(kf_sets *sets, uint32_t set, int argument, kf_error *error)
@@ -441,7 +454,7 @@ bool kf_cpu_copy_input(kf_sets *sets, uint32_t from, uint32_t to, int argument, 
     buffer *b = &sets->buffers[entry];
     sets->sources[entry] =
         from == KF_FRESH_INPUT ? sets->sources[entry] + sets->count : sets->sources[(size_t)from * arguments + (size_t)argument];
-    generate(sets, to, argument, data_of(sets, b));
-    b->digest = kf_digest(sets->digest_key, data_of(sets, b), b->bytes);
+    generate(sets, to, argument);
+    if (sets->problem->arguments[argument].kind == KF_INOUT) memcpy(data_of(sets, b), sets->kept + b->kept, b->bytes);
     return true;
 }

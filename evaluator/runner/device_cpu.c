@@ -69,6 +69,11 @@ void kf_runner_unmap(void)
     set_limit = 0;
 }
 
+void kf_runner_ready(void)
+{
+    kfcpu_ready();
+}
+
 void kf_runner_nothing(void) {}
 
 int kf_runner_wait_stream(void)

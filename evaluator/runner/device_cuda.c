@@ -106,6 +106,8 @@ void kf_runner_unmap(void)
     region_limit = 0;
 }
 
+void kf_runner_ready(void) {}
+
 /* Makes the GPU switch to this context, as calls would. */
 void kf_runner_nothing(void)
 {

@@ -200,6 +200,7 @@ static int serve(void)
             alive = answer(command.nonce, KF_WIRE_OK, 0, 0, 0);
             break;
         case KF_WIRE_PING:
+            kf_runner_ready();
             alive = answer(command.nonce, KF_WIRE_OK, 0, 0, 0);
             runner.pinged = now();
             break;

@@ -84,10 +84,10 @@ static bool poison(kf_sets *s, uint64_t k, kf_error *e)
 {
     TIMED(POISON, real->poison(s, k, e));
 }
-static void cool(kf_sets *s)
+static void cool(kf_sets *s, const uint32_t *l, uint32_t n)
 {
     double started = kf_now();
-    real->cool(s);
+    real->cool(s, l, n);
     add(COOL, started);
 }
 static bool inspect(kf_sets *s, const bool *c, kf_damage *d, kf_error *e)

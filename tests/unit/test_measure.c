@@ -21,7 +21,7 @@ typedef struct figures {
     kf_problem problem;
     kf_workbench bench;
     kf_run run;
-    double values[12][64];
+    double values[12][64], beside[2][64];
 } figures;
 
 static double no_floor(const kf_device *device, const kf_problem *problem)
@@ -68,6 +68,15 @@ static figures *made(double baseline, double candidate, double late)
     return f;
 }
 
+static void see_beside(figures *f, double seconds)
+{
+    f->run.beside = (kf_series){f->beside[0], f->beside[1]};
+    for (f->run.beside_count = 0; f->run.beside_count < PAIRS; f->run.beside_count++) {
+        f->beside[0][f->run.beside_count] = seconds;
+        f->beside[1][f->run.beside_count] = 50e-6;
+    }
+}
+
 static kf_workload_verdict *concluded(figures *f)
 {
     kf_error error = {0};
@@ -91,6 +100,36 @@ static void the_fixed_cost_is_subtracted(void **state)
     assert_true(fabs(w->baseline_seconds / 0.002 - 1) < 0.001 && fabs(w->candidate_seconds / 0.001 - 1) < 0.001);
     assert_true(fabs(w->speedup.value - 2) < 0.002 && w->speedup.low <= 2.002 && w->speedup.high >= 1.998);
     assert_true(fabs(w->latency_speedup.value - 2) < 0.002);
+    drop(f);
+}
+
+/* Behind calls the judge wakes and stops later than behind nothing: 60 us more of each batch here, as the baseline's clock tells. */
+static void what_a_batch_takes_beside_its_calls_is_subtracted(void **state)
+{
+    (void)state;
+    figures *f = made(0.002, 0.0001, 0);
+    for (int k = 0; k < NULLS; k++) f->run.null.seconds[k] -= 60e-6;
+    kf_workload_verdict *w = concluded(f);
+    assert_true(w->candidate_seconds > 0.0001 * 1.01);
+    drop(f);
+
+    f = made(0.002, 0.0001, 0);
+    for (int k = 0; k < NULLS; k++) f->run.null.seconds[k] -= 60e-6;
+    see_beside(f, 0.0002);
+    w = concluded(f);
+    assert_true(fabs(w->batch_cost_seconds - 0.0002) < 1e-9);
+    assert_true(fabs(w->candidate_seconds / 0.0001 - 1) < 0.001 && fabs(w->speedup.value - 20) < 0.02);
+    drop(f);
+}
+
+/* On a busy machine batches take milliseconds beside their calls, by chance: next to nothing of that is fixed cost. */
+static void what_a_busy_machine_adds_is_no_fixed_cost(void **state)
+{
+    (void)state;
+    figures *f = made(0.002, 0.0001, 0);
+    see_beside(f, 0.005);
+    kf_workload_verdict *w = concluded(f);
+    assert_true(w->batch_cost_seconds < 0.0003 && w->candidate_seconds > 0.00009);
     drop(f);
 }
 
@@ -174,6 +213,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_fixed_cost_is_subtracted),
+        cmocka_unit_test(what_a_batch_takes_beside_its_calls_is_subtracted),
+        cmocka_unit_test(what_a_busy_machine_adds_is_no_fixed_cost),
         cmocka_unit_test(late_wakings_of_all_change_nothing),
         cmocka_unit_test(early_work_is_charged),
         cmocka_unit_test(much_early_work_convicts),

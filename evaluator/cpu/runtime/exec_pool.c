@@ -30,8 +30,10 @@ const struct kfcpu_limits kfcpu_limits = {
 
 static struct {
     pthread_once_t once;
-    pthread_mutex_t turn; // one launch at a time
-    int count;            // workers; worker 0 is whoever launches
+    pthread_mutex_t turn;  // one launch at a time
+    int count;             // workers; worker 0 is whoever launches
+    cpu_set_t *processors; // that this process may use, worker i the i-th; NULL when unknown
+    size_t processors_size;
     struct worker **workers;
     _Atomic(struct launch *) launch;
     _Atomic uint32_t running; // other workers that still work on the launch
@@ -100,6 +102,21 @@ bool kfcpu_take_blocks(struct worker *worker)
     return true;
 }
 
+// Binds the calling thread to the processor of a worker. Two workers that share one, with another idle beside them, stay so for milliseconds,
+// sometimes for good: a scheduler leaves threads where they slept. Each would then seem half as fast as it is.
+static void go_to(int index)
+{
+    cpu_set_t *one = pool.processors ? calloc(1, pool.processors_size) : NULL;
+    int left = index;
+    for (size_t cpu = 0; one && cpu < 8 * pool.processors_size; cpu++)
+        if (CPU_ISSET_S(cpu, pool.processors_size, pool.processors) && left-- == 0) {
+            CPU_SET_S(cpu, pool.processors_size, one);
+            sched_setaffinity(0, pool.processors_size, one);
+            break;
+        }
+    free(one);
+}
+
 // Waits for the next launch; sleeps if none comes soon.
 static void await_launch(struct worker *worker)
 {
@@ -115,6 +132,7 @@ static void await_launch(struct worker *worker)
 static void *worker_main(void *argument)
 {
     struct worker *worker = argument;
+    go_to(worker->index);
     for (;;) {
         await_launch(worker);
         uint32_t posted = POSTED;
@@ -136,20 +154,26 @@ static struct worker *new_worker(int index)
     return worker;
 }
 
-static int processors(void)
+// The processors that this process may use; false where that can't be had. pool.processors is the caller's to free with CPU_FREE.
+static bool find_processors(void)
 {
-#ifdef __SANITIZE_ADDRESS__
-    return 1; // static shared memory is a plain object there (builtins.h)
-#else
-    int count = 0;
-    for (int size = 1024; size <= 1 << 20 && !count; size *= 4) {
-        cpu_set_t *set = CPU_ALLOC(size);
-        if (!set) break;
-        if (sched_getaffinity(0, CPU_ALLOC_SIZE(size), set) == 0) count = CPU_COUNT_S(CPU_ALLOC_SIZE(size), set);
-        CPU_FREE(set);
+    for (int size = 1024; size <= 1 << 20; size *= 4) {
+        pool.processors = CPU_ALLOC(size);
+        pool.processors_size = CPU_ALLOC_SIZE(size);
+        if (!pool.processors || sched_getaffinity(0, pool.processors_size, pool.processors) == 0) return pool.processors;
+        CPU_FREE(pool.processors);
+        pool.processors = NULL;
     }
-    return count > 0 ? count : 1;
+    return false;
+}
+
+static int count_processors(void)
+{
+    bool known = find_processors();
+#ifdef __SANITIZE_ADDRESS__
+    known = false; // one worker: static shared memory is a plain object there (builtins.h)
 #endif
+    return known ? CPU_COUNT_S(pool.processors_size, pool.processors) : 1;
 }
 
 static int spawn(pthread_t *thread, void *(*body)(void *), void *argument)
@@ -168,7 +192,7 @@ static int spawn(pthread_t *thread, void *(*body)(void *), void *argument)
 
 static void start_pool(void)
 {
-    int wanted = processors();
+    int wanted = count_processors();
     pool.workers = calloc((size_t)wanted, sizeof *pool.workers);
     if (!pool.workers) return;
     pool.workers[0] = new_worker(0);
@@ -190,6 +214,15 @@ static void start_pool(void)
 void kfcpu_start(void)
 {
     pthread_once(&pool.once, start_pool);
+}
+
+// The launching thread only goes there: it stays where it is while nothing else wants that processor, and threads that a candidate starts
+// inherit the right to run everywhere.
+void kfcpu_ready(void)
+{
+    if (!pool.processors) return;
+    go_to(0);
+    sched_setaffinity(0, pool.processors_size, pool.processors);
 }
 
 int kfcpu_thread_count(void)

@@ -30,6 +30,9 @@ typedef void (*kfcpu_loop)(void *closure);
 // launch does it too. The program that loads candidates calls it first, so that the number of threads is known from then on.
 void kfcpu_start(void);
 
+// A launch follows soon: brings the calling thread to a processor that no other worker runs on.
+void kfcpu_ready(void);
+
 // Workers, counting the thread that launches: what the host API reports as the number of multiprocessors.
 int kfcpu_thread_count(void);
 
