@@ -249,7 +249,7 @@ static bool is_blamed(const char *messages, const char *word)
 static int compile(driver *d, kf_error *error)
 {
     kf_cpucc_command *command = &d->compile;
-    if (!d->options.program) kf_cpucc_add(command, "-shared");
+    if (!d->options.program) kf_cpucc_add(command, d->options.object ? "-c" : "-shared");
     kf_cpucc_add(command, "-o");
     kf_cpucc_add(command, "%s", d->options.output);
     kf_cpucc_add(command, "-L%s", d->prefix);

@@ -15,7 +15,7 @@
 enum { KF_CPUCC_OK = 0, KF_CPUCC_COMPILE_ERROR = 1, KF_CPUCC_USAGE = 2, KF_CPUCC_UNSUPPORTED = 3 };
 
 typedef struct kf_cpucc_options {
-    const char *output; /* "a.so", or "a.out" for a program */
+    const char *output; /* "a.so", "a.out" for a program, "a.o" for an object file */
     const char *keep;   /* folder for the intermediate files, or NULL */
     const char *files[KF_CPUCC_FILES];
     int file_count;
@@ -27,7 +27,7 @@ typedef struct kf_cpucc_options {
     int folder_count;
     const char *standard; /* "gnu++17" */
     int optimize;         /* 0 to 3 */
-    bool fast_math, no_contraction, unroll, asan, program, help, verbose;
+    bool fast_math, no_contraction, unroll, asan, program, object, help, verbose;
 } kf_cpucc_options;
 
 /* Reads the command line, nvcc's vocabulary included. Strings are borrowed from argv. */

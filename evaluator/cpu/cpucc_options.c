@@ -20,6 +20,7 @@ const char kf_cpucc_usage[] =
     "                      unrolls loops\n"
     "  --asan              with AddressSanitizer: one worker thread, errors name the candidate's line\n"
     "  --exe               makes a program\n"
+    "  -c                  makes an object file of one source, for others to link with -lkfcpu\n"
     "  --keep FOLDER       keeps the intermediate files there\n"
     "  -v                  shows the compiler's commands\n"
     "nvcc's options that mean nothing here (-arch, -gencode, -maxrregcount, -lineinfo, -Xptxas, …) are accepted and ignored.\n"
@@ -37,6 +38,7 @@ enum action {
     MAD,
     ASAN,
     PROGRAM,
+    OBJECT,
     KEEP,
     HELP,
     VERBOSE,
@@ -70,6 +72,8 @@ static const struct option {
     {"--fmad", EQUALS, MAD},
     {"--asan", NONE, ASAN},
     {"--exe", NONE, PROGRAM},
+    {"-c", NONE, OBJECT},
+    {"--compile", NONE, OBJECT},
     {"--keep", SEPARATE, KEEP},
     {"--help", NONE, HELP},
     {"-h", NONE, HELP},
@@ -191,6 +195,7 @@ static bool apply(const struct option *option, const char *value, kf_cpucc_optio
     case MAD: options->no_contraction = strcmp(value, "false") == 0; return true;
     case ASAN: options->asan = true; return true;
     case PROGRAM: options->program = true; return true;
+    case OBJECT: options->object = true; return true;
     case KEEP: options->keep = value; return true;
     case HELP: options->help = true; return true;
     case VERBOSE: options->verbose = true; return true;
@@ -225,6 +230,8 @@ bool kf_cpucc_read_options(int argc, char **argv, kf_cpucc_options *options, kf_
     }
     if (options->help) return true;
     if (!options->file_count) return kf_fail(error, KF_ERROR_INPUT, "no source file given; --help shows the usage");
-    if (!options->output) options->output = options->program ? "a.out" : "a.so";
+    if (options->object && (options->program || options->file_count > 1))
+        return kf_fail(error, KF_ERROR_INPUT, "-c makes an object file of one source");
+    if (!options->output) options->output = options->program ? "a.out" : options->object ? "a.o" : "a.so";
     return true;
 }

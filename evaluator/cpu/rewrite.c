@@ -480,6 +480,18 @@ static void read_directive(rewriter *r, uint32_t index)
         if (detail && strcmp(detail, "pch_preprocess") == 0) kf_edit_add(&r->edits, KF_EDIT_REPLACE, index, index, "", 0);
         return;
     }
+    if (strcmp(what, "kforge") ==
+        0) { /* "#pragma kforge include <FILE>": a header that is read not before now, being large and free of CUDA's own */
+        kf_autofree char *include = NULL;
+        while (save && *save == ' ') save++;
+        if (!save || strncmp(save, "include ", 8) != 0) return;
+        int size = asprintf(&include, "#%s", save);
+        if (size < 0)
+            r->failed = true;
+        else
+            kf_edit_add(&r->edits, KF_EDIT_REPLACE, index, index, include, (size_t)size);
+        return;
+    }
     if (strcmp(what, "unroll") != 0) return;
     char *argument = strtok_r(NULL, " \t\r()", &save);
     long times = argument ? strtol(argument, NULL, 10) : 0;

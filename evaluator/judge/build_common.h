@@ -12,7 +12,9 @@ bool kf_build_write_sources(const kf_build_request *request, kf_error *error);
 bool kf_build_conclude(const kf_build_request *request, kf_sandbox *jail, kf_status (*status_of)(int exit_status, const char *log),
                        kf_build *build);
 
-/* The build of a solution in Python: it has to be Python and to define class ModelNew; nothing of it runs. The "binary" is the file itself. */
-bool kf_build_torch(const kf_build_request *request, kf_build *build, kf_error *error);
+/* The build of a solution in Python: it has to be Python and to define class ModelNew; nothing of it runs unless it compiles extensions (extensions.h).
+ * The "binary" is the file itself, with those beside it. `cache`: NULL for none. */
+struct kf_device;
+bool kf_build_torch(struct kf_device *device, const char *cache, const kf_build_request *request, kf_build *build, kf_error *error);
 
 #endif

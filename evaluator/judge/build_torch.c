@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "build_common.h"
+#include "extensions.h"
 #include "jail.h"
 #include "kforge/file.h"
 #include "paths.h"
@@ -34,7 +35,7 @@ static char *complaint(const kf_sandbox_result *result, const char *log)
     return asprintf(&text, "reading it as Python failed: %s", words) < 0 ? NULL : text;
 }
 
-bool kf_build_torch(const kf_build_request *request, kf_build *build, kf_error *error)
+static bool check(const kf_build_request *request, kf_build *build, kf_error *error)
 {
     *build = (kf_build){.status = KF_JUDGE_ERROR};
     const kf_python *python = kf_python_find(error);
@@ -75,6 +76,14 @@ bool kf_build_torch(const kf_build_request *request, kf_build *build, kf_error *
     if (build->log && good && take_source(request, build)) return true;
     build->status = KF_COMPILE_ERROR;
     if (build->log && !good && (build->reason = complaint(result, build->log))) return true;
-    kf_build_free(build);
     return kf_fail(error, KF_ERROR_MEMORY, "out of memory while reading %s", request->name);
+}
+
+bool kf_build_torch(struct kf_device *device, const char *cache, const kf_build_request *request, kf_build *build, kf_error *error)
+{
+    if (check(request, build, error) &&
+        (!build->ok || !kf_has_extensions(request->source) || kf_extensions_build(device, cache, request, build, error)))
+        return true;
+    kf_build_free(build);
+    return false;
 }

@@ -4,7 +4,7 @@
 
 #include "kforge/sandbox.h"
 
-#define KF_JAIL_PATHS 24
+#define KF_JAIL_PATHS 40
 
 typedef struct kf_jail {
     kf_sandbox_path paths[KF_JAIL_PATHS];

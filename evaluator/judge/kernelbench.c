@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "extensions.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
 #include "torch_plan.h"
@@ -53,7 +54,7 @@ static kf_sandbox *start(const kf_judge *judge, const kf_job *job, const char *f
 {
     kf_runner_place place;
     if (!judge->device->operations->place(judge->device, KF_RUNNER_TORCH, &place, error)) return NULL;
-    place.paths[place.path_count++] = (kf_sandbox_path){folder, KF_PATH_READ, false};
+    place.paths[place.path_count++] = (kf_sandbox_path){folder, KF_PATH_READ | KF_PATH_EXEC, false};
     place.limits.wall_seconds = seconds;
     const char *const argv[] = {place.program, place.arguments[0], place.arguments[1], "kernelbench", path, NULL};
     kf_sandbox_spec spec = {.argv = argv,
@@ -69,13 +70,14 @@ static kf_sandbox *start(const kf_judge *judge, const kf_job *job, const char *f
     return sandbox;
 }
 
-static cJSON *run(const kf_judge *judge, const kf_job *job, const char *plan, const volatile int *stop, kf_error *error)
+static cJSON *run(const kf_judge *judge, const kf_job *job, const char *binary, const char *plan, const volatile int *stop,
+                  kf_error *error)
 {
     kf_autofree char *folder = kf_directory_temporary("kforge-kernelbench", error);
     kf_autofree char *path = folder ? kf_path_join(folder, "plan.json") : NULL;
     double seconds = fmin(SECONDS, job->options.timeout_seconds);
-    kf_sandbox *sandbox =
-        path && kf_file_write(path, plan, strlen(plan), error) ? start(judge, job, folder, path, seconds, error) : NULL;
+    bool written = path && kf_file_write(path, plan, strlen(plan), error) && kf_extensions_copy(binary, folder, error);
+    kf_sandbox *sandbox = written ? start(judge, job, folder, path, seconds, error) : NULL;
     cJSON *claim = NULL;
     bool stopped = false;
     while (sandbox && !stopped && !kf_sandbox_pump(sandbox, STEP)) stopped = stop && *stop;
@@ -118,7 +120,7 @@ bool kf_judge_kernelbench(kf_judge *judge, const kf_job *job, const char *binary
                                           .untimed = job->options.check_only,
                                           .candidate = binary};
         kf_autofree char *plan = kf_torch_plan(&request, error);
-        if (!plan || !(claim = run(judge, job, plan, stop, error))) return false;
+        if (!plan || !(claim = run(judge, job, binary, plan, stop, error))) return false;
     }
     cJSON_Delete(verdict->kernelbench);
     verdict->kernelbench = claim;

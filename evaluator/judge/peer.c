@@ -303,6 +303,11 @@ bool kf_peer_give_text(kf_peer *peer, const char *text, size_t size, kf_error *e
     return kf_fail(error, KF_ERROR_IO, "%s: cannot write: %s", peer->binary, strerror(errno));
 }
 
+const char *kf_peer_inbox(const kf_peer *peer)
+{
+    return peer->inbox;
+}
+
 kf_runner_kind kf_peer_kind(const kf_peer *peer)
 {
     return peer->kind;

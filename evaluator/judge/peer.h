@@ -67,6 +67,8 @@ void kf_peer_resume(kf_peer *peer);
 bool kf_peer_give(kf_peer *peer, const char *binary, kf_error *error);
 /* The same from memory. */
 bool kf_peer_give_text(kf_peer *peer, const char *text, size_t size, kf_error *error);
+/* The folder that both are put into; NULL for a runner that was started for a binary. Borrowed. */
+const char *kf_peer_inbox(const kf_peer *peer);
 void kf_peer_free(kf_peer *peer);
 kf_runner_kind kf_peer_kind(const kf_peer *peer);
 /* From now on it is this flag (may be NULL) that interrupts waiting for it. */

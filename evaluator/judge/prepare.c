@@ -20,7 +20,7 @@ static void *build_candidate(void *context)
                                 .seconds = job->options.build_seconds,
                                 .strict_sandbox = job->options.strict_sandbox,
                                 .directory = p->directory};
-    p->done = job->options.torch ? kf_build_torch(&request, &p->candidate, &p->error)
+    p->done = job->options.torch ? kf_build_torch(p->judge->device, p->judge->cache, &request, &p->candidate, &p->error)
                                  : p->judge->device->operations->build(p->judge->device, &request, &p->candidate, &p->error);
     __atomic_store_n(&p->finished, 1, __ATOMIC_RELEASE);
     if (p->notify >= 0 && write(p->notify, "", 1) < 0) return NULL; /* a full pipe wakes its reader, too */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "extensions.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
 
@@ -125,5 +126,6 @@ char *kf_torch_plan(const kf_torch_request *request, kf_error *error)
 bool kf_torch_give(kf_peer *peer, const kf_torch_request *request, kf_error *error)
 {
     kf_autofree char *plan = kf_torch_plan(request, error);
-    return plan && kf_peer_give_text(peer, plan, strlen(plan), error);
+    return plan && kf_peer_give_text(peer, plan, strlen(plan), error) &&
+           (!request->candidate || kf_extensions_copy(request->candidate, kf_peer_inbox(peer), error));
 }

@@ -19,6 +19,7 @@ typedef struct kf_torch_request {
 
 /* The plan as text; malloc'd, NULL with the error. */
 char *kf_torch_plan(const kf_torch_request *request, kf_error *error);
+/* The plan into a runner's inbox, and a candidate's extensions. */
 bool kf_torch_give(kf_peer *peer, const kf_torch_request *request, kf_error *error);
 /* What the crew knows a task's own runners in Python by: they load the plan of each workload anew, but never one of another task. */
 void kf_torch_key(const kf_task *task, const char *baseline, char *key, size_t size);

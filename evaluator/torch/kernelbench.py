@@ -5,8 +5,11 @@ All of it happens in one process with the solution, as it does there, so what is
 code may have patched anything that is used here. One difference: the time for timing is limited, since a processor may take seconds a call.
 """
 import json
+import os
 import sys
 import time
+
+import extensions
 
 TRIALS = 5
 WARM_UPS = 3
@@ -33,17 +36,18 @@ def time_calls(module, inputs, seconds):
 
 
 class Protocol:
-    def __init__(self, plan):
+    def __init__(self, plan, folder):
         import load
         import torch
 
-        self.torch, self.load, self.plan = torch, load, plan
+        self.torch, self.load, self.plan, self.folder = torch, load, plan, folder
         self.claim = {"protocol": "kernelbench", "compiled": False, "correctness": False, "metadata": {}}
         self.problem = load.Problem(plan["problem"]["text"], plan["problem"]["name"], plan["patches"], plan["class"])
 
     def build(self):
         candidate = self.plan["candidate"]
         load, seed = self.load, self.plan["seed"]
+        extensions.serve(candidate["text"], candidate["name"], self.folder)
         solution = load.Problem(candidate["text"], candidate["name"], None, "ModelNew", "kforge_candidate").model_class
         init = self.problem.init_inputs(seed)
         self.reference = self.problem.construct(init, seed)
@@ -93,6 +97,7 @@ def main(arguments):
     import warnings
 
     import runner
+    import scratch
     import torch
 
     warnings.simplefilter("ignore")
@@ -101,8 +106,9 @@ def main(arguments):
     with open(arguments[0], encoding="utf-8") as file:
         plan = json.load(file)
     runner.wake_threads(torch)
+    scratch.prepare()
     runner.lock_down()
-    protocol = Protocol(plan)
+    protocol = Protocol(plan, os.path.dirname(os.path.abspath(arguments[0])))
     claim = protocol.claim
     try:
         with torch.no_grad():

@@ -2,6 +2,7 @@
 
     python3 -I kforge_torch.py serve FILE                               speaks the judge's protocol (runner.py)
     python3 -I kforge_torch.py check FILE                               is it a solution (check.py)
+    python3 -I kforge_torch.py build PLANS                              compiles a solution's extensions (build.py)
     python3 -I kforge_torch.py kernelbench FILE                         prints what KernelBench would say (kernelbench.py)
     python3 -I kforge_torch.py describe FILE [--patch NAME=VALUE …]     says what arguments a problem has (describe.py)
 
@@ -10,7 +11,7 @@ Each mode is a file of its own with a function main(arguments) that returns the 
 import os
 import sys
 
-MODES = {"serve": "runner", "check": "check", "kernelbench": "kernelbench", "describe": "describe"}
+MODES = {"serve": "runner", "check": "check", "build": "build", "kernelbench": "kernelbench", "describe": "describe"}
 
 
 def main(arguments):

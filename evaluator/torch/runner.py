@@ -69,11 +69,12 @@ def wake_threads(torch):
 class Loaded:
     """A module with the judge's arguments around it."""
 
-    def __init__(self, plan):
+    def __init__(self, plan, folder):
         import load
 
         self.torch = __import__("torch")
         self.plan, self.load = plan, load
+        self.folder = folder  # of the plan, and of a solution's extensions
         self.role = plan["role"]
         self.arguments = plan["arguments"]
         self.inputs = range(plan["inputs"])
@@ -94,7 +95,10 @@ class Loaded:
         self.problem = problem
         chosen = None
         if self.role == "candidate":
+            import extensions
+
             text, name = plan["candidate"]["text"], plan["candidate"]["name"]
+            extensions.serve(text, name, self.folder)
             chosen = load.Problem(text, name, None, "ModelNew", "kforge_candidate").model_class
         module = problem.construct(seed=plan["seed"], model_class=chosen)
         module.train(plan["mode"] == "train")
@@ -254,7 +258,7 @@ class Runner:
         try:
             self.loaded = None
             with open(self.path, encoding="utf-8") as file:
-                self.loaded = Loaded(json.load(file))
+                self.loaded = Loaded(json.load(file), os.path.dirname(self.path))
             return OK
         except BaseException as error:  # also SystemExit and KeyboardInterrupt of somebody's file
             load = sys.modules.get("load")
@@ -484,11 +488,13 @@ def main(arguments):
         return 2
     warnings.simplefilter("ignore")
     try:
+        import scratch
         import torch
     except Exception as error:
         complain("PyTorch can't be imported: %s: %s" % (type(error).__name__, error))
         return 3
     wake_threads(torch)
+    scratch.prepare()
     refused = lock_down()
     if refused:
         complain("second filter refused: %s" % os.strerror(-refused))

@@ -21,17 +21,19 @@
 
 #define KF_JOB_SCHEMA "kforge-job/1"
 #define KF_JOB_BYTES (64u << 20) /* longest line either side accepts */
-#define KF_JOB_ID_BYTES 128 /* letters, digits, '.', '_', ':' and '-', none of the marks first: an id may become a file's name */
-#define KF_JOB_FLAGS 64     /* most extra compiler flags */
-#define KF_FLAG_BYTES 256   /* longest of them */
-#define KF_JOB_KNOWN 256    /* most hashes of known code */
+#define KF_JOB_ID_BYTES 128   /* letters, digits, '.', '_', ':' and '-', none of the marks first: an id may become a file's name */
+#define KF_JOB_FLAGS 64       /* most extra compiler flags */
+#define KF_FLAG_BYTES 256     /* longest of them */
+#define KF_JOB_KNOWN 256      /* most hashes of known code */
+#define KF_EXTENSION_BUILDS 4 /* builds' time that the extensions of a solution may take: each reads PyTorch's headers */
 
 typedef struct kf_job_options {
     double seconds;         /* time budget for timing all workloads; 0: the device's own (CPU 0.9, GPU 3); the build has its own */
     double timeout_seconds; /* of one candidate from load to last verdict (120) */
-    double build_seconds;   /* of one build (60) */
-    double half_width;      /* stopping rule, 0.01 */
-    bool check_only;        /* correctness only, few batches, no speedup */
+    double
+        build_seconds; /* of one build (60); a solution's extensions in Python together may take KF_EXTENSION_BUILDS times that */
+    double half_width; /* stopping rule, 0.01 */
+    bool check_only;   /* correctness only, few batches, no speedup */
     bool strict_sandbox;
     bool kernelbench; /* of such a source: run KernelBench's own protocol, too, after the verdict (true) */
     bool torch;       /* the source is a Python file with class ModelNew, for a task that has a problem file (docs/torch.md) */

@@ -231,6 +231,9 @@ static void pragmas(void **state)
     assert_string_equal(rewrite("#pragma unroll N\nfor(;;);"), "#pragma GCC unroll 16\nfor(;;);");
     assert_string_equal(rewrite("#pragma unroll\nx++;"), "\nx++;");
     assert_string_equal(rewrite("#pragma once\n"), "#pragma once\n");
+    assert_string_equal(rewrite("#pragma kforge include <torch/types.h>\nint x;"), "#include <torch/types.h>\nint x;");
+    assert_string_equal(rewrite("#pragma kforge other\n"), "#pragma kforge other\n");
+    assert_string_equal(rewrite("#pragma kforge"), "#pragma kforge");
     assert_string_equal(rewrite("#pragma GCC pch_preprocess \"x\"\n"), "\n");
     assert_string_equal(rewrite("#"), "#");
     assert_string_equal(rewrite("#pragma"), "#pragma");

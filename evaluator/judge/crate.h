@@ -1,0 +1,35 @@
+/* What leaves the build jail of a solution's extensions (evaluator/torch/build.py): records one after the other in a file that only the jail wrote
+ * to. A stranger's code ran there, so nothing of it is believed but that it is the solution's own: every field is checked, and what breaks
+ * the format ends it. Pure. */
+#ifndef KFORGE_JUDGE_CRATE_H
+#define KFORGE_JUDGE_CRATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kforge/hash.h"
+
+#define KF_CRATE_NAME 64 /* bytes of a name, with its NUL */
+
+typedef enum kf_crate_kind {
+    KF_CRATE_LIBRARY = 1, /* a shared object */
+    KF_CRATE_FAILED,      /* what the compiler said of one that failed; the solution may go on without */
+    KF_CRATE_NOTE,        /* for the log */
+    KF_CRATE_COMPLAINT,   /* why the whole is a compile error; the first line is the reason */
+    KF_CRATE_UNSUPPORTED, /* likewise, but this machine is what lacks something */
+    KF_CRATE_KINDS
+} kf_crate_kind;
+
+typedef struct kf_crate_record {
+    kf_crate_kind kind;
+    char key[KF_HASH_HEX];    /* of LIBRARY and FAILED: what the runner will ask for */
+    char name[KF_CRATE_NAME]; /* of LIBRARY: the module's; letters, digits and '_' */
+    const char *data;         /* borrowed from the crate */
+    size_t size;
+} kf_crate_record;
+
+/* The record at *at, which moves on behind it; false at the end, or where it is no record any more. */
+bool kf_crate_next(const void *crate, size_t size, size_t *at, kf_crate_record *record);
+
+#endif

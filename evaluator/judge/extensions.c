@@ -1,0 +1,401 @@
+#include "extensions.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "build_common.h"
+#include "crate.h"
+#include "device_cuda.h"
+#include "jail.h"
+#include "kforge/buffer.h"
+#include "kforge/file.h"
+#include "kforge/job.h"
+#include "kforge/json.h"
+#include "paths.h"
+#include "python.h"
+#include "torch_plan.h"
+
+#define CRATE_FD 3
+#define JAIL_MEMORY (8ull << 30)        /* several compilers at once, each of which reads PyTorch's headers */
+#define JAIL_TEMPORARY (2ull << 30)     /* where they write */
+#define WORDS_BYTES (128u << 10)        /* of one record that is text */
+#define CACHED_CRATES 256               /* files that the cache keeps, the newest */
+#define CACHED_BYTES ((size_t)64 << 20) /* of one */
+
+bool kf_has_extensions(const char *source)
+{
+    return strstr(source, "cpp_extension") != NULL;
+}
+
+/* ---- what the jail is given ------------------------------------------------------------------------------------------------------------------ */
+
+/* The plans of all workloads that apply, as one JSON list: what is compiled may depend on their shapes. malloc'd. */
+static char *make_plans(const kf_device *device, const kf_build_request *request, const char *candidate, kf_error *error)
+{
+    const char *kind = device->operations->kind;
+    kf_autofree kf_problem *problem = calloc(1, sizeof *problem);
+    kf_autobuffer text = {0};
+    if (!problem) return kf_fail(error, KF_ERROR_MEMORY, "out of memory"), NULL;
+    kf_buffer_string(&text, "[");
+    int count = 0;
+    for (int workload = 0; workload < kf_task_workload_count(request->task); workload++) {
+        bool applies;
+        if (!kf_task_resolve(request->task, workload, kind, problem, &applies, error)) return NULL;
+        if (!applies) continue;
+        const kf_torch_request plan = {.task = request->task,
+                                       .problem = problem,
+                                       .workload = workload,
+                                       .device = kind,
+                                       .role = KF_ROLE_CANDIDATE,
+                                       .file = kf_torch_file(request->task),
+                                       .candidate = candidate};
+        kf_autofree char *one = kf_torch_plan(&plan, error);
+        if (!one) return NULL;
+        kf_buffer_format(&text, "%s%s", count++ ? "," : "", one);
+    }
+    kf_buffer_string(&text, "]");
+    char *taken = kf_buffer_take(&text);
+    if (!taken) kf_fail(error, KF_ERROR_MEMORY, "out of memory for a plan");
+    return taken;
+}
+
+/* Folders of programs and CUDA's; texts that environment and paths borrow. */
+typedef struct surroundings {
+    char toolkit[4096], path[6000], home[4200], architectures[64], jobs[32];
+    const char *environment[12];
+    kf_jail jail;
+} surroundings;
+
+static void surround(surroundings *s, const kf_device *device, const kf_python *python, const char *directory)
+{
+    bool cuda = strcmp(device->operations->kind, "cuda") == 0 && kf_cuda_toolkit(s->toolkit, NULL);
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    const char *slash = strrchr(python->program, '/'); /* a virtual environment has its ninja there */
+    snprintf(s->path, sizeof s->path, "PATH=%.*s:%s%s/usr/local/bin:/usr/bin:/bin", (int)(slash - python->program), python->program,
+             cuda ? s->toolkit : "", cuda ? "/bin:" : "");
+    snprintf(s->jobs, sizeof s->jobs, "MAX_JOBS=%ld", processors > 0 ? processors : 1);
+    size_t count = 0;
+    s->environment[count++] = s->path;
+    s->environment[count++] = s->jobs;
+    s->environment[count++] = "LANG=C.UTF-8";
+    s->environment[count++] = "HOME=/tmp";
+    s->environment[count++] = "TMPDIR=/tmp";
+    kf_jail_init(&s->jail, directory, KF_PATH_READ);
+    for (size_t i = 0; i < python->path_count && s->jail.count < KF_JAIL_PATHS - 2; i++)
+        s->jail.paths[s->jail.count++] = (kf_sandbox_path){python->paths[i], KF_PATH_READ | KF_PATH_EXEC, true};
+    if (cuda) {
+        const kf_cuda_device *gpu = (const kf_cuda_device *)device;
+        snprintf(s->home, sizeof s->home, "CUDA_HOME=%s", s->toolkit);
+        snprintf(s->architectures, sizeof s->architectures, "TORCH_CUDA_ARCH_LIST=%d.%d", gpu->major, gpu->minor);
+        s->environment[count++] = s->home;
+        s->environment[count++] = s->architectures;
+        s->jail.paths[s->jail.count++] = (kf_sandbox_path){s->toolkit, KF_PATH_READ | KF_PATH_EXEC, false};
+        s->jail.paths[s->jail.count++] = (kf_sandbox_path){"/opt", KF_PATH_READ | KF_PATH_EXEC, true};
+    }
+    s->environment[count] = NULL;
+}
+
+/* ---- the jail -------------------------------------------------------------------------------------------------------------------------------- */
+
+/* The crate, mapped or read; empty when the jail left nothing. */
+typedef struct crate {
+    char *data;
+    size_t size;
+    bool mapped;
+    bool whole; /* the phase came to its end; what was cut short is tried anew by the next job */
+} crate;
+
+static void crate_free(crate *c)
+{
+    if (c->mapped)
+        munmap(c->data, c->size);
+    else
+        free(c->data);
+    *c = (crate){0};
+}
+
+/* Nobody writes to it any more: the jail's whole tree is gone. */
+static bool crate_map(crate *c, int fd, kf_error *error)
+{
+    struct stat status;
+    if (fstat(fd, &status) < 0) return kf_fail(error, KF_ERROR_MACHINE, "fstat: %s", strerror(errno));
+    if (status.st_size <= 0 || (uint64_t)status.st_size > KF_BINARY_BYTES) return true;
+    c->data = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (c->data == MAP_FAILED) {
+        c->data = NULL;
+        return kf_fail(error, KF_ERROR_MEMORY, "out of memory for a solution's extensions");
+    }
+    c->size = (size_t)status.st_size;
+    c->mapped = true;
+    return true;
+}
+
+/* Runs the build phase. *limit: in the words for a limit that it went over, malloc'd; NULL when it just ended. */
+static bool run_jail(const kf_device *device, const kf_build_request *request, const char *plans, crate *c, kf_build *build,
+                     char **limit, kf_error *error)
+{
+    const kf_python *python = kf_python_find(error);
+    kf_autofree char *script = python ? kf_root_file("lib/kforge/torch/kforge_torch.py", error) : NULL;
+    kf_autofree char *path = script ? kf_path_join(request->directory, "plans.json") : NULL;
+    kf_autofree surroundings *s = calloc(1, sizeof *s);
+    if (!script) return false;
+    if (!path || !s) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!kf_file_write(path, plans, strlen(plans), error)) return false;
+    kf_autoclose int fd = memfd_create("kforge-crate", MFD_CLOEXEC);
+    if (fd < 0) return kf_fail(error, KF_ERROR_MACHINE, "memfd_create: %s", strerror(errno));
+    surround(s, device, python, request->directory);
+    const char *const argv[] = {python->program, "-I", script, "build", path, NULL};
+    const kf_sandbox_fd fds[] = {{.host = fd, .child = CRATE_FD}};
+    double seconds = KF_EXTENSION_BUILDS * request->seconds;
+    const kf_sandbox_spec spec = {
+        .argv = argv,
+        .environment = s->environment,
+        .directory = request->directory,
+        .paths = s->jail.paths,
+        .path_count = s->jail.count,
+        .fds = fds,
+        .fd_count = 1,
+        .limits = {.wall_seconds = seconds,
+                   .cpu_seconds = 4 * seconds,
+                   .memory_bytes = request->memory_bytes ? request->memory_bytes : JAIL_MEMORY,
+                   .file_bytes = KF_BINARY_BYTES,
+                   .output_bytes = KF_BUILD_LOG_BYTES,
+                   .processes = 256,
+                   .temporary_bytes = JAIL_TEMPORARY},
+        .seccomp = KF_SECCOMP_BUILD,
+        .strict = request->strict_sandbox,
+    };
+    kf_auto(kf_sandbox) jail = kf_sandbox_spawn(&spec, error);
+    if (!jail) return kf_fail_prefix(error, "build jail");
+    kf_sandbox_pump(jail, -1);
+    const kf_sandbox_result *result = kf_sandbox_outcome(jail);
+    build->seconds += result->wall_seconds;
+    if (result->end != KF_END_EXITED && result->end != KF_END_SIGNAL) {
+        char words[256];
+        kf_sandbox_describe(result, words, sizeof words);
+        if (asprintf(limit, "compiling its extensions went over a limit: %s", words) < 0) *limit = NULL;
+        return *limit || kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    }
+    c->whole = result->end == KF_END_EXITED && result->status == 0;
+    return crate_map(c, fd, error);
+}
+
+/* ---- the cache ------------------------------------------------------------------------------------------------------------------------------- */
+
+/* Of everything that could change what comes out; malloc'd path, NULL: not to be cached. */
+static char *cached_path(const kf_device *device, const char *cache, const char *plans)
+{
+    const kf_python *python = kf_python_find(NULL);
+    kf_autofree char *toolchain = device->operations->toolchain(device);
+    char compiler[128], hex[KF_HASH_HEX], *path = NULL;
+    struct stat status = {0};
+    if (!cache || !python || !toolchain || stat("/usr/bin/c++", &status) < 0) return NULL;
+    snprintf(compiler, sizeof compiler, "%lld %lld", (long long)status.st_size, (long long)status.st_mtime);
+    const char *parts[] = {KFORGE_VERSION,  device->operations->kind, device->hardware, toolchain, compiler,
+                           python->program, python->version,          python->torch,    plans};
+    size_t sizes[sizeof parts / sizeof *parts];
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) sizes[i] = strlen(parts[i]);
+    kf_hash_parts_hex(hex, parts, sizes, sizeof parts / sizeof *parts);
+    return asprintf(&path, "%s/extensions/%s.crate", cache, hex) < 0 ? NULL : path;
+}
+
+/* One file too many: the oldest goes. */
+static void make_room(const char *folder)
+{
+    DIR *files = opendir(folder);
+    char oldest[300] = "";
+    struct timespec when = {0};
+    size_t count = 0;
+    for (struct dirent *file; files && (file = readdir(files));) {
+        struct stat status;
+        if (file->d_name[0] == '.' || fstatat(dirfd(files), file->d_name, &status, AT_SYMLINK_NOFOLLOW) < 0) continue;
+        bool older = !oldest[0] || status.st_mtim.tv_sec < when.tv_sec ||
+                     (status.st_mtim.tv_sec == when.tv_sec && status.st_mtim.tv_nsec < when.tv_nsec);
+        if (older) snprintf(oldest, sizeof oldest, "%s", file->d_name), when = status.st_mtim;
+        count++;
+    }
+    if (files && count > CACHED_CRATES) unlinkat(dirfd(files), oldest, 0);
+    if (files) closedir(files);
+}
+
+/* Failing to is no failure: the next job compiles again. */
+static void keep(const char *path, const crate *c)
+{
+    kf_autofree char *folder = strdup(path);
+    char *slash = folder ? strrchr(folder, '/') : NULL;
+    if (!slash || !c->size || c->size > CACHED_BYTES) return;
+    *slash = '\0';
+    if (kf_directory_make(folder, NULL) && kf_file_write(path, c->data, c->size, NULL)) make_room(folder);
+}
+
+/* ---- what came of it ------------------------------------------------------------------------------------------------------------------------- */
+
+typedef struct hashes {
+    size_t count, failed;
+    char binary[KF_EXTENSIONS_MOST + 1][KF_HASH_HEX], code[KF_EXTENSIONS_MOST + 1][KF_HASH_HEX];
+} hashes;
+
+static bool note_library(cJSON *list, const kf_crate_record *record, const char *hash)
+{
+    cJSON *object = cJSON_CreateObject();
+    if (!object || !cJSON_AddItemToArray(list, object)) {
+        cJSON_Delete(object);
+        return false;
+    }
+    return cJSON_AddStringToObject(object, "name", record->name) && cJSON_AddStringToObject(object, "key", record->key) &&
+           cJSON_AddStringToObject(object, "sha256", hash) && cJSON_AddNumberToObject(object, "bytes", (double)record->size);
+}
+
+/* A file beside the candidate; a second one of that name is left out. */
+static bool put_file(const char *folder, const kf_crate_record *record, kf_error *error)
+{
+    char name[KF_HASH_HEX + KF_CRATE_NAME + 8];
+    if (record->kind == KF_CRATE_LIBRARY)
+        snprintf(name, sizeof name, "%s-%s.so", record->key, record->name);
+    else
+        snprintf(name, sizeof name, "%s.failed", record->key);
+    kf_autofree char *path = kf_path_join(folder, name);
+    if (!path) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    return access(path, F_OK) == 0 || kf_file_write(path, record->data, record->size, error);
+}
+
+static bool no_memory(kf_error *error)
+{
+    return kf_fail(error, KF_ERROR_MEMORY, "out of memory for a solution's extensions");
+}
+
+/* False: no memory for the reason. */
+__attribute__((format(printf, 2, 3))) static bool refuse(kf_build *build, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    build->ok = false;
+    build->status = KF_COMPILE_ERROR;
+    if (vasprintf(&build->reason, format, arguments) < 0) build->reason = NULL;
+    va_end(arguments);
+    return build->reason != NULL;
+}
+
+static bool take_library(const kf_crate_record *record, const char *folder, hashes *all, cJSON *list, kf_build *build,
+                         kf_error *error)
+{
+    kf_hash hash = kf_hash_bytes(record->data, record->size);
+    if (all->count > KF_EXTENSIONS_MOST)
+        return refuse(build, "more than %d extensions: no room for %s", KF_EXTENSIONS_MOST, record->name) || no_memory(error);
+    if (!kf_elf_code_hash(record->data, record->size, all->code[all->count], NULL))
+        return refuse(build, "extension %s is no shared object", record->name) || no_memory(error);
+    kf_hash_hex(&hash, all->binary[all->count]);
+    if (!note_library(list, record, all->binary[all->count])) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    all->count++;
+    return put_file(folder, record, error);
+}
+
+/* The first complaint decides; the log has the compiler's words, as much as fits. */
+static bool take_words(const kf_crate_record *record, kf_buffer *log, kf_build *build, kf_error *error)
+{
+    kf_autofree char *text = kf_text_clean(record->data, record->size < WORDS_BYTES ? record->size : WORDS_BYTES, false);
+    if (!text) return no_memory(error);
+    if (log->size + strlen(text) < KF_BUILD_LOG_BYTES) kf_buffer_format(log, "%s\n", text);
+    if (record->kind == KF_CRATE_NOTE || !build->ok) return true;
+    if (!refuse(build, "%.*s", (int)strcspn(text, "\n"), text)) return no_memory(error);
+    if (record->kind == KF_CRATE_UNSUPPORTED) build->status = KF_UNSUPPORTED_DEVICE;
+    return true;
+}
+
+static void sum_up(const hashes *all, kf_build *build)
+{
+    const char *binary[KF_EXTENSIONS_MOST + 1], *code[KF_EXTENSIONS_MOST + 1];
+    size_t sizes[KF_EXTENSIONS_MOST + 1];
+    for (size_t i = 0; i < all->count; i++) binary[i] = all->binary[i], code[i] = all->code[i], sizes[i] = KF_HASH_HEX - 1;
+    if (all->count == 1) return; /* the source alone */
+    kf_hash_parts_hex(build->binary_hash, binary, sizes, all->count);
+    kf_hash_parts_hex(build->code_hash, code, sizes, all->count);
+}
+
+static bool unpack(const crate *c, bool known, const kf_build_request *request, kf_build *build, kf_error *error)
+{
+    kf_autofree char *folder = kf_path_join(request->directory, KF_EXTENSIONS_FOLDER);
+    kf_autofree hashes *all = calloc(1, sizeof *all);
+    kf_auto(cJSON) list = cJSON_CreateArray();
+    kf_autobuffer log = {0};
+    if (!folder || !all || !list) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!kf_directory_make(folder, error)) return false;
+    memcpy(all->binary[0], build->binary_hash, KF_HASH_HEX);
+    memcpy(all->code[0], build->code_hash, KF_HASH_HEX);
+    all->count = 1;
+    kf_crate_record record;
+    for (size_t at = 0; kf_crate_next(c->data, c->size, &at, &record);) {
+        bool taken = true;
+        if (record.kind == KF_CRATE_LIBRARY)
+            taken = !build->ok || take_library(&record, folder, all, list, build, error);
+        else if (record.kind != KF_CRATE_FAILED)
+            taken = take_words(&record, &log, build, error);
+        else if (record.size <= WORDS_BYTES && all->failed++ < KF_EXTENSIONS_MOST)
+            taken = put_file(folder, &record, error);
+        if (!taken) return false;
+    }
+    if (log.size) {
+        free(build->log);
+        if (!(build->log = kf_buffer_take(&log))) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    }
+    sum_up(all, build);
+    if (!build->report) build->report = cJSON_CreateObject();
+    if (!build->report || !cJSON_AddItemToObject(build->report, "extensions", list))
+        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    kf_steal(&list);
+    return !known || cJSON_AddTrueToObject(build->report, "cached") || no_memory(error);
+}
+
+bool kf_extensions_build(kf_device *device, const char *cache, const kf_build_request *request, kf_build *build, kf_error *error)
+{
+    kf_autofree char *plans = make_plans(device, request, build->binary, error), *cached = NULL, *limit = NULL;
+    crate c = {0};
+    if (!plans) return false;
+    if ((cached = cached_path(device, cache, plans)) && (c.data = kf_file_read(cached, CACHED_BYTES, &c.size, NULL))) {
+        bool unpacked = unpack(&c, true, request, build, error);
+        crate_free(&c);
+        return unpacked;
+    }
+    bool done = run_jail(device, request, plans, &c, build, &limit, error);
+    if (done && limit) {
+        build->ok = false;
+        build->status = KF_COMPILE_ERROR;
+        build->reason = kf_steal(&limit);
+    } else if (done) {
+        done = unpack(&c, false, request, build, error);
+        if (done && cached && c.whole && build->ok) keep(cached, &c);
+    }
+    crate_free(&c);
+    return done;
+}
+
+bool kf_extensions_copy(const char *candidate, const char *folder, kf_error *error)
+{
+    char from[4300];
+    const char *slash = strrchr(candidate, '/');
+    snprintf(from, sizeof from, "%.*s/%s", slash ? (int)(slash - candidate) : 1, slash ? candidate : ".", KF_EXTENSIONS_FOLDER);
+    DIR *files = opendir(from);
+    bool copied = true;
+    for (struct dirent *file; files && copied && (file = readdir(files));) {
+        if (file->d_name[0] == '.') continue;
+        size_t size;
+        kf_autofree char *source = kf_path_join(from, file->d_name), *target = kf_path_join(folder, file->d_name);
+        if (source && target && access(target, F_OK) == 0)
+            continue; /* a runner that has been given the candidate before has it loaded */
+        kf_autofree char *data = source && target ? kf_file_read(source, KF_BINARY_BYTES, &size, error) : NULL;
+        if (!source || !target)
+            copied = kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        else
+            copied = data && kf_file_write(target, data, size, error);
+    }
+    if (files) closedir(files);
+    return copied;
+}

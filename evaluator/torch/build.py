@@ -1,0 +1,161 @@
+"""The build phase of a solution that compiles extensions: it is executed here, in the build jail, as far as it takes to see what it compiles.
+
+    build PLANS    a JSON list of plans (runner.py), one for each workload: ModelNew is constructed for each
+
+What comes of it is written to descriptor 3 as records (evaluator/judge/crate.h): libraries, what the compiler said of those that failed, notes, and at
+most one complaint, which makes it a compile error. Where something other than compiling fails, nothing is said: the runner, which executes the same
+again, has the words for that. If places that compile have not been reached by constructing, forward is tried once, where inputs are small.
+"""
+import ast
+import json
+import os
+import struct
+import sys
+import tempfile
+import threading
+import time
+import warnings
+
+CRATE_FD = 3
+RECORD = struct.Struct("<4sIQ64s64s")
+KINDS = {"library": 1, "failed": 2, "note": 3, "complaint": 4, "unsupported": 5}
+CHEAP_ELEMENTS = 1 << 24  # of all arguments together: forward is tried
+INCOMPLETE = 3  # exit status: what there is counts, and the next job tries again
+OWN_SECONDS = 45.0  # beside compiling: the runner's own limits are for what takes longer
+
+
+def put(kind, key="", name="", content=b""):
+    record = RECORD.pack(b"kfx1", KINDS[kind], len(content), key.encode(), name.encode()) + content
+    while record:
+        record = record[os.write(CRATE_FD, record) :]
+
+
+def note(text):
+    put("note", content=text.encode("utf-8", "replace"))
+
+
+# ---- places that compile --------------------------------------------------------------------------------------------------------------------
+
+
+def places(text):
+    """(first line, last line) of every call of load or load_inline."""
+    tree = ast.parse(text)
+    names, modules = set(), set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                if (node.module or "").endswith("cpp_extension") and alias.name in ("load", "load_inline"):
+                    names.add(alias.asname or alias.name)
+                if alias.name == "cpp_extension":
+                    modules.add(alias.asname or alias.name)
+        elif isinstance(node, ast.Import):
+            modules.update(alias.asname for alias in node.names if alias.asname and alias.name.endswith("cpp_extension"))
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        called = node.func
+        by_name = isinstance(called, ast.Name) and called.id in names
+        by_module = isinstance(called, ast.Attribute) and (
+            called.attr == "load_inline"
+            or (called.attr == "load" and getattr(called.value, "attr", getattr(called.value, "id", "")) in modules | {"cpp_extension"})
+        )
+        if by_name or by_module:
+            yield node.lineno, node.end_lineno
+
+
+def unreached(text, lines):
+    return [first for first, last in places(text) if not any(line and first <= line <= last for line in lines)]
+
+
+# ---- executing ------------------------------------------------------------------------------------------------------------------------------
+
+
+def watch(compiling):
+    """Ends the phase, with what there is, when the solution does something else for too long."""
+    spent, step = 0.0, 0.25
+    while spent < OWN_SECONDS:
+        time.sleep(step)
+        if not compiling.busy:
+            spent += step
+    os._exit(INCOMPLETE)
+
+
+def find_failure(error):
+    """The compiler's refusal that `error` came from, or None."""
+    import extensions
+
+    seen = set()
+    while error is not None and id(error) not in seen:
+        if isinstance(error, extensions.BuildFailed):
+            return error
+        seen.add(id(error))
+        error = error.__cause__ or error.__context__
+    return None
+
+
+def is_cheap(plan):
+    count = 0
+    for argument in plan["arguments"]:
+        elements = 1
+        for extent in argument["shape"]:
+            elements *= extent
+        count += elements
+    return count <= CHEAP_ELEMENTS
+
+
+def execute(plan, compiling):
+    """As runner.py's candidate; raises what the solution raises."""
+    import load
+    import torch
+
+    text, name = plan["candidate"]["text"], plan["candidate"]["name"]
+    torch.set_default_dtype(torch.float32)
+    problem = load.Problem(plan["problem"]["text"], plan["problem"]["name"], plan["patches"], plan["class"])
+    chosen = load.Problem(text, name, None, "ModelNew", "kforge_candidate").model_class
+    module = problem.construct(seed=plan["seed"], model_class=chosen)
+    missing = unreached(text, compiling.lines)
+    if not missing or not is_cheap(plan):
+        return
+    try:
+        load.seed_all(plan["seed"])
+        module.train(plan["mode"] == "train")
+        module(*problem.inputs())
+    except Exception as error:
+        if find_failure(error) is not None:
+            raise
+
+
+def main(arguments):
+    warnings.simplefilter("ignore")
+    if len(arguments) != 1:
+        return 2
+    with open(arguments[0], encoding="utf-8") as file:
+        plans = json.load(file)
+    import torch
+
+    import extensions
+
+    text, name = plans[0]["candidate"]["text"], plans[0]["candidate"]["name"]
+    os.chdir(tempfile.mkdtemp(prefix="kforge-here-"))
+    compiling = extensions.Compiling(text, name, put)
+    compiling.install()
+    threading.Thread(target=watch, args=(compiling,), daemon=True).start()
+    seen, status = [], 0
+    with torch.no_grad():
+        for plan in plans:
+            if plan["patches"] in seen:
+                continue
+            seen.append(plan["patches"])
+            try:
+                execute(plan, compiling)
+            except BaseException as error:
+                failure = find_failure(error)
+                status = INCOMPLETE
+                if failure is not None:
+                    words = "%s: error: %s\n%s" % (failure.where or name, failure.what, failure)
+                    put("unsupported" if failure.unsupported else "complaint", content=words.encode("utf-8", "replace"))
+                break
+    for line in unreached(text, compiling.lines):
+        note("%s:%d: not reached in the build phase, so nothing is compiled there" % (name, line))
+    sys.stdout.flush()
+    os._exit(status)  # threads and farewells of the solution's are nobody's concern

@@ -1,0 +1,83 @@
+"""CUDA sources of an extension where PyTorch has no CUDA: kforge-cpucc takes the place of nvcc, as it does for candidates in CUDA C.
+
+What a solution's launchers use of PyTorch is in include/kforge_torch_cuda.h, where a tensor of the processor passes for one on a GPU. Headers in angle brackets are left to
+the compiler proper ("#pragma kforge include"): rewriting all of PyTorch's would take longer than compiling them. The object is linked into the
+extension that PyTorch's own code builds from the C++ sources.
+"""
+import os
+import re
+import sysconfig
+
+import build_file
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
+COMPILER = os.path.join(ROOT, "bin", "kforge-cpucc")
+SYSTEM_HEADER = re.compile(r"^[ \t]*#[ \t]*include[ \t]*(<[^>\n]*>|\"(?:torch|ATen|c10)/[^\"\n]*\")[^\n]*$", re.M)
+PRELUDE = '#pragma kforge include "kforge_torch_cuda.h"\n'
+USES_TORCH = re.compile(r"\b(?:torch|ATen|at|c10)\b")
+PASSED = ("-D", "-I", "--use_fast_math", "-use_fast_math", "-fmad", "--fmad", "-O0", "-O1", "-O2", "-O3")
+
+
+def deferred(text):
+    return SYSTEM_HEADER.sub(lambda found: "#pragma kforge include " + found.group(1), text)
+
+
+def macros(name):
+    import torch
+
+    yield "-DTORCH_EXTENSION_NAME=%s" % name
+    yield "-DTORCH_API_INCLUDE_EXTENSION_H"
+    yield "-D_GLIBCXX_USE_CXX11_ABI=%d" % torch._C._GLIBCXX_USE_CXX11_ABI
+    for part in ("COMPILER_TYPE", "STDLIB", "BUILD_ABI"):
+        value = getattr(torch._C, "_PYBIND11_" + part, None)
+        if value is not None:
+            yield '-DPYBIND11_%s="%s"' % (part, value)
+
+
+def compile_source(path, folder, name, flags):
+    """The object file that a CUDA source will be compiled to, beside the C++ sources."""
+    from torch.utils import cpp_extension
+
+    with open(path, encoding="utf-8", errors="replace") as file:
+        text = file.read()
+    base = os.path.basename(path)
+    source, target = os.path.join(folder, "kforge-" + os.path.splitext(base)[0] + ".cu"), os.path.join(folder, base + ".o")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write('%s#line 1 "%s"\n%s' % (PRELUDE if USES_TORCH.search(text) else "", path, deferred(text)))
+    command = [COMPILER, "-c", source, "-o", target, "-I", os.path.join(HERE, "include")]
+    for include in cpp_extension.include_paths() + [sysconfig.get_path("include", "posix_prefix"), os.path.dirname(path)]:
+        command += ["-I", include]
+    command += list(macros(name)) + [flag for flag in flags if flag.startswith(PASSED)]
+    build_file.beside.append(command)
+    return target
+
+
+def without_cuda(given, as_list):
+    """The arguments of load or load_inline with the CUDA sources as objects to link."""
+    given, folder, name = dict(given), given["build_directory"], given["name"]
+    files = []
+    if given.get("cuda_sources"):
+        files.append(os.path.join(folder, "cuda.cu"))
+        with open(files[0], "w", encoding="utf-8") as file:
+            file.write("\n".join(as_list(given.pop("cuda_sources"))))
+        given["cpp_sources"] = ['#include "kforge_torch_cuda.h"'] + as_list(given["cpp_sources"])
+    else:
+        sources = [os.path.abspath(os.fspath(path)) for path in as_list(given["sources"])]
+        files = [path for path in sources if path.endswith((".cu", ".cuh"))]
+        given["sources"] = [path for path in sources if path not in files]
+        if not given["sources"]:
+            given["sources"] = [os.path.join(folder, "empty.cpp")]
+            open(given["sources"][0], "w").close()
+    flags = as_list(given.pop("extra_cuda_cflags", None))
+    objects = [compile_source(path, folder, name, flags) for path in files]
+    library = os.path.join(ROOT, "lib", "kforge")
+    given["with_cuda"] = False
+    given["extra_include_paths"] = as_list(given.get("extra_include_paths")) + [
+        os.path.join(HERE, "include")
+    ]
+    # Behind the system's: among ours are some that CUDA's compilers have in place of those.
+    behind = ["-idirafter", os.path.join(library, "cpu", "include")]
+    given["extra_cflags"] = as_list(given.get("extra_cflags")) + ["-std=c++17"] + behind
+    given["extra_ldflags"] = objects + as_list(given.get("extra_ldflags")) + ["-L" + library, "-Wl,-rpath," + library, "-lkfcpu"]
+    return given

@@ -1,0 +1,259 @@
+"""Extensions that a solution compiles: what stands in the place of torch.utils.cpp_extension's load and load_inline.
+
+A runner starts no programs, so a solution is executed twice. First in the build jail (build.py), where each call compiles, with PyTorch's own code,
+and what came of it leaves the jail: libraries, or the words of the compiler. Then in the runner, where the same call finds the library and only
+loads it. Calls are told apart by a hash of what they were asked to compile: sources, functions, flags. Names are no part of it, because solutions make
+them up (a time, a random number), nor are folders; so the library is loaded under the name that it was built with.
+
+Both are a stranger's surroundings: a solution may replace all of this. It can only do itself harm by that. What leaves the jail is believed to be nothing but
+the solution's own binary, and what is loaded in the runner runs behind the same filters as the solution itself.
+"""
+import functools
+import glob
+import hashlib
+import importlib.machinery
+import importlib.util
+import inspect
+import json
+import os
+import re
+import sys
+import tempfile
+import threading
+
+import build_file
+import load
+
+MENTION = "cpp_extension"  # a solution without this word compiles nothing
+NO_PART = ("name", "build_directory", "verbose", "keep_intermediates", "extra_include_paths", "use_pch")
+SOURCES = ("cpp_sources", "cuda_sources", "sycl_sources")
+MESSAGE_BYTES = 64 << 10
+
+
+class BuildFailed(RuntimeError):
+    """The compiler refused; what PyTorch raises is a RuntimeError, too. `where` and `what` are about the solution's own text as far as that can be told."""
+
+    unsupported = False
+
+    def __init__(self, text, where="", what=""):
+        super().__init__(text)
+        self.where, self.what = where, what
+
+
+# ---- what a call asks for -------------------------------------------------------------------------------------------------------------------
+
+
+def as_list(value):
+    return [value] if isinstance(value, (str, os.PathLike)) else list(value or [])
+
+
+def read_sources(paths):
+    """[(extension, text)] of load's files."""
+    texts = []
+    for path in paths:
+        with open(os.fspath(path), encoding="utf-8", errors="replace") as file:
+            texts.append((os.path.splitext(os.fspath(path))[1], file.read()))
+    return texts
+
+
+def key_of(kind, given):
+    """The hash by which a call is found again; `given` are its arguments by name."""
+    plain = {}
+    for name, value in given.items():
+        if name in NO_PART or value is None:
+            continue
+        if name == "sources":
+            value = read_sources(as_list(value))
+        elif name == "functions":
+            value = sorted(value.items()) if isinstance(value, dict) else as_list(value)
+        elif not isinstance(value, bool):
+            value = as_list(value)
+        if value != []:
+            plain[name] = value
+    text = json.dumps([kind, plain], sort_keys=True, default=str)
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+
+
+def plain_name(name):
+    """Fit for a macro and for a file's name."""
+    cleaned = re.sub(r"[^A-Za-z0-9_]", "_", str(name))[:60]
+    return cleaned if cleaned[:1].isalpha() else "extension_" + cleaned[:40]
+
+
+def caller_line(file_name):
+    """The innermost line of the solution that is being executed; None when it calls from elsewhere."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_filename == file_name:
+            return frame.f_lineno
+        frame = frame.f_back
+    return None
+
+
+# ---- what the compiler says -----------------------------------------------------------------------------------------------------------------
+
+COMPLAINT = re.compile(r"^(?P<file>[^\s:()][^:()\n]*?)(?::(?P<line>\d+)(?::\d+)?|\((?P<other>\d+)\)): (?:(?:fatal )?error:? |(?=unsupported on ))(?P<what>.*)$", re.M)
+LINKER = re.compile(r"^.*(undefined reference to .*|multiple definition of .*|cannot find -l.*)$", re.M)
+
+
+def line_in_solution(solution, given, file_text, number):
+    """Where line `number` of a file that was put together from the call's strings stands in the solution; None when it can't be told."""
+    for source in [text for name in SOURCES for text in as_list(given.get(name))] + [file_text]:
+        there, here = file_text.find(source), solution.find(source)
+        if there < 0 or here < 0 or not source.strip():
+            continue
+        first = file_text.count("\n", 0, there) + 1
+        if first <= number <= first + source.count("\n"):
+            return solution.count("\n", 0, here) + 1 + number - first
+    lines = file_text.split("\n")
+    wanted = lines[number - 1].strip() if 0 < number <= len(lines) else ""
+    found = [i for i, line in enumerate(solution.split("\n"), 1) if wanted and line.strip() == wanted]
+    return found[0] if len(found) == 1 else None
+
+
+def place_of_complaint(text, given, folder, solution, solution_name, call_line):
+    """("candidate.py:31", "'foo' was not declared") of what a compiler printed."""
+    called = "%s:%d" % (solution_name, call_line) if call_line else solution_name
+    found = COMPLAINT.search(text)
+    if found is None:
+        found = LINKER.search(text)
+        return called, found.group(1) if found else next(iter(text.strip().split("\n")), "it does not compile")
+    number, path = int(found.group("line") or found.group("other")), os.path.join(folder, found.group("file"))
+    line = None
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            line = line_in_solution(solution, given, file.read(), number)
+    except OSError:
+        pass
+    if line:
+        return "%s:%d" % (solution_name, line), found.group("what")
+    return called, "%s (%s:%d)" % (found.group("what"), os.path.basename(path), number)
+
+
+# ---- the two stand-ins ----------------------------------------------------------------------------------------------------------------------
+
+
+class Extensions:
+    """Takes the place of load and load_inline; `perform(kind, real, given)` is what differs."""
+
+    def __init__(self, solution, solution_name):
+        self.solution, self.solution_name = solution, solution_name
+        self.lines = set()  # of the solution, from which something was asked for
+        self.known = {}  # key -> module
+        self.lock = threading.RLock()
+
+    def install(self):
+        try:
+            import torch.utils.cpp_extension as machinery
+        except Exception:
+            return  # the solution's own import says why
+        for kind in ("load", "load_inline"):
+            setattr(machinery, kind, self._replacement(kind, getattr(machinery, kind)))
+        machinery.is_ninja_available = lambda: True
+        machinery.verify_ninja_availability = lambda: None
+        machinery._run_ninja_build = build_file.build
+
+    def _replacement(self, kind, real):
+        signature = inspect.signature(real)
+
+        @functools.wraps(real)
+        def replacement(*arguments, **named):
+            given = dict(signature.bind(*arguments, **named).arguments)
+            line = caller_line(self.solution_name)
+            with self.lock:
+                self.lines.add(line)
+                key = key_of(kind, given)
+                if key not in self.known:
+                    self.known[key] = self.perform(kind, real, given, key, line)
+                return self.known[key]
+
+        return replacement
+
+
+class Compiling(Extensions):
+    """In the build jail. `put(kind, key, name, content)` lets something leave it."""
+
+    def __init__(self, solution, solution_name, put):
+        super().__init__(solution, solution_name)
+        self.put = put
+        self.busy = False  # a compiler is at work
+        self.for_gpu = "CUDA_HOME" in os.environ  # as the judge of a GPU sets it
+
+    def perform(self, kind, real, given, key, line):
+        given = dict(given, verbose=False, build_directory=tempfile.mkdtemp(prefix="kforge-extension-"), name=plain_name(given["name"]))
+        for name, value in given.items():  # PyTorch puts lines of its own into the caller's lists
+            if isinstance(value, (list, tuple)):
+                given[name] = list(value)
+        folder = given["build_directory"]
+        self.busy, build_file.beside[:] = True, []
+        try:
+            if given.get("is_standalone"):
+                raise RuntimeError("is_standalone makes a program, and a solution starts none")
+            module = self.compile(real, dict(given))
+            for path in glob.glob(os.path.join(glob.escape(folder), "*.so")):
+                with open(path, "rb") as file:
+                    self.put("library", key, os.path.splitext(os.path.basename(path))[0], file.read())
+            return module
+        except Exception as error:
+            text = str(error)[-MESSAGE_BYTES:] or type(error).__name__
+            where, what = place_of_complaint(text, given, folder, self.solution, self.solution_name, line)
+            self.put("failed", key, given["name"], text.encode("utf-8", "replace"))
+            failure = BuildFailed(text, where, "%s; extension %s" % (what, given["name"]))
+            failure.unsupported = getattr(error, "unsupported", False) is True
+            raise failure from error
+        finally:
+            self.busy = False
+
+    def compile(self, real, given):
+        cuda = given.get("with_cuda") or given.get("cuda_sources") or any(
+            os.fspath(path).endswith((".cu", ".cuh")) for path in as_list(given.get("sources"))
+        )
+        if cuda and not self.for_gpu:
+            import cuda_on_cpu
+
+            given = cuda_on_cpu.without_cuda(given, as_list)
+        return real(**given)
+
+
+class Loading(Extensions):
+    """In a runner: everything has been compiled; `folder` holds KEY-NAME.so and KEY.failed."""
+
+    def __init__(self, solution, solution_name, folder):
+        super().__init__(solution, solution_name)
+        self.folder = folder
+
+    def perform(self, kind, real, given, key, line):
+        failed = os.path.join(self.folder, key + ".failed")
+        if os.path.exists(failed):
+            with open(failed, encoding="utf-8", errors="replace") as file:
+                raise RuntimeError(file.read())
+        found = glob.glob(os.path.join(glob.escape(self.folder), key + "-*.so"))
+        if not found:
+            raise load.LoadError(
+                "extension %s was not compiled in the build phase" % plain_name(given.get("name")),
+                "%s:%d" % (self.solution_name, line) if line else self.solution_name,
+                "sources, functions and flags have to be the same whenever the file is executed, and forward is tried only where that is quick",
+            )
+        if given.get("is_python_module", True):
+            return self._import(found[0], os.path.basename(found[0])[len(key) + 1 : -len(".so")])
+        import torch
+
+        torch.ops.load_library(found[0])
+        return None
+
+    @staticmethod
+    def _import(path, name):
+        spec = importlib.util.spec_from_file_location(name, path, loader=importlib.machinery.ExtensionFileLoader(name, path))
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+
+def serve(solution, solution_name, folder):
+    """For the programs that run a solution: its extensions are in `folder`."""
+    if MENTION not in solution:
+        return
+    import scratch
+
+    scratch.install()
+    Loading(solution, solution_name, folder).install()

@@ -1,0 +1,2 @@
+#pragma once
+#include "kforge_torch_cuda.h"

@@ -1,0 +1,89 @@
+"""Folders for a solution that can make none.
+
+Behind the second filter a runner makes and removes no files' names (sandbox/lockdown.c), but solutions that compile from files make a folder first, as
+they may anywhere else. So some folders are made before the filter is on; mkdir then hands them out, and whoever opens a path below the name that was asked for is led there.
+Removing is forgotten: all of it goes with the runner. Only the solution's own interpreter is changed, for its convenience.
+"""
+import builtins
+import io
+import os
+import tempfile
+
+FOLDERS = 16
+
+_free = []
+_aliases = {}  # the folder that was asked for -> the one that is there
+
+
+def prepare():
+    """Before the filter. Without a folder to write to there are none."""
+    try:
+        top = tempfile.mkdtemp(prefix="kforge-scratch-")
+        for number in range(FOLDERS):
+            path = os.path.join(top, str(number))
+            os.mkdir(path)
+            _free.append(path)
+    except OSError:
+        pass
+
+
+def place(path):
+    """Where a path leads: the path itself but below an alias."""
+    if not _aliases or isinstance(path, int):
+        return path
+    try:
+        whole = os.path.abspath(os.fspath(path))
+    except TypeError:
+        return path
+    if isinstance(whole, bytes):
+        return path
+    head, rest = whole, ""
+    while head not in _aliases:
+        parent = os.path.dirname(head)
+        if parent == head:
+            return path
+        head, rest = parent, os.path.join(os.path.basename(head), rest) if rest else os.path.basename(head)
+    return os.path.join(_aliases[head], rest) if rest else _aliases[head]
+
+
+def _led(function, forgotten=False):
+    """`function` with its path led; `forgotten`: what the filter refuses counts as done."""
+
+    def led(*arguments, **named):
+        try:
+            return function(place(arguments[0]), *arguments[1:], **named) if arguments else function(**named)
+        except PermissionError:
+            if forgotten:
+                return None
+            raise
+
+    return led
+
+
+def install():
+    """Once, in the process that is about to execute a solution."""
+    make = os.mkdir
+    if getattr(make, "kforge", False):
+        return
+
+    def mkdir(path, mode=0o777, *, dir_fd=None):
+        try:
+            return make(place(path), mode, dir_fd=dir_fd)
+        except (PermissionError, FileNotFoundError):
+            whole = os.path.abspath(os.fspath(path))
+            if os.path.exists(whole):
+                raise FileExistsError(whole) from None
+            if not _free or not os.path.isdir(os.path.dirname(whole)):
+                raise
+            _aliases[whole] = _free.pop()
+            return None
+
+    mkdir.kforge = True
+    os.mkdir = mkdir
+    for name in ("open", "stat", "lstat", "listdir", "scandir", "access"):
+        setattr(os, name, _led(getattr(os, name)))
+    for name in ("unlink", "remove", "rmdir", "chmod"):
+        setattr(os, name, _led(getattr(os, name), forgotten=True))
+    builtins.open = io.open = _led(io.open)
+    if _free:
+        os.chdir(_free.pop())  # a relative path is to be writable, too

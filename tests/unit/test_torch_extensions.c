@@ -1,0 +1,189 @@
+/* Solutions in Python that compile extensions (tests/torch/extensions), and the format in which those leave the build jail. One of them is C++ behind
+ * pybind11, which takes a compiler half a minute; the others are plain modules of Python, a second each. */
+#include "torch_cases.h"
+
+#include <unistd.h>
+
+#include "../../evaluator/judge/crate.h"
+
+/* ---- the crate ------------------------------------------------------------------------------------------------------------------------------ */
+
+/* As evaluator/torch/build.py writes it. */
+static size_t put_record(char *at, unsigned kind, const char *key, const char *name, const char *data, uint64_t size)
+{
+    memset(at, 0, 144);
+    memcpy(at, "kfx1", 4);
+    memcpy(at + 4, &kind, 4);
+    memcpy(at + 8, &size, 8);
+    memcpy(at + 16, key, strlen(key));
+    memcpy(at + 80, name, strlen(name));
+    memcpy(at + 144, data, strlen(data));
+    return 144 + strlen(data);
+}
+
+#define KEY "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+static int count_records(const char *crate, size_t size)
+{
+    kf_crate_record record;
+    size_t at = 0;
+    int count = 0;
+    while (kf_crate_next(crate, size, &at, &record)) {
+        assert_true(at <= size && record.data >= crate && record.data + record.size <= crate + size);
+        assert_true(strlen(record.key) <= 64 && strlen(record.name) < KF_CRATE_NAME && !strpbrk(record.name, "/."));
+        count++;
+    }
+    return count;
+}
+
+static void records_are_read_one_after_the_other(void **state)
+{
+    (void)state;
+    char crate[1024];
+    size_t size = put_record(crate, KF_CRATE_LIBRARY, KEY, "relu_v1", "ELF", 3), at = 0;
+    size += put_record(crate + size, KF_CRATE_NOTE, "", "", "words", 5);
+    kf_crate_record record;
+    assert_true(kf_crate_next(crate, size, &at, &record));
+    assert_int_equal(record.kind, KF_CRATE_LIBRARY);
+    assert_string_equal(record.key, KEY);
+    assert_string_equal(record.name, "relu_v1");
+    assert_int_equal(record.size, 3);
+    assert_memory_equal(record.data, "ELF", 3);
+    assert_true(kf_crate_next(crate, size, &at, &record));
+    assert_int_equal(record.kind, KF_CRATE_NOTE);
+    assert_memory_equal(record.data, "words", 5);
+    assert_false(kf_crate_next(crate, size, &at, &record));
+    assert_int_equal(at, size);
+    for (size_t cut = 0; cut < size; cut++) assert_int_equal(count_records(crate, cut), cut >= 147);
+}
+
+static void what_breaks_the_format_ends_it(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned kind;
+        const char *key, *name;
+        uint64_t size;
+    } wrong[] = {
+        {0, KEY, "a", 1},
+        {KF_CRATE_KINDS, KEY, "a", 1},
+        {KF_CRATE_LIBRARY, KEY, "", 1},
+        {KF_CRATE_LIBRARY, KEY, "../a", 1},
+        {KF_CRATE_LIBRARY, KEY, "a.b", 1},
+        {KF_CRATE_LIBRARY, KEY, "a234567890123456789012345678901234567890123456789012345678901234", 1},
+        {KF_CRATE_LIBRARY, "../../../../../../../../../../../../../../../../../../../../tmp/x12", "a", 1},
+        {KF_CRATE_LIBRARY, "0123", "a", 1},
+        {KF_CRATE_FAILED, "", "", 1},
+        {KF_CRATE_NOTE, "", "", 2},
+        {KF_CRATE_NOTE, "", "", UINT64_MAX},
+        {KF_CRATE_NOTE, "", "", UINT64_MAX - 143},
+    };
+    char crate[512];
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        size_t size = put_record(crate, wrong[i].kind, wrong[i].key, wrong[i].name, "x", wrong[i].size);
+        if (count_records(crate, size) != 0) fail_msg("record %zu was taken", i);
+    }
+    unsigned random = 1;
+    for (int round = 0; round < 20000; round++) {
+        size_t size = put_record(crate, KF_CRATE_LIBRARY, KEY, "a", "xyz", 3);
+        size += put_record(crate + size, KF_CRATE_NOTE, "", "", "x", 1);
+        for (int i = 0; i < 3; i++) {
+            random = random * 1664525u + 1013904223u;
+            crate[(random >> 8) % size] = (char)(random >> 24);
+        }
+        count_records(crate, size);
+    }
+}
+
+/* ---- solutions -------------------------------------------------------------------------------------------------------------------------------- */
+
+/* Is there a process whose command line holds these words? */
+static bool is_running(const char *words)
+{
+    DIR *processes = opendir("/proc");
+    bool found = false;
+    for (struct dirent *entry; processes && !found && (entry = readdir(processes));) {
+        char path[300], line[4096];
+        snprintf(path, sizeof path, "/proc/%s/cmdline", entry->d_name);
+        FILE *file = entry->d_name[0] >= '1' && entry->d_name[0] <= '9' ? fopen(path, "r") : NULL;
+        size_t size = file ? fread(line, 1, sizeof line - 1, file) : 0;
+        if (file) fclose(file);
+        for (size_t i = 0; i < size; i++)
+            if (!line[i]) line[i] = ' ';
+        line[size] = '\0';
+        found = strstr(line, words) != NULL;
+    }
+    if (processes) closedir(processes);
+    return found;
+}
+
+static void solutions_compile_extensions(void **state)
+{
+    (void)state;
+    every_file_of("extensions", 8);
+    static const char *const left[] = {"/tmp/kforge-left-behind", "/var/tmp/kforge-left-behind", "/dev/shm/kforge-left-behind"};
+    for (size_t i = 0; i < sizeof left / sizeof *left; i++) assert_int_not_equal(access(left[i], F_OK), 0);
+    assert_false(is_running("sleep 76543"));
+    assert_false(is_running("wait.sh"));
+}
+
+/* What was compiled is part of the binary that the verdict names, and is not compiled again. */
+static void a_second_verdict_compiles_nothing(void **state)
+{
+    (void)state;
+    size_t size;
+    kf_autofree char *source = kf_file_read(DATA "extensions/many_places.py", KF_SOURCE_BYTES, &size, NULL);
+    assert_non_null(source);
+    kf_auto(kf_verdict) verdict = judge_source("relu", source, false, false);
+    assert_string_equal(kf_status_name(verdict->status), "correct");
+    assert_true(cJSON_IsTrue(cJSON_GetObjectItem(verdict->build, "cached")));
+    const cJSON *all = cJSON_GetObjectItem(verdict->build, "extensions");
+    assert_int_equal(cJSON_GetArraySize(all), 2);
+    assert_int_equal(strlen(cJSON_GetStringValue(cJSON_GetObjectItem(cJSON_GetArrayItem(all, 0), "sha256"))), 64);
+    assert_string_not_equal(verdict->binary_hash, verdict->source_hash);
+    /* Another solution, though it asks for the same: nothing that one jail wrote gets into the next. */
+    kf_autofree char *other = NULL;
+    assert_true(asprintf(&other, "%s\n# other\n", source) > 0);
+    kf_auto(kf_verdict) second = judge_source("relu", other, false, false);
+    assert_string_equal(kf_status_name(second->status), "correct");
+    assert_null(cJSON_GetObjectItem(second->build, "cached"));
+}
+
+/* Compiling needs headers, ninja and setuptools; what is missing is said. */
+static bool can_compile(void)
+{
+    static const char question[] =
+        "import importlib.util as u, os, sys, sysconfig\n"
+        "folder = list(u.find_spec('torch').submodule_search_locations)[0]\n"
+        "missing = [n for n, there in (('setuptools', u.find_spec('setuptools')),\n"
+        "    ('headers of Python', os.path.exists(os.path.join(sysconfig.get_path('include', 'posix_prefix'), 'Python.h'))),\n"
+        "    ('headers of PyTorch', os.path.exists(folder + '/include/torch/extension.h'))) if not there]\n"
+        "print('skipped: no ' + ', no '.join(missing) if missing else '', flush=True)\n"
+        "sys.exit(bool(missing))\n";
+    kf_auto(cJSON) torch = kf_judge_torch(NULL);
+    const char *python = cJSON_GetStringValue(cJSON_GetObjectItem(torch, "program"));
+    kf_autofree char *command = NULL;
+    if (!python) return true; /* it is said elsewhere */
+    assert_true(asprintf(&command, "PATH=\"%.*s:$PATH\" '%s' -I -c \"%s\"", (int)(strrchr(python, '/') - python), python, python,
+                         question) > 0);
+    fflush(stdout);
+    return system(command) == 0;
+}
+
+int main(void)
+{
+    char cache[] = "/tmp/kforge-test-cache.XXXXXX";
+    const struct CMUnitTest pure[] = {
+        cmocka_unit_test(records_are_read_one_after_the_other),
+        cmocka_unit_test(what_breaks_the_format_ends_it),
+    };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(solutions_compile_extensions),
+        cmocka_unit_test(a_second_verdict_compiles_nothing),
+    };
+    int failed = cmocka_run_group_tests_name("crate", pure, NULL, NULL);
+    if (failed || !mkdtemp(cache)) return 1;
+    failed = can_compile() ? judge_tests("torch_extensions", tests, sizeof tests / sizeof *tests, cache) : 77;
+    kf_directory_remove(cache, NULL);
+    return failed;
+}
