@@ -88,7 +88,8 @@ static inline void kf_cleanup_packed(kf_packed *packed)
 }
 #define kf_autopacked __attribute__((cleanup(kf_cleanup_packed))) kf_packed
 
-bool kf_pack(kf_store *store, const void *data, size_t size, kf_packed *packed, kf_error *error);
+enum { KF_PACK_FAST = -1, KF_PACK_TEXT = 1 }; /* zstd's levels */
+bool kf_pack(kf_store *store, int level, const void *data, size_t size, kf_packed *packed, kf_error *error);
 /* The text of columns (size, codec, data) starting at `column`, malloc'd and NUL-terminated. */
 char *kf_unpack(kf_store *store, sqlite3_stmt *statement, int column, size_t *size, kf_error *error);
 /* The same of values that are no columns. `size` may be NULL. */

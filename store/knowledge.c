@@ -21,7 +21,7 @@ static bool insert_counters(kf_store *store, int64_t candidate, const char *devi
 bool kf_store_put_counters(kf_store *store, int64_t candidate, const char *device, const char *json, kf_error *error)
 {
     kf_autopacked packed = {0};
-    return kf_pack(store, json, strlen(json), &packed, error) && kf_write_begin(store, error) &&
+    return kf_pack(store, KF_PACK_TEXT, json, strlen(json), &packed, error) && kf_write_begin(store, error) &&
            kf_write_end(store, insert_counters(store, candidate, device, &packed, error), error);
 }
 

@@ -54,10 +54,12 @@ static int bucket_of_standing(const kf_standing *standing)
 static int64_t enter(kf_store *store, int64_t run, int island, int bucket, kf_error *error)
 {
     int64_t count = 0;
-    int row = kf_sql_integer(store, &count, error,
-                             "INSERT INTO tally (run, island, bucket, count) VALUES (?, ?, ?, 1)"
-                             " ON CONFLICT DO UPDATE SET count = count + 1 RETURNING count",
-                             "inn", run, island, bucket);
+    if (!kf_sql_do(store, error,
+                   "INSERT INTO tally (run, island, bucket, count) VALUES (?, ?, ?, 1) ON CONFLICT DO UPDATE SET count = count + 1",
+                   "inn", run, island, bucket))
+        return -1;
+    int row = kf_sql_integer(store, &count, error, "SELECT count FROM tally WHERE run = ? AND island = ? AND bucket = ?", "inn",
+                             run, island, bucket);
     return row == 1 ? count - 1 : -1;
 }
 

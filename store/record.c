@@ -23,6 +23,11 @@ void kf_store_candidate_hash(const char *source, size_t size, const char *const 
 /* The flags as a JSON array; malloc'd. */
 static char *flags_json(const kf_store_attempt_new *attempt, kf_error *error)
 {
+    if (!attempt->flag_count) {
+        char *none = strdup("[]");
+        if (!none) kf_fail(error, KF_ERROR_MEMORY, "out of memory for compiler flags");
+        return none;
+    }
     kf_auto(cJSON) array = cJSON_CreateArray();
     for (size_t i = 0; i < attempt->flag_count; i++)
         if (!cJSON_AddItemToArray(array, cJSON_CreateString(attempt->flags[i]))) break;
@@ -253,11 +258,12 @@ static bool write_attempt(kf_store *store, recording *r, kf_error *error)
     if (r->result.verdict &&
         !kf_member_plan(store, store->run, r->result.candidate, r->result.is_new, &r->standing, &change, error))
         return false;
-    int row = kf_sql_integer(
-        store, &r->result.attempt, error,
-        "UPDATE run SET attempts = attempts + 1, judged = judged + ?, correct = correct + ?, updated = ? WHERE id = ?"
-        " RETURNING attempts",
-        "nndi", change.more_judged, change.more_correct, kf_store_time(), store->run);
+    /* Two statements: RETURNING would open a temporary table each time. */
+    if (!kf_sql_do(store, error,
+                   "UPDATE run SET attempts = attempts + 1, judged = judged + ?, correct = correct + ?, updated = ? WHERE id = ?",
+                   "nndi", change.more_judged, change.more_correct, kf_store_time(), store->run))
+        return false;
+    int row = kf_sql_integer(store, &r->result.attempt, error, "SELECT attempts FROM run WHERE id = ?", "i", store->run);
     if (row == 0) kf_fail(error, KF_ERROR_IO, "%s: run %s is gone from the store", store->path, attempt->run);
     return row == 1 && insert_attempt(store, r, error) &&
            put_lineage(store, attempt, r->result.attempt, r->result.candidate, error) &&
@@ -270,9 +276,9 @@ static bool prepare(kf_store *store, recording *r, kf_error *error)
 {
     const kf_store_attempt_new *attempt = r->attempt;
     return check(store, attempt, error) &&
-           (!attempt->verdict || kf_pack(store, attempt->verdict_json, attempt->verdict_size, &r->json, error)) &&
-           (!attempt->state || kf_pack(store, attempt->state, attempt->state_size, &r->state, error)) &&
-           (!attempt->counters || kf_pack(store, attempt->counters, strlen(attempt->counters), &r->counters, error));
+           (!attempt->verdict || kf_pack(store, KF_PACK_TEXT, attempt->verdict_json, attempt->verdict_size, &r->json, error)) &&
+           (!attempt->state || kf_pack(store, KF_PACK_TEXT, attempt->state, attempt->state_size, &r->state, error)) &&
+           (!attempt->counters || kf_pack(store, KF_PACK_TEXT, attempt->counters, strlen(attempt->counters), &r->counters, error));
 }
 
 static bool record(kf_store *store, recording *r, kf_error *error)

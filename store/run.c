@@ -55,7 +55,7 @@ bool kf_store_begin_run(kf_store *store, const kf_store_run_new *run, char id[KF
     if (!run->task || !run->device)
         return kf_fail(error, KF_ERROR_INTERNAL, "%s: a run without task or device: this is a bug in kforge", store->path);
     kf_autopacked state = {0};
-    if (!kf_pack(store, run->state, run->state_size, &state, error) || !kf_write_begin(store, error)) return false;
+    if (!kf_pack(store, KF_PACK_TEXT, run->state, run->state_size, &state, error) || !kf_write_begin(store, error)) return false;
     return kf_write_end(store, insert_run(store, run, &state, id, error), error);
 }
 
@@ -189,7 +189,7 @@ bool kf_store_run_state(kf_store *store, const char *id, char **state, size_t *s
 bool kf_store_save_state(kf_store *store, const char *id, const void *state, size_t size, kf_error *error)
 {
     kf_autopacked packed = {0};
-    if (!kf_pack(store, state, size, &packed, error) || !kf_write_begin(store, error)) return false;
+    if (!kf_pack(store, KF_PACK_TEXT, state, size, &packed, error) || !kf_write_begin(store, error)) return false;
     bool ok = kf_run_load(store, id, error) && kf_state_put(store, store->run, &packed, error) &&
               kf_sql_do(store, error, "UPDATE run SET updated = ? WHERE id = ?", "di", kf_store_time(), store->run);
     return kf_write_end(store, ok, error);

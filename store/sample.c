@@ -54,7 +54,7 @@ bool kf_samples_put(kf_store *store, int64_t verdict_id, const kf_verdict *verdi
         return kf_fail(error, KF_ERROR_LIMIT, "%s: a verdict has %zu samples, too many to store", store->path, count);
     if (text.failed) return kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory for samples", store->path);
     kf_autopacked packed = {0};
-    return kf_pack(store, text.data, text.size, &packed, error) &&
+    return kf_pack(store, KF_PACK_FAST, text.data, text.size, &packed, error) &&
            kf_sql_do(store, error, "INSERT INTO sample (verdict, count, size, codec, data) VALUES (?, ?, ?, ?, ?)", "iiinb",
                      verdict_id, (int64_t)count, packed.size, packed.codec, packed.data, packed.data_size);
 }

@@ -44,7 +44,7 @@ static void fill(const char *path, int64_t count, int salt)
     check(kf_store_begin_run(store, &(kf_store_run_new){.task = TASK, .device = "NVIDIA H200", .options = "{}"}, run, &error));
     kf_store_recorded recorded = {0};
     for (int64_t i = 0; i < count; i++) {
-        if (i % 1000 == 0) check(kf_store_begin(store, &error));
+        if (i % 1000 == 0) check(kf_store_begin_quick(store, &error));
         kf_buffer_clear(&source);
         kf_buffer_format(&source, "// variant %d.%" PRId64 "\n", salt, i);
         for (int k = 0; k < 16; k++)
