@@ -29,9 +29,11 @@ typedef struct kf_bench_task {
     char *name;   /* the task's; where it can't be loaded its folder's. No two of a suite have the same that are no fault */
     char *folder; /* "" where only the store has it */
     char *fault;  /* why it is not judged; NULL: it is */
+    char *rule;   /* the import refused the problem by this rule, `fault` is its reason; NULL: it did not */
     char hash[KF_HASH_HEX];
-    int64_t level, problem; /* of its "origin", -1 none */
-    bool torch;             /* it has a problem file for PyTorch: solutions may be Python (docs/torch.md) */
+    int64_t level, problem;      /* of its "origin", -1 none */
+    bool torch;                  /* it has a problem file for PyTorch: solutions may be Python (docs/torch.md) */
+    char text_hash[KF_HASH_HEX]; /* of the problem file that it was imported from; "" not known */
     /* Of a bench that goes on. */
     char run[KF_RUN_ID]; /* "" not begun */
     bool finished;
@@ -42,11 +44,13 @@ typedef struct kf_bench_suite {
     char *name, *path; /* path: absolute */
     kf_bench_task *tasks;
     size_t count;
+    cJSON *imports; /* what suite.json says of where its problems come from, NULL */
 } kf_bench_suite;
 
 /* `path`: a folder of task folders, a task's folder, or a suite.json {"schema": "kforge-suite/1", "name", "tasks": ["FOLDER", …]} with folders
- * relative to it. `only`: shell patterns that names have to match one of; none: all. A task at fault is listed with its fault; without a single
- * one that can be judged: KF_ERROR_INPUT. */
+ * relative to it. One that an import wrote has "problems" instead: all that were asked for, those that it refused with rule and reason, which are
+ * listed as faults; task folders beside it that it does not name belong to the suite, too. `only`: shell patterns that names have to match one of;
+ * none: all. A task at fault is listed with its fault; without a single one that can be judged: KF_ERROR_INPUT. */
 bool kf_bench_suite_load(const char *path, const char *const *only, size_t only_count, kf_bench_suite *suite, kf_error *error);
 void kf_bench_suite_clear(kf_bench_suite *suite);
 /* "origin": {"level", "problem"} of a task.json; -1 where it has none. */
@@ -62,7 +66,9 @@ typedef struct kf_bench_plan {
     kf_search_settings search; /* its models with "{task}" in them; its texts point into `options`, or are the caller's */
     const char *models[KF_SEARCH_MODELS];
     char *frozen[KF_SEARCH_MODELS];
-    double cost_usd;    /* of all tasks together; 0 no limit */
+    double cost_usd;            /* of all tasks together; 0 no limit */
+    const char *const *against; /* further baselines that the best are measured beside; only where it begins */
+    size_t against_count;
     cJSON *description; /* what its runs' options hold as "bench" */
     cJSON *options;     /* of a bench that goes on */
     char *hardware;     /* that it was judged on; NULL: not begun */

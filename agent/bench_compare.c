@@ -20,6 +20,16 @@ static const kf_bench_row *row_named(const kf_bench_result *result, const char *
     return NULL;
 }
 
+/* What is the same problem in the other result; NULL none. *named: the one of the same name, which may be another problem. */
+static const kf_bench_row *partner(const kf_bench_result *result, const kf_bench_row *row, bool by_name, const kf_bench_row **named)
+{
+    *named = row_named(result, row->task);
+    for (size_t i = 0; i < result->count && row->hash[0]; i++)
+        if (strcmp(result->rows[i].hash, row->hash) == 0) return &result->rows[i];
+    bool known = *named && row->hash[0] && (*named)->hash[0];
+    return known && !by_name ? NULL : *named;
+}
+
 static bool is_solved(const kf_bench_row *row)
 {
     return row->best.candidate && row->outcome.correct;
@@ -52,18 +62,22 @@ static double correct_share(const kf_bench_row *row)
     return counts ? (double)good / (double)counts : 0;
 }
 
-static bool pair_up(kf_bench_comparison *c, kf_error *error)
+static bool pair_up(kf_bench_comparison *c, bool by_name, kf_error *error)
 {
+    const kf_bench_row *named;
     c->pairs = calloc(c->before->count ? c->before->count : 1, sizeof *c->pairs);
     if (!c->pairs) return out_of_memory(error);
     for (size_t i = 0; i < c->before->count; i++) {
-        const kf_bench_row *before = &c->before->rows[i], *after = row_named(c->after, before->task);
+        const kf_bench_row *before = &c->before->rows[i], *after = partner(c->after, before, by_name, &named);
         if (!after) {
-            c->only_before++;
+            if (named && !c->other++) c->other_name = before->task;
+            c->only_before += !named;
             continue;
         }
         kf_bench_pair *pair = &c->pairs[c->count++];
-        *pair = (kf_bench_pair){before, after, NAN, false};
+        bool same = before->hash[0] && strcmp(before->hash, after->hash) == 0;
+        *pair = (kf_bench_pair){before, after, NAN, false, !same};
+        c->by_name += !same;
         bool was = is_solved(before), is = is_solved(after);
         c->both += was && is;
         c->gained += is && !was;
@@ -74,15 +88,23 @@ static bool pair_up(kf_bench_comparison *c, kf_error *error)
         c->faster += pair->apart && pair->ratio > 1;
         c->slower += pair->apart && pair->ratio < 1;
     }
-    for (size_t i = 0; i < c->after->count; i++) c->only_after += !row_named(c->before, c->after->rows[i].task);
-    return c->count || kf_fail(error, KF_ERROR_INPUT, "the two have no problem in common");
+    for (size_t i = 0; i < c->after->count; i++)
+        c->only_after += !partner(c->before, &c->after->rows[i], by_name, &named) && !named;
+    if (c->count) return true;
+    if (c->other)
+        return kf_fail(
+            error, KF_ERROR_INPUT,
+            "the two have no problem in common: %zu have the same name and other content, such as %s; --by-name compares them",
+            c->other, c->other_name);
+    return kf_fail(error, KF_ERROR_INPUT, "the two have no problem in common");
 }
 
-bool kf_bench_compare(const kf_bench_result *before, const kf_bench_result *after, kf_bench_comparison *c, kf_error *error)
+bool kf_bench_compare(const kf_bench_result *before, const kf_bench_result *after, bool by_name, kf_bench_comparison *c,
+                      kf_error *error)
 {
     c->before = before;
     c->after = after;
-    if (!pair_up(c, error)) return false;
+    if (!pair_up(c, by_name, error)) return false;
     kf_autofree double *first = calloc(c->count, sizeof *first), *second = calloc(c->count, sizeof *second);
     if (!first || !second) return out_of_memory(error);
     for (size_t i = 0; i < c->count; i++) {
@@ -159,6 +181,8 @@ static cJSON *comparison_json(const kf_bench_comparison *c)
     cJSON_AddNumberToObject(json, "problems", (double)c->count);
     cJSON_AddNumberToObject(json, "only_before", (double)c->only_before);
     cJSON_AddNumberToObject(json, "only_after", (double)c->only_after);
+    cJSON_AddNumberToObject(json, "paired_by_name", (double)c->by_name);
+    cJSON_AddNumberToObject(json, "same_name_other_content", (double)c->other);
     cJSON_AddNumberToObject(json, "both_solved", (double)c->both);
     cJSON_AddNumberToObject(json, "gained", (double)c->gained);
     cJSON_AddNumberToObject(json, "lost", (double)c->lost);
@@ -177,6 +201,9 @@ static cJSON *comparison_json(const kf_bench_comparison *c)
     for (size_t i = 0; i < c->count; i++) {
         cJSON *entry = cJSON_CreateObject();
         cJSON_AddStringToObject(entry, "task", c->pairs[i].before->task);
+        if (strcmp(c->pairs[i].after->task, c->pairs[i].before->task) != 0)
+            cJSON_AddStringToObject(entry, "task_after", c->pairs[i].after->task);
+        cJSON_AddStringToObject(entry, "paired_by", c->pairs[i].by_name ? "name" : "content");
         cJSON_AddStringToObject(entry, "change", change_of(&c->pairs[i]));
         kf_add_figure(entry, "ratio", c->pairs[i].ratio);
         cJSON_AddItemToObject(entry, "before", side_json(c->pairs[i].before));
@@ -239,6 +266,10 @@ bool kf_bench_comparison_write(const kf_bench_comparison *c, const kf_invocation
     fprintf(out, "\n%zu problems in common; %zu solved by both, %zu gained, %zu lost", c->count, c->both, c->gained, c->lost);
     if (c->only_before || c->only_after) fprintf(out, "; %zu only before, %zu only after", c->only_before, c->only_after);
     fputc('\n', out);
+    if (c->other)
+        fprintf(out, "%zu have the same name and other content (such as %s): not compared; --by-name compares them\n", c->other,
+                c->other_name);
+    if (c->by_name) fprintf(out, "%zu are paired by name: their content differs, or is not known of one of the two\n", c->by_name);
     if (c->both) {
         fprintf(out, "%-22s %.3f", "ratio of speedups", c->ratio.value);
         if (!isnan(c->ratio.low)) fprintf(out, " [%.3f, %.3f]", c->ratio.low, c->ratio.high);

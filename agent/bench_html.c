@@ -60,6 +60,10 @@ static void write_about(const kf_bench_result *r, kf_buffer *out)
         kf_buffer_string(out, *r->models ? ", models: " : ", no model: the tuner alone");
         kf_html_text(out, r->models);
     }
+    if (*r->imported) {
+        kf_buffer_string(out, ". Problems of ");
+        kf_html_text(out, r->imported);
+    }
     kf_buffer_format(out, ". Made by kforge %s.", KFORGE_VERSION);
 }
 
@@ -74,8 +78,12 @@ static void write_tiles(const kf_bench_result *r, kf_buffer *out)
     const kf_score *s = &r->score;
     snprintf(text, sizeof text, "%zu of %zu", s->solved, s->problems);
     tile(out, text, "problems solved");
+    if (r->judged < r->count) {
+        snprintf(text, sizeof text, "%zu of %zu", s->solved, r->judged);
+        tile(out, text, "solved of those judged");
+    }
     snprintf(text, sizeof text, "%.1f %%", 100 * kf_score_fast(r->outcomes, r->count, 1, 1, &r->scoring).value);
-    tile(out, text, "fast_1: faster than the baseline");
+    tile(out, text, r->judged < r->count ? "fast_1 of all problems: faster than the baseline" : "fast_1: faster than the baseline");
     tile(out, kf_figure_speedup(s->geometric_mean, figure), "geometric mean speedup");
     tile(out, kf_figure_speedup(s->median, figure), "median speedup");
     snprintf(text, sizeof text, isnan(s->correct_rate.value) ? "-" : "%.1f %%", 100 * s->correct_rate.value);
@@ -196,7 +204,8 @@ static void write_row(const kf_bench_result *r, const kf_bench_row *row, bool cl
         kf_buffer_string(out, "</td>");
     }
     kf_buffer_string(out, *row->fault ? "<td class=\"samples other\">" : "<td class=\"samples\">");
-    kf_html_text(out, *row->fault ? row->fault : *row->statuses ? row->statuses : row->state);
+    if (*row->rule) kf_buffer_string(out, "refused: ");
+    kf_html_text(out, *row->rule ? row->rule : *row->fault ? row->fault : *row->statuses ? row->statuses : row->state);
     kf_buffer_string(out, "</td>");
     number_cell(out, " minor", share);
     if (share > 0) meter(out, share);
@@ -258,7 +267,7 @@ static void write_cheats(const kf_bench_result *r, kf_buffer *out)
     for (size_t i = 0; i < r->count; i++)
         for (size_t k = 0; k < r->rows[i].count; k++) {
             const kf_bench_sample *s = &r->rows[i].samples[k];
-            if (!s->score.cheating && strcmp(s->status, kf_status_name(KF_IMPOSSIBLE)) != 0) continue;
+            if (!kf_bench_is_cheat(s)) continue;
             if (!listed++)
                 kf_buffer_string(
                     out, "<section>\n<h2>Cheats</h2>\n<div class=\"scroll\"><table><thead><tr><th scope=\"col\">Problem</th><th "
@@ -272,11 +281,152 @@ static void write_cheats(const kf_bench_result *r, kf_buffer *out)
     if (listed) kf_buffer_string(out, "</tbody></table></div>\n</section>\n");
 }
 
-static void score(kf_buffer *out, const char *name, kf_interval share)
+/* A table of its own below the others; rows follow, and `end_table`. */
+static void begin_table(kf_buffer *out, const char *title, const char *about, const char *const *columns)
+{
+    kf_buffer_format(out, "<section>\n<h2>%s</h2>\n", title);
+    if (*about) kf_buffer_format(out, "<p class=\"about\">%s</p>\n", about);
+    kf_buffer_string(out, "<div class=\"scroll\"><table><thead><tr>");
+    for (; *columns; columns++) /* "number:Claimed" */
+        kf_buffer_format(out, "<th scope=\"col\" class=\"%.*s\">%s</th>", (int)strcspn(*columns, ":"), *columns,
+                         *columns + strcspn(*columns, ":") + 1);
+    kf_buffer_string(out, "</tr></thead>\n<tbody>\n");
+}
+
+static void end_table(kf_buffer *out)
+{
+    kf_buffer_string(out, "</tbody></table></div>\n</section>\n");
+}
+
+static void text_cell(kf_buffer *out, const char *classes, const char *text)
+{
+    kf_buffer_format(out, "<td class=\"%s\">", classes);
+    kf_html_text(out, text);
+    kf_buffer_string(out, "</td>");
+}
+
+static void write_claim(const kf_bench_row *row, const kf_bench_sample *s, kf_buffer *out)
+{
+    double ratio = kf_bench_claim_ratio(s);
+    kf_buffer_string(out, "<tr>");
+    text_cell(out, "problem", row->task);
+    kf_buffer_format(out, "<td class=\"number\">%.2fx%s</td><td class=\"number\">", s->claimed, s->other_text ? "*" : "");
+    speedup_range(out, s->speedup);
+    kf_buffer_format(out, isnan(ratio) ? "</td><td class=\"number\">-" : "</td><td class=\"number\">%.2f", ratio);
+    kf_buffer_format(out, "</td><td><span class=\"status %s\">", status_class(s));
+    kf_html_text(out, s->status);
+    kf_buffer_string(out, "</span> <code>");
+    kf_html_text(out, s->rule);
+    kf_buffer_string(out, "</code></td></tr>\n");
+}
+
+static void write_claims(const kf_bench_result *r, kf_buffer *out)
+{
+    static const char *const columns[] = {":Problem", "number:Claimed", "number:Verified", "number:Ratio", ":Verdict", NULL};
+    kf_bench_claims claims = kf_bench_claims_of(r);
+    char about[400];
+    if (!claims.count) return;
+    int length = snprintf(about, sizeof about,
+                          "%zu solutions claim a speedup, %.2fx in the geometric mean; %zu were judged, %zu of them are correct",
+                          claims.count, claims.all, claims.judged, claims.correct);
+    if (claims.ratio > 0)
+        length += snprintf(about + length, sizeof about - (size_t)length, ": %.2fx where %.2fx was claimed", claims.verified,
+                           claims.claimed);
+    snprintf(about + length, sizeof about - (size_t)length, "%s",
+             claims.other_text ? ". * claimed for another text of the problem than the task has, so perhaps for other sizes."
+                               : ".");
+    begin_table(out, "Claimed and verified", about, columns);
+    for (size_t i = 0; i < r->count; i++)
+        for (size_t k = 0; k < r->rows[i].count; k++)
+            if (!isnan(r->rows[i].samples[k].claimed)) write_claim(&r->rows[i], &r->rows[i].samples[k], out);
+    end_table(out);
+}
+
+static void write_others(const kf_bench_result *r, kf_buffer *out)
+{
+    static const char *const columns[] = {":Problem", ":Baseline", "number:Speedup", "minor:", NULL};
+    if (!r->other_count) return;
+    begin_table(out, "Further baselines",
+                "The best of each solved problem, measured again beside another baseline, or set against times that a file gives.",
+                columns);
+    for (size_t i = 0; i < r->count; i++)
+        for (size_t k = 0; k < r->other_count && r->rows[i].best.candidate; k++) {
+            const kf_bench_versus *versus = &r->rows[i].others[k];
+            kf_buffer_string(out, "<tr>");
+            text_cell(out, "problem", r->rows[i].task);
+            text_cell(out, "", r->others[k].name);
+            kf_buffer_string(out, "<td class=\"number\">");
+            speedup_range(out, versus->speedup);
+            kf_buffer_string(out, "</td>");
+            text_cell(out, "minor other",
+                      !(versus->speedup.value > 0) ? versus->why
+                      : r->others[k].measured      ? ""
+                                                   : "not measured here");
+            kf_buffer_string(out, "</tr>\n");
+        }
+    end_table(out);
+}
+
+static void write_unjudged(const kf_bench_result *r, kf_buffer *out)
+{
+    static const char *const columns[] = {":Problem", ":Rule", ":Reason", NULL};
+    size_t listed = 0;
+    for (size_t i = 0; i < r->count; i++) {
+        const kf_bench_row *row = &r->rows[i];
+        if (!*row->fault) continue;
+        if (!listed++)
+            begin_table(
+                out, "Not judged",
+                "Refused by the import, with the rule; or tasks that can&#39;t be loaded. They count as unsolved of all problems.",
+                columns);
+        kf_buffer_string(out, "<tr>");
+        text_cell(out, "problem", row->task);
+        text_cell(out, "", row->rule);
+        text_cell(out, "", row->fault);
+        kf_buffer_string(out, "</tr>\n");
+    }
+    if (listed) end_table(out);
+}
+
+static void score(const kf_bench_result *r, kf_buffer *out, const char *name, kf_interval share, kf_interval judged)
 {
     kf_buffer_format(out, "<tr><th scope=\"row\">%s</th><td>", name);
     percent_range(out, share);
+    kf_buffer_string(out, "</td>");
+    if (r->judged < r->count) {
+        kf_buffer_string(out, "<td>");
+        percent_range(out, judged);
+        kf_buffer_string(out, "</td>");
+    }
+    kf_buffer_string(out, "</tr>\n");
+}
+
+/* A row whose value is the same of all problems and of those judged. */
+static void begin_plain(const kf_bench_result *r, kf_buffer *out, const char *name)
+{
+    kf_buffer_format(out, "<tr><th scope=\"row\">%s</th><td%s>", name, r->judged < r->count ? " colspan=\"2\"" : "");
+}
+
+static void plain_rate(const kf_bench_result *r, kf_buffer *out, const char *name, kf_interval share)
+{
+    begin_plain(r, out, name);
+    percent_range(out, share);
     kf_buffer_string(out, "</td></tr>\n");
+}
+
+/* Of each further baseline that has figures: fast_p for p from 1. */
+static void write_fast_others(const kf_bench_result *r, kf_buffer *out)
+{
+    for (size_t i = 0; i < r->other_count; i++)
+        for (size_t k = 0; k < r->fast_count && r->others[i].known; k++) {
+            kf_autobuffer name = {0};
+            if (!(r->fast[k] > 0)) continue;
+            kf_buffer_format(&name, "fast<sub>%g</sub> against ", r->fast[k]);
+            kf_html_text(&name, r->others[i].name);
+            if (!r->others[i].measured) kf_buffer_string(&name, ", not measured here");
+            if (name.data)
+                score(r, out, name.data, kf_bench_fast_other(r, i, r->fast[k], false), kf_bench_fast_other(r, i, r->fast[k], true));
+        }
 }
 
 static void write_scores(const kf_bench_result *r, kf_buffer *out)
@@ -284,25 +434,35 @@ static void write_scores(const kf_bench_result *r, kf_buffer *out)
     char name[64];
     const kf_score *s = &r->score;
     size_t most = 0;
-    score(out, "compile rate", s->compile_rate);
-    score(out, "correctness rate", s->correct_rate);
-    score(out, "cheat rate", s->cheat_rate);
+    if (r->judged < r->count)
+        kf_buffer_format(
+            out,
+            "<tr><th scope=\"col\"></th><th scope=\"col\">of all %zu problems</th><th scope=\"col\">of the %zu judged</th></tr>\n",
+            r->count, r->judged);
+    plain_rate(r, out, "compile rate", s->compile_rate);
+    plain_rate(r, out, "correctness rate", s->correct_rate);
+    plain_rate(r, out, "cheat rate", s->cheat_rate);
     for (size_t i = 0; i < r->fast_count; i++) {
         snprintf(name, sizeof name, "fast<sub>%g</sub>", r->fast[i]);
-        score(out, name, kf_score_fast(r->outcomes, r->count, r->fast[i], 1, &r->scoring));
+        score(r, out, name, kf_score_fast(r->outcomes, r->count, r->fast[i], 1, &r->scoring),
+              kf_score_fast(r->judged_outcomes, r->judged, r->fast[i], 1, &r->scoring));
     }
+    write_fast_others(r, out);
     for (size_t i = 0; i < r->count; i++)
         if (r->rows[i].count > most) most = r->rows[i].count;
     for (size_t k = 1; r->independent && k <= most && k <= 1024; k *= 2) {
         snprintf(name, sizeof name, "pass@%zu", k);
-        score(out, name, kf_score_pass(r->problems, r->count, k, &r->scoring));
+        score(r, out, name, kf_score_pass(r->problems, r->count, k, &r->scoring),
+              kf_score_pass(r->judged_problems, r->judged, k, &r->scoring));
     }
-    kf_buffer_string(out, "<tr><th scope=\"row\">geometric mean</th><td>");
+    begin_plain(r, out, "geometric mean");
     speedup_range(out, s->geometric_mean);
-    kf_buffer_string(out, "</td></tr>\n<tr><th scope=\"row\">median</th><td>");
+    kf_buffer_string(out, "</td></tr>\n");
+    begin_plain(r, out, "median");
     speedup_range(out, s->median);
-    kf_buffer_format(out, "</td></tr>\n<tr><th scope=\"row\">samples</th><td>%zu, and %zu that nobody could judge</td></tr>\n",
-                     s->samples, s->voided);
+    kf_buffer_string(out, "</td></tr>\n");
+    begin_plain(r, out, "samples");
+    kf_buffer_format(out, "%zu, and %zu that nobody could judge</td></tr>\n", s->samples, s->voided);
 }
 
 static size_t most_samples(const kf_bench_result *r)
@@ -322,12 +482,12 @@ static const kf_template_builtin *part(const char *name)
     return NULL;
 }
 
-enum { TITLE, ABOUT, TILES, CURVE, HISTOGRAM, COLUMNS, ROWS, ROOFLINES, CHEATS, SCORES, DASHED, PARTS };
+enum { TITLE, ABOUT, TILES, CURVE, HISTOGRAM, COLUMNS, ROWS, ROOFLINES, CHEATS, CLAIMS, OTHERS, UNJUDGED, SCORES, DASHED, PARTS };
 
 bool kf_bench_html(const kf_bench_result *r, kf_buffer *out, kf_error *error)
 {
-    static const char *const names[PARTS] = {"title", "about",     "tiles",  "curve",  "histogram", "columns",
-                                             "rows",  "rooflines", "cheats", "scores", "dashed"};
+    static const char *const names[PARTS] = {"title",     "about",  "tiles",  "curve",  "histogram", "columns", "rows",
+                                             "rooflines", "cheats", "claims", "others", "unjudged",  "scores",  "dashed"};
     kf_buffer parts[PARTS] = {{0}};
     const kf_template_builtin *page = part("bench.html"), *style = part("bench.css"), *script = part("bench.js");
     kf_template_value values[PARTS + 2] = {{.name = "css", .text = style->text}, {.name = "js", .text = script->text}};
@@ -341,6 +501,9 @@ bool kf_bench_html(const kf_bench_result *r, kf_buffer *out, kf_error *error)
     for (size_t i = 0; i < r->count; i++) write_row(r, &r->rows[i], claims, &parts[ROWS]);
     write_rooflines(r, &parts[ROOFLINES]);
     write_cheats(r, &parts[CHEATS]);
+    write_claims(r, &parts[CLAIMS]);
+    write_others(r, &parts[OTHERS]);
+    write_unjudged(r, &parts[UNJUDGED]);
     write_scores(r, &parts[SCORES]);
     if (most_samples(r) > 1) kf_buffer_format(&parts[DASHED], "; dashed: by the best of %zu", most_samples(r));
     for (int i = 0; i < PARTS; i++) {

@@ -40,7 +40,11 @@ static cJSON *sample_json(const kf_bench_sample *s)
     cJSON_AddBoolToObject(json, "cheating", s->score.cheating);
     kf_add_interval(json, "speedup", s->speedup);
     cJSON_AddBoolToObject(json, "reverified", s->reverified);
-    if (!isnan(s->claimed)) kf_add_figure(json, "claimed", s->claimed);
+    if (!isnan(s->claimed)) {
+        kf_add_figure(json, "claimed", s->claimed);
+        kf_add_figure(json, "claim_ratio", kf_bench_claim_ratio(s));
+        cJSON_AddBoolToObject(json, "claim_of_other_text", s->other_text);
+    }
     if (s->kernelbench) {
         cJSON *claim = cJSON_AddObjectToObject(json, "kernelbench");
         cJSON_AddBoolToObject(claim, "correct", s->kernelbench_correct);
@@ -52,11 +56,33 @@ static cJSON *sample_json(const kf_bench_sample *s)
     return json;
 }
 
-static cJSON *row_json(const kf_bench_row *row)
+/* The best against each further baseline, in their order. */
+static void add_others(cJSON *json, const kf_bench_result *result, const kf_bench_row *row)
+{
+    cJSON *list = result->other_count ? cJSON_AddArrayToObject(json, "against") : NULL;
+    for (size_t i = 0; i < result->other_count; i++) {
+        const kf_bench_versus *versus = &row->others[i];
+        cJSON *entry = cJSON_CreateObject();
+        cJSON_AddStringToObject(entry, "baseline", result->others[i].name);
+        kf_add_interval(entry, "speedup", versus->speedup);
+        kf_add_figure(entry, "baseline_seconds", versus->seconds);
+        if (row->best.candidate && !(versus->speedup.value > 0)) add_text(entry, "why", versus->why);
+        cJSON_AddItemToArray(list, entry);
+    }
+}
+
+static cJSON *row_json(const kf_bench_result *result, const kf_bench_row *row)
 {
     cJSON *json = cJSON_CreateObject(), *samples;
     cJSON_AddStringToObject(json, "task", row->task);
     add_text(json, "fault", row->fault);
+    if (*row->rule) {
+        cJSON *refused = cJSON_AddObjectToObject(json, "refused");
+        cJSON_AddStringToObject(refused, "rule", row->rule);
+        cJSON_AddStringToObject(refused, "reason", row->fault);
+    }
+    add_text(json, "hash", row->hash);
+    if (row->scaled) cJSON_AddTrueToObject(json, "scaled");
     add_text(json, "run", row->run);
     cJSON_AddStringToObject(json, "state", row->state);
     if (row->level >= 0) cJSON_AddNumberToObject(json, "level", (double)row->level);
@@ -65,6 +91,7 @@ static cJSON *row_json(const kf_bench_row *row)
         cJSON_AddItemToObject(json, "best", sample_json(&row->best));
     else
         cJSON_AddNullToObject(json, "best");
+    add_others(json, result, row);
     cJSON_AddStringToObject(json, "statuses", row->statuses);
     samples = cJSON_AddArrayToObject(json, "samples");
     for (size_t i = 0; i < row->count; i++) cJSON_AddItemToArray(samples, sample_json(&row->samples[i]));
@@ -93,6 +120,8 @@ static void add_scores(cJSON *json, const kf_bench_result *r)
     for (size_t i = 0; i < r->count; i++)
         if (r->independent && r->rows[i].count > most) most = r->rows[i].count;
     cJSON_AddNumberToObject(json, "problems", (double)s->problems);
+    cJSON_AddNumberToObject(json, "judged", (double)r->judged);
+    cJSON_AddNumberToObject(json, "refused", (double)r->refused);
     cJSON_AddNumberToObject(json, "solved", (double)s->solved);
     cJSON_AddNumberToObject(json, "faster", (double)s->faster);
     cJSON_AddNumberToObject(json, "samples", (double)s->samples);
@@ -109,14 +138,57 @@ static void add_scores(cJSON *json, const kf_bench_result *r)
             cJSON_AddNumberToObject(entry, "p", r->fast[i]);
             cJSON_AddNumberToObject(entry, "k", (double)k);
             kf_add_interval(entry, "share", kf_score_fast(r->outcomes, r->count, r->fast[i], k, &r->scoring));
+            kf_add_interval(entry, "share_of_judged", kf_score_fast(r->judged_outcomes, r->judged, r->fast[i], k, &r->scoring));
             cJSON_AddItemToArray(fast, entry);
         }
     for (size_t k = 1; r->independent && k <= most; k++) {
         cJSON *entry = cJSON_CreateObject();
         cJSON_AddNumberToObject(entry, "k", (double)k);
         kf_add_interval(entry, "share", kf_score_pass(r->problems, r->count, k, &r->scoring));
+        kf_add_interval(entry, "share_of_judged", kf_score_pass(r->judged_problems, r->judged, k, &r->scoring));
         cJSON_AddItemToArray(pass, entry);
     }
+}
+
+/* Scores of the best candidates against further baselines. */
+static void add_against(cJSON *json, const kf_bench_result *r)
+{
+    cJSON *list = r->other_count ? cJSON_AddArrayToObject(json, "against") : NULL;
+    for (size_t i = 0; i < r->other_count; i++) {
+        cJSON *entry = cJSON_CreateObject(), *fast;
+        cJSON_AddItemToArray(list, entry);
+        cJSON_AddStringToObject(entry, "baseline", r->others[i].name);
+        cJSON_AddBoolToObject(entry, "measured_here", r->others[i].measured);
+        add_text(entry, "hardware", r->others[i].hardware);
+        cJSON_AddNumberToObject(entry, "known", (double)r->others[i].known);
+        fast = cJSON_AddArrayToObject(entry, "fast_p");
+        for (size_t k = 0; k < r->fast_count; k++) {
+            cJSON *share = cJSON_CreateObject();
+            cJSON_AddNumberToObject(share, "p", r->fast[k]);
+            kf_add_interval(share, "share", kf_bench_fast_other(r, i, r->fast[k], false));
+            kf_add_interval(share, "share_of_judged", kf_bench_fast_other(r, i, r->fast[k], true));
+            cJSON_AddItemToArray(fast, share);
+        }
+    }
+}
+
+static void add_claims(cJSON *json, const kf_bench_result *r)
+{
+    kf_bench_claims claims = kf_bench_claims_of(r);
+    if (!claims.count) return;
+    cJSON *inner = cJSON_AddObjectToObject(json, "claims");
+    cJSON_AddNumberToObject(inner, "count", (double)claims.count);
+    cJSON_AddNumberToObject(inner, "judged", (double)claims.judged);
+    cJSON_AddNumberToObject(inner, "correct", (double)claims.correct);
+    cJSON_AddNumberToObject(inner, "cheating", (double)claims.cheating);
+    cJSON_AddNumberToObject(inner, "of_other_text", (double)claims.other_text);
+    kf_add_figure(inner, "claimed_of_all", claims.all);
+    kf_add_figure(inner, "claimed_of_correct", claims.claimed);
+    kf_add_figure(inner, "verified_of_correct", claims.verified);
+    kf_add_figure(inner, "ratio", claims.ratio);
+    kf_autobuffer rules = {0};
+    kf_bench_broken_rules(r, &rules);
+    cJSON_AddStringToObject(inner, "rules", rules.data ? rules.data : "");
 }
 
 cJSON *kf_bench_json(const kf_bench_result *r)
@@ -131,17 +203,20 @@ cJSON *kf_bench_json(const kf_bench_result *r)
     add_text(json, "models", r->models);
     cJSON_AddStringToObject(json, "strategy", r->strategy);
     add_text(json, "baseline", r->baseline);
+    add_text(json, "imported", r->imported);
     kf_add_figure(json, "started", r->started);
     cJSON_AddNumberToObject(json, "samples", (double)r->samples);
     cJSON_AddBoolToObject(json, "independent", r->independent);
     kf_add_figure(json, "bytes_per_second", r->bytes_per_second);
     add_scores(cJSON_AddObjectToObject(json, "scores"), r);
+    add_against(json, r);
+    add_claims(json, r);
     kf_add_figure(json, "cost_usd", r->cost_usd);
     kf_add_figure(json, "device_seconds", r->device_seconds);
     cJSON_AddNumberToObject(json, "calls", (double)r->calls);
     cJSON_AddNumberToObject(json, "tokens", (double)r->tokens);
     cJSON *rows = cJSON_AddArrayToObject(json, "problems");
-    for (size_t i = 0; i < r->count; i++) cJSON_AddItemToArray(rows, row_json(&r->rows[i]));
+    for (size_t i = 0; i < r->count; i++) cJSON_AddItemToArray(rows, row_json(r, &r->rows[i]));
     return json;
 }
 
@@ -191,6 +266,8 @@ static bool read_row(const cJSON *json, kf_bench_result *result, kf_bench_row *r
     *row = (kf_bench_row){.level = -1, .problem = -1, .state = kf_bench_text(result, text_of(json, "state"))};
     row->task = kf_bench_text(result, text_of(json, "task"));
     row->fault = kf_bench_text(result, text_of(json, "fault"));
+    row->rule = kf_bench_text(result, text_of(cJSON_GetObjectItemCaseSensitive(json, "refused"), "rule"));
+    snprintf(row->hash, sizeof row->hash, "%.64s", text_of(json, "hash"));
     row->statuses = kf_bench_text(result, text_of(json, "statuses"));
     snprintf(row->run, sizeof row->run, "%.10s", text_of(json, "run"));
     row->samples = calloc(count > 0 ? (size_t)count : 1, sizeof *row->samples);
@@ -223,6 +300,7 @@ bool kf_bench_read_json(const cJSON *json, const char *where, kf_bench_result *r
     result->models = kf_bench_text(result, text_of(json, "models"));
     result->strategy = kf_bench_text(result, text_of(json, "strategy"));
     result->baseline = kf_bench_text(result, text_of(json, "baseline"));
+    result->imported = kf_bench_text(result, text_of(json, "imported"));
     result->independent = flag_of(json, "independent");
     result->started = number_of(json, "started");
     result->bytes_per_second = number_of(json, "bytes_per_second");

@@ -48,6 +48,7 @@ static cJSON *describe(const judging *j, size_t task)
         cJSON_AddNumberToObject(entry, "sample", (double)s->sample);
         cJSON_AddStringToObject(entry, "language", s->language == KF_LANGUAGE_PYTHON ? "python" : "cuda");
         if (!isnan(s->claimed)) kf_json_add_number(entry, "claimed", s->claimed);
+        if (s->other_text) cJSON_AddTrueToObject(entry, "other_text");
         if (s->why) cJSON_AddStringToObject(entry, "why", s->why);
         cJSON_AddItemToArray(list, entry);
     }

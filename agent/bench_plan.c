@@ -41,6 +41,8 @@ static void describe_tasks(const kf_bench_suite *suite, cJSON *description)
         cJSON *entry = cJSON_CreateObject();
         cJSON_AddStringToObject(entry, "name", task->name);
         if (task->fault) cJSON_AddStringToObject(entry, "fault", task->fault);
+        if (task->rule) cJSON_AddStringToObject(entry, "rule", task->rule);
+        if (task->hash[0]) cJSON_AddStringToObject(entry, "hash", task->hash);
         if (task->level >= 0) cJSON_AddNumberToObject(entry, "level", (double)task->level);
         if (task->problem >= 0) cJSON_AddNumberToObject(entry, "problem", (double)task->problem);
         if (task->torch) cJSON_AddTrueToObject(entry, "torch");
@@ -62,9 +64,13 @@ bool kf_bench_plan_begin(kf_bench_plan *plan, kf_error *error)
     if (plan->source) cJSON_AddStringToObject(json, "source", plan->source);
     cJSON *models = cJSON_AddArrayToObject(json, "models");
     for (size_t i = 0; i < plan->search.model_count; i++) cJSON_AddItemToArray(models, cJSON_CreateString(plan->search.models[i]));
+    cJSON *against = plan->against_count ? cJSON_AddArrayToObject(json, "against") : NULL;
+    for (size_t i = 0; i < plan->against_count; i++) cJSON_AddItemToArray(against, cJSON_CreateString(plan->against[i]));
     describe_tasks(&plan->suite, json);
+    cJSON *imports = plan->suite.imports ? cJSON_Duplicate(plan->suite.imports, true) : NULL;
+    if (imports) cJSON_AddItemToObject(json, "imports", imports);
     plan->search.bench = json;
-    return models || out_of_memory(error);
+    return (models && (imports || !plan->suite.imports)) || out_of_memory(error);
 }
 
 char *kf_bench_model_for(const char *spec, const char *task)
@@ -129,16 +135,17 @@ static bool read_tasks(kf_bench_plan *plan, kf_error *error)
     cJSON_ArrayForEach(entry, tasks)
     {
         kf_bench_task *task = &plan->suite.tasks[plan->suite.count++];
-        const char *fault = text_of(entry, "fault");
+        const char *fault = text_of(entry, "fault"), *rule = text_of(entry, "rule");
         const cJSON *level = cJSON_GetObjectItemCaseSensitive(entry, "level");
         const cJSON *problem = cJSON_GetObjectItemCaseSensitive(entry, "problem");
         task->name = strdup(text_of(entry, "name"));
         task->folder = strdup("");
         task->fault = *fault ? strdup(fault) : NULL;
+        task->rule = *rule ? strdup(rule) : NULL;
         task->level = cJSON_IsNumber(level) ? (int64_t)level->valuedouble : -1;
         task->torch = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(entry, "torch"));
         task->problem = cJSON_IsNumber(problem) ? (int64_t)problem->valuedouble : -1;
-        if (!task->name || !task->folder || (*fault && !task->fault)) return out_of_memory(error);
+        if (!task->name || !task->folder || (*fault && !task->fault) || (*rule && !task->rule)) return out_of_memory(error);
     }
     return true;
 }
@@ -214,6 +221,7 @@ static bool find_folders(kf_bench_plan *plan, const char *path, kf_error *error)
         free(task->folder);
         task->folder = kf_steal(&there->folder);
         memcpy(task->hash, there->hash, sizeof task->hash);
+        memcpy(task->text_hash, there->text_hash, sizeof task->text_hash);
     }
     kf_bench_suite_clear(&found);
     return loaded;

@@ -1,4 +1,4 @@
-/* A result as text: for terminals, as CSV and as Markdown; and the files that a report is written to. */
+/* A result as text: for terminals and as Markdown; and the files that a report is written to. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,19 +28,6 @@ static const char *times(kf_interval speedup, char text[KF_FIGURE])
     return text;
 }
 
-/* Problems of the suite that nobody could load, or that were not begun. */
-static size_t not_judged(const kf_bench_result *result)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < result->count; i++) count += !result->rows[i].run[0];
-    return count;
-}
-
-static bool is_cheat(const kf_bench_sample *sample)
-{
-    return sample->score.cheating || strcmp(sample->status, kf_status_name(KF_IMPOSSIBLE)) == 0;
-}
-
 /* The largest k for which pass@k means something. */
 static size_t most_samples(const kf_bench_result *result)
 {
@@ -50,37 +37,124 @@ static size_t most_samples(const kf_bench_result *result)
     return result->independent ? most : 1;
 }
 
-/* Each score as a line: its name and its value. */
-typedef void (*score_line)(void *context, const char *name, const char *value);
+/* Each score as a line: its name, its value over all problems of the suite, and over those that were judged ("" where that is the same). */
+typedef void (*score_line)(void *context, const char *name, const char *value, const char *judged);
+
+typedef struct lister {
+    const kf_bench_result *result;
+    score_line line;
+    void *context;
+} lister;
+
+static void list_text(const lister *l, const char *name, const char *value)
+{
+    l->line(l->context, name, value, "");
+}
+
+static void list_share(const lister *l, const char *name, kf_interval all, kf_interval judged)
+{
+    char first[KF_FIGURE], second[KF_FIGURE];
+    bool same = l->result->judged == l->result->count;
+    l->line(l->context, name, percent(all, first), same ? "" : percent(judged, second));
+}
+
+static void list_fast(const lister *l, const char *name, double p, size_t k)
+{
+    const kf_bench_result *r = l->result;
+    list_share(l, name, kf_score_fast(r->outcomes, r->count, p, k, &r->scoring),
+               kf_score_fast(r->judged_outcomes, r->judged, p, k, &r->scoring));
+}
+
+/* fast_p against further baselines, each under its name; why there is none where that is so. */
+static void list_others(const lister *l)
+{
+    const kf_bench_result *r = l->result;
+    char name[160], value[400];
+    for (size_t i = 0; i < r->other_count; i++) {
+        const kf_bench_other *other = &r->others[i];
+        size_t unknown = 0;
+        const char *why = "";
+        for (size_t k = 0; k < r->count; k++) {
+            bool lacks = r->rows[k].best.candidate && !(r->rows[k].others[i].speedup.value > 0);
+            unknown += lacks;
+            if (lacks && !*why) why = r->rows[k].others[i].why;
+        }
+        for (size_t k = 0; k < r->fast_count && other->known; k++) {
+            if (!(r->fast[k] > 0)) continue;
+            snprintf(name, sizeof name, "fast_%g against %.80s%s", r->fast[k], other->name,
+                     other->measured ? "" : ", not measured here");
+            list_share(l, name, kf_bench_fast_other(r, i, r->fast[k], false), kf_bench_fast_other(r, i, r->fast[k], true));
+        }
+        if (other->known && !other->measured) {
+            snprintf(name, sizeof name, "%.80s", other->name);
+            snprintf(value, sizeof value, "times that a file gives, taken on %s; not measured here",
+                     *other->hardware ? other->hardware : "hardware that it does not name");
+            list_text(l, name, value);
+        }
+        if (!unknown && other->known) continue;
+        snprintf(name, sizeof name, "%s against %.80s", other->measured ? "not measured" : "no figure", other->name);
+        snprintf(value, sizeof value,
+                 unknown ? "%zu solved problems, which count as not faster; the first: %.300s" : "no problem was solved", unknown,
+                 why);
+        list_text(l, name, value);
+    }
+}
+
+static void list_claims(const lister *l)
+{
+    kf_bench_claims claims = kf_bench_claims_of(l->result);
+    char value[300];
+    if (!claims.count) return;
+    snprintf(value, sizeof value, "%zu solutions, geometric mean %.3fx; %zu judged, %zu of them correct", claims.count, claims.all,
+             claims.judged, claims.correct);
+    list_text(l, "claimed", value);
+    if (claims.ratio > 0) {
+        snprintf(value, sizeof value, "%.3fx where %.3fx was claimed, of the %zu correct ones: %.3f of it", claims.verified,
+                 claims.claimed, claims.correct, claims.ratio);
+        list_text(l, "verified", value);
+    }
+    if (!claims.other_text) return;
+    snprintf(value, sizeof value, "%zu claims are for another text of the problem than the task has, so perhaps for other sizes",
+             claims.other_text);
+    list_text(l, "other text", value);
+}
 
 static void list_scores(const kf_bench_result *r, score_line line, void *context)
 {
-    char name[80], value[256], figure[KF_FIGURE];
+    const lister l = {r, line, context};
+    char name[80], value[256], judged[64], figure[KF_FIGURE];
     const kf_score *s = &r->score;
     size_t most = most_samples(r);
     snprintf(value, sizeof value, "%zu of %zu problems, %zu faster than the baseline", s->solved, s->problems, s->faster);
-    line(context, "solved", value);
+    snprintf(judged, sizeof judged, r->judged == r->count ? "" : "%zu of %zu", s->solved, r->judged);
+    line(context, "solved", value, judged);
     snprintf(value, sizeof value, "%zu%s", s->samples, s->voided ? "" : ", all of which count");
     if (s->voided) snprintf(value, sizeof value, "%zu, and %zu that nobody could judge", s->samples, s->voided);
-    line(context, "samples", value);
-    line(context, "compile rate", percent(s->compile_rate, figure));
-    line(context, "correctness rate", percent(s->correct_rate, figure));
-    line(context, "cheat rate", percent(s->cheat_rate, figure));
+    list_text(&l, "samples", value);
+    list_text(&l, "compile rate", percent(s->compile_rate, figure));
+    list_text(&l, "correctness rate", percent(s->correct_rate, figure));
+    list_text(&l, "cheat rate", percent(s->cheat_rate, figure));
+    kf_autobuffer rules = {0};
+    kf_bench_broken_rules(r, &rules);
+    if (rules.size) list_text(&l, "rules broken", rules.data);
     for (size_t i = 0; i < r->fast_count; i++) {
         snprintf(name, sizeof name, "fast_%g", r->fast[i]);
-        line(context, name, percent(kf_score_fast(r->outcomes, r->count, r->fast[i], 1, &r->scoring), figure));
+        list_fast(&l, name, r->fast[i], 1);
     }
     for (size_t k = 1; r->independent && k <= most; k = k < 5 && most >= 5 ? 5 : k < most ? most : most + 1) {
         snprintf(name, sizeof name, "pass@%zu", k);
-        line(context, name, percent(kf_score_pass(r->problems, r->count, k, &r->scoring), figure));
+        list_share(&l, name, kf_score_pass(r->problems, r->count, k, &r->scoring),
+                   kf_score_pass(r->judged_problems, r->judged, k, &r->scoring));
     }
     for (size_t i = 0; most > 1 && i < r->fast_count; i++) {
         if (!(r->fast[i] >= 1)) continue;
         snprintf(name, sizeof name, "fast_%g of %zu samples", r->fast[i], most);
-        line(context, name, percent(kf_score_fast(r->outcomes, r->count, r->fast[i], most, &r->scoring), figure));
+        list_fast(&l, name, r->fast[i], most);
     }
-    line(context, "geometric mean", times(s->geometric_mean, figure));
-    line(context, "median", times(s->median, figure));
+    list_others(&l);
+    list_text(&l, "geometric mean", times(s->geometric_mean, figure));
+    list_text(&l, "median", times(s->median, figure));
+    list_claims(&l);
     size_t claims = 0, claimed = 0, differ = 0;
     for (size_t i = 0; i < r->count; i++)
         for (size_t k = 0; k < r->rows[i].count; k++) {
@@ -90,17 +164,53 @@ static void list_scores(const kf_bench_result *r, score_line line, void *context
             differ += sample->kernelbench && sample->kernelbench_correct != sample->score.correct;
         }
     snprintf(value, sizeof value, "%zu of %zu Python solutions are correct; kforge says otherwise of %zu", claimed, claims, differ);
-    if (claims) line(context, "KernelBench would say", value);
+    if (claims) list_text(&l, "KernelBench would say", value);
     snprintf(value, sizeof value, "$%.2f, %lld calls, %lld tokens; %s of devices", r->cost_usd, (long long)r->calls,
              (long long)r->tokens, kf_figure_seconds(r->device_seconds, figure));
-    line(context, "cost", value);
+    list_text(&l, "cost", value);
+}
+
+/* "2 of 10 problems count as unsolved of all: 1 refused by the import, 1 can't be loaded"; "" where all were judged. */
+static const char *tell_unjudged(const kf_bench_result *r, char text[256])
+{
+    size_t faults = 0, waiting = 0;
+    for (size_t i = 0; i < r->count; i++) {
+        const kf_bench_row *row = &r->rows[i];
+        faults += *row->fault && !*row->rule;
+        waiting += !*row->fault && !row->run[0];
+    }
+    size_t length = 0;
+    text[0] = '\0';
+    if (r->judged == r->count) return text;
+    const struct {
+        size_t count;
+        const char *word;
+    } parts[] = {{r->refused, "refused by the import"}, {faults, "can't be loaded"}, {waiting, "not begun"}};
+    length = (size_t)snprintf(text, 256, "%zu of %zu problems were not judged and count as unsolved of all:", r->count - r->judged,
+                              r->count);
+    const char *comma = "";
+    for (size_t i = 0; i < 3; i++) {
+        if (!parts[i].count) continue;
+        length += (size_t)snprintf(text + length, 256 - length, "%s %zu %s", comma, parts[i].count, parts[i].word);
+        comma = ",";
+    }
+    return text;
+}
+
+/* What stands for a row's samples: why there are none, or what became of them. */
+static const char *outcome_of(const kf_bench_row *row)
+{
+    return *row->fault ? row->fault : *row->statuses ? row->statuses : row->state;
 }
 
 /* ---- for a terminal --------------------------------------------------------------------------------------------------------------------------- */
 
-static void print_score(void *context, const char *name, const char *value)
+static void print_score(void *context, const char *name, const char *value, const char *judged)
 {
-    fprintf(context, "%-24s %s\n", name, value);
+    if (*judged)
+        fprintf(context, "%-24s %-26s %s\n", name, value, judged);
+    else
+        fprintf(context, "%-24s %s\n", name, value);
 }
 
 static void print_rows(const kf_bench_result *result, FILE *out, int width, bool bold)
@@ -121,7 +231,10 @@ static void print_rows(const kf_bench_result *result, FILE *out, int width, bool
         kf_table_cell(&table, "%s", *row->fault ? "" : kf_figure_speedup(row->best.speedup, speedup));
         kf_table_cell(&table, "%s", kf_figure_interval(row->best.speedup, interval));
         kf_table_cell(&table, isnan(row->best.claimed) ? "" : "%.2fx", row->best.claimed);
-        kf_table_cell(&table, "%s", *row->fault ? row->fault : *row->statuses ? row->statuses : row->state);
+        if (*row->rule)
+            kf_table_cell(&table, "refused: %s", row->rule);
+        else
+            kf_table_cell(&table, "%s", outcome_of(row));
         kf_table_cell(&table, row->cost_usd > 0 ? "$%.2f" : "", row->cost_usd);
         kf_table_cell(&table, "%s", row->device_seconds > 0 ? kf_figure_seconds(row->device_seconds, seconds) : "");
         kf_table_cell(&table, "%s", row->run);
@@ -143,7 +256,7 @@ static void print_cheats(const kf_bench_result *result, FILE *out, int width, bo
     for (size_t i = 0; i < result->count; i++)
         for (size_t k = 0; k < result->rows[i].count; k++) {
             const kf_bench_sample *sample = &result->rows[i].samples[k];
-            if (!is_cheat(sample)) continue;
+            if (!kf_bench_is_cheat(sample)) continue;
             listed++;
             kf_table_cell(&table, "%s", result->rows[i].task);
             kf_table_cell(&table, "%s", sample->label);
@@ -157,77 +270,90 @@ static void print_cheats(const kf_bench_result *result, FILE *out, int width, bo
     kf_table_print(&table, out, width, 2, bold);
 }
 
+/* Every solution whose author claims a speedup, beside what was found. */
+static void print_claims(const kf_bench_result *result, FILE *out, int width, bool bold)
+{
+    kf_autotable table = {0};
+    char speedup[KF_FIGURE], interval[KF_FIGURE];
+    static const struct {
+        const char *title;
+        kf_align align;
+        bool flexible;
+    } columns[] = {{"problem", KF_LEFT, true},    {"sample", KF_LEFT, true},    {"claimed", KF_RIGHT, false},
+                   {"verified", KF_RIGHT, false}, {"interval", KF_LEFT, false}, {"ratio", KF_RIGHT, false},
+                   {"verdict", KF_LEFT, false},   {"rule", KF_LEFT, false},     {"claimed for", KF_LEFT, false}};
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        kf_table_add_column(&table, columns[i].title, columns[i].align, columns[i].flexible);
+    size_t listed = 0;
+    for (size_t i = 0; i < result->count; i++)
+        for (size_t k = 0; k < result->rows[i].count; k++) {
+            const kf_bench_sample *sample = &result->rows[i].samples[k];
+            double ratio = kf_bench_claim_ratio(sample);
+            if (isnan(sample->claimed)) continue;
+            listed++;
+            kf_table_cell(&table, "%s", result->rows[i].task);
+            kf_table_cell(&table, "%s", sample->label);
+            kf_table_cell(&table, "%.2fx", sample->claimed);
+            kf_table_cell(&table, "%s", kf_figure_speedup(sample->speedup, speedup));
+            kf_table_cell(&table, "%s", kf_figure_interval(sample->speedup, interval));
+            kf_table_cell(&table, isnan(ratio) ? "-" : "%.2f", ratio);
+            kf_table_cell(&table, "%s", sample->status);
+            kf_table_cell(&table, "%s", sample->rule);
+            kf_table_cell(&table, "%s", sample->other_text ? "another text" : "");
+        }
+    if (!listed) return;
+    fprintf(out, "\nclaimed and verified\n");
+    kf_table_print(&table, out, width, 2, bold);
+}
+
+/* The best of each problem against the bench's own baseline and the further ones. */
+static void print_others(const kf_bench_result *result, FILE *out, int width, bool bold)
+{
+    kf_autotable table = {0};
+    char text[KF_FIGURE];
+    if (!result->other_count) return;
+    kf_table_add_column(&table, "problem", KF_LEFT, true);
+    kf_table_add_column(&table, *result->baseline ? result->baseline : "baseline", KF_LEFT, false);
+    for (size_t k = 0; k < result->other_count; k++) kf_table_add_column(&table, result->others[k].name, KF_LEFT, true);
+    for (size_t i = 0; i < result->count; i++) {
+        const kf_bench_row *row = &result->rows[i];
+        if (!row->best.candidate) continue;
+        kf_table_cell(&table, "%s", row->task);
+        kf_table_cell(&table, "%s", times(row->best.speedup, text));
+        for (size_t k = 0; k < result->other_count; k++)
+            kf_table_cell(&table, "%s",
+                          row->others[k].speedup.value > 0 ? times(row->others[k].speedup, text) : row->others[k].why);
+    }
+    fprintf(out, "\nbest of each solved problem against further baselines\n");
+    kf_table_print(&table, out, width, 2, bold);
+}
+
 void kf_bench_print(const kf_bench_result *result, FILE *out, int width, bool bold)
 {
-    char when[KF_FIGURE];
+    char when[KF_FIGURE], unjudged[256];
     fprintf(out, "bench %s, %s, begun %s, on %s\n", result->id, result->name, kf_figure_time(result->started, when),
             result->device);
     if (*result->source)
         fprintf(out, "solutions of %s\n", result->source);
     else
         fprintf(out, "strategy %s, models: %s\n", result->strategy, *result->models ? result->models : "none, the tuner alone");
+    if (*result->imported) fprintf(out, "problems of %s\n", result->imported);
     fputc('\n', out);
     print_rows(result, out, width, bold);
     print_cheats(result, out, width, bold);
+    print_claims(result, out, width, bold);
+    print_others(result, out, width, bold);
     fputc('\n', out);
+    if (result->judged < result->count) {
+        char all[64], judged[64];
+        snprintf(all, sizeof all, "of all %zu problems", result->count);
+        snprintf(judged, sizeof judged, "of the %zu judged", result->judged);
+        print_score(out, "", all, judged);
+    }
     list_scores(result, print_score, out);
-    if (not_judged(result))
-        fprintf(out, "%zu of %zu problems were not begun or can't be judged; they count as unsolved\n", not_judged(result),
-                result->count);
+    if (*tell_unjudged(result, unjudged)) fprintf(out, "%s\n", unjudged);
     if (!result->independent)
         fprintf(out, "samples of the strategy %s build on each other: no pass@k; fast_p is of whole searches\n", result->strategy);
-}
-
-/* ---- CSV ------------------------------------------------------------------------------------------------------------------------------------------ */
-
-/* A leading =, +, - or @ would be a formula in a spreadsheet; a quote before it makes it text. */
-static void csv_text(kf_buffer *out, const char *text)
-{
-    kf_buffer_string(out, "\"");
-    if (*text && strchr("=+-@", *text)) kf_buffer_string(out, "'");
-    for (; *text; text++) kf_buffer_append(out, *text == '"' ? "\"\"" : text, *text == '"' ? 2 : 1);
-    kf_buffer_string(out, "\"");
-}
-
-static void csv_number(kf_buffer *out, double value)
-{
-    if (isnan(value))
-        kf_buffer_string(out, ",");
-    else
-        kf_buffer_format(out, ",%.9g", value);
-}
-
-void kf_bench_csv(const kf_bench_result *result, kf_buffer *out)
-{
-    kf_buffer_string(out, "task,level,problem,sample,status,rule,compiled,correct,speedup,low,high,reverified,claimed,seconds,"
-                          "baseline_seconds,judge_seconds,candidate,run,text\r\n");
-    for (size_t i = 0; i < result->count; i++) {
-        const kf_bench_row *row = &result->rows[i];
-        for (size_t k = 0; k < row->count; k++) {
-            const kf_bench_sample *s = &row->samples[k];
-            csv_text(out, row->task);
-            csv_number(out, row->level < 0 ? NAN : (double)row->level);
-            csv_number(out, row->problem < 0 ? NAN : (double)row->problem);
-            kf_buffer_string(out, ",");
-            csv_text(out, s->label);
-            kf_buffer_format(out, ",%s,", s->status);
-            csv_text(out, s->rule);
-            kf_buffer_format(out, ",%d,%d", s->score.compiled, s->score.correct);
-            csv_number(out, s->speedup.value);
-            csv_number(out, s->speedup.low);
-            csv_number(out, s->speedup.high);
-            kf_buffer_format(out, ",%d", s->reverified);
-            csv_number(out, s->claimed);
-            csv_number(out, s->times.median);
-            csv_number(out, s->baseline_times.median);
-            csv_number(out, s->judge_seconds);
-            kf_buffer_string(out, ",");
-            if (s->candidate) kf_buffer_format(out, "c%lld", (long long)s->candidate);
-            kf_buffer_format(out, ",%s,", row->run);
-            csv_text(out, s->text);
-            kf_buffer_string(out, "\r\n");
-        }
-    }
 }
 
 /* ---- Markdown --------------------------------------------------------------------------------------------------------------------------------------- */
@@ -245,25 +371,92 @@ static void markdown_text(kf_buffer *out, const char *text)
     }
 }
 
-static void markdown_score(void *context, const char *name, const char *value)
+static void markdown_cells(kf_buffer *out, const char *const *cells, size_t count)
 {
-    kf_buffer_string(context, "| ");
-    markdown_text(context, name);
-    kf_buffer_string(context, " | ");
-    markdown_text(context, value);
-    kf_buffer_string(context, " |\n");
+    for (size_t i = 0; i < count; i++) {
+        kf_buffer_string(out, "| ");
+        markdown_text(out, cells[i]);
+        kf_buffer_string(out, " ");
+    }
+    kf_buffer_string(out, "|\n");
+}
+
+static void markdown_score(void *context, const char *name, const char *value, const char *judged)
+{
+    markdown_cells(context, (const char *const[]){name, value, judged}, 3);
+}
+
+static void markdown_claims(const kf_bench_result *result, kf_buffer *out)
+{
+    char claimed[32], ratio[32], speedup[KF_FIGURE];
+    size_t listed = 0;
+    for (size_t i = 0; i < result->count; i++)
+        for (size_t k = 0; k < result->rows[i].count; k++) {
+            const kf_bench_sample *s = &result->rows[i].samples[k];
+            double share = kf_bench_claim_ratio(s);
+            if (isnan(s->claimed)) continue;
+            if (!listed++)
+                kf_buffer_string(out,
+                                 "\n## Claimed and verified\n\n| problem | sample | claimed | verified | ratio | verdict | rule | "
+                                 "claimed for |\n|---|---|---:|---:|---:|---|---|---|\n");
+            snprintf(claimed, sizeof claimed, "%.2fx", s->claimed);
+            snprintf(ratio, sizeof ratio, isnan(share) ? "-" : "%.2f", share);
+            markdown_cells(out,
+                           (const char *const[]){result->rows[i].task, s->label, claimed, times(s->speedup, speedup), ratio,
+                                                 s->status, s->rule, s->other_text ? "another text of the problem" : ""},
+                           8);
+        }
+}
+
+static void markdown_others(const kf_bench_result *result, kf_buffer *out)
+{
+    char speedup[KF_FIGURE];
+    if (!result->other_count) return;
+    kf_buffer_string(out, "\n## Further baselines\n\n| problem | baseline | speedup | |\n|---|---|---|---|\n");
+    for (size_t i = 0; i < result->count; i++)
+        for (size_t k = 0; k < result->other_count && result->rows[i].best.candidate; k++) {
+            const kf_bench_versus *versus = &result->rows[i].others[k];
+            bool known = versus->speedup.value > 0;
+            markdown_cells(out,
+                           (const char *const[]){result->rows[i].task, result->others[k].name,
+                                                 known ? times(versus->speedup, speedup) : "-",
+                                                 !known                       ? versus->why
+                                                 : result->others[k].measured ? ""
+                                                                              : "not measured here"},
+                           4);
+        }
+}
+
+static void markdown_refused(const kf_bench_result *result, kf_buffer *out)
+{
+    size_t listed = 0;
+    for (size_t i = 0; i < result->count; i++) {
+        const kf_bench_row *row = &result->rows[i];
+        if (!*row->fault) continue;
+        if (!listed++) kf_buffer_string(out, "\n## Not judged\n\n| problem | rule | reason |\n|---|---|---|\n");
+        markdown_cells(out, (const char *const[]){row->task, row->rule, row->fault}, 3);
+    }
 }
 
 void kf_bench_markdown(const kf_bench_result *result, kf_buffer *out)
 {
-    char when[KF_FIGURE], speedup[KF_FIGURE], interval[KF_FIGURE];
+    char when[KF_FIGURE], speedup[KF_FIGURE], interval[KF_FIGURE], unjudged[256];
     kf_buffer_string(out, "# ");
     markdown_text(out, result->name);
     kf_buffer_format(out, "\n\nBench %s, begun %s, on ", result->id, kf_figure_time(result->started, when));
     markdown_text(out, result->device);
     kf_buffer_string(out, *result->source ? "; solutions of " : "; models: ");
     markdown_text(out, *result->source ? result->source : *result->models ? result->models : "none, the tuner alone");
-    kf_buffer_format(out, "; strategy %s. Intervals are 95 %%.\n\n| score | |\n|---|---|\n", result->strategy);
+    kf_buffer_format(out, "; strategy %s. Intervals are 95 %%.\n", result->strategy);
+    if (*result->imported) {
+        kf_buffer_string(out, "Problems of ");
+        markdown_text(out, result->imported);
+        kf_buffer_string(out, ".\n");
+    }
+    if (*tell_unjudged(result, unjudged)) kf_buffer_format(out, "%s.\n", unjudged);
+    kf_buffer_format(out, "\n| score | of all %zu problems |", result->count);
+    if (result->judged < result->count) kf_buffer_format(out, " of the %zu judged", result->judged);
+    kf_buffer_string(out, " |\n|---|---|---|\n");
     list_scores(result, markdown_score, out);
     kf_buffer_string(out, "\n| problem | best | interval | samples |\n|---|---:|---|---|\n");
     for (size_t i = 0; i < result->count; i++) {
@@ -272,9 +465,13 @@ void kf_bench_markdown(const kf_bench_result *result, kf_buffer *out)
         markdown_text(out, row->task);
         kf_buffer_format(out, " | %s | %s | ", kf_figure_speedup(row->best.speedup, speedup),
                          kf_figure_interval(row->best.speedup, interval));
-        markdown_text(out, *row->fault ? row->fault : *row->statuses ? row->statuses : row->state);
+        if (*row->rule) kf_buffer_string(out, "refused: ");
+        markdown_text(out, *row->rule ? row->rule : outcome_of(row));
         kf_buffer_string(out, " |\n");
     }
+    markdown_claims(result, out);
+    markdown_others(result, out);
+    markdown_refused(result, out);
 }
 
 /* ---- files ------------------------------------------------------------------------------------------------------------------------------------------ */

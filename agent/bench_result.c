@@ -280,6 +280,8 @@ static bool take_solutions(reader *r)
         }
         sample->label = kf_bench_text(r->result, text_of(solution, "file"));
         sample->claimed = number_of(solution, "claimed", NAN);
+        sample->python = strcmp(text_of(solution, "language"), "python") == 0;
+        sample->other_text = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(solution, "other_text"));
         number++;
     }
     return true;
@@ -355,6 +357,38 @@ static bool conclude_row(reader *r, kf_task *task)
     return true;
 }
 
+/* What the best is against further baselines. Such a verdict is one like any other on that candidate, under other conditions (bench_against.c). */
+static bool read_others(reader *r, const kf_task *task)
+{
+    const kf_bench_result *result = r->result;
+    const char *own = strstr(result->device, ", against baseline ");
+    int length = own ? (int)(own - result->device) : (int)strlen(result->device);
+    kf_autofree char *hardware = strndup(result->device, (size_t)length);
+    for (size_t i = 0; i < result->other_count && r->row->best.candidate; i++) {
+        kf_bench_versus *versus = &r->row->others[i];
+        kf_autofree char *conditions = hardware ? kf_search_conditions(hardware, result->others[i].name) : NULL;
+        kf_autoresult kf_store_candidate c = {0};
+        bool found;
+        if (!conditions) return out_of_memory(r->error);
+        if (task && !kf_task_baseline_named(task, result->others[i].name)) {
+            versus->why = "its task has no baseline of this name";
+            continue;
+        }
+        if (!kf_store_find_candidate(r->store, r->row->hash, r->row->best.hash, conditions, &c, &found, r->error)) return false;
+        if (!found) {
+            versus->why = "not measured";
+        } else if (c.status != KF_CORRECT || !(c.speedup.value > 0)) {
+            versus->why = kf_bench_text(r->result, *c.message ? c.message : kf_status_name(c.status));
+        } else {
+            versus->speedup = c.speedup;
+            kf_auto(kf_verdict) verdict = stored_verdict(r->store, c.verdict);
+            const kf_workload_verdict *timed = verdict ? first_timed(verdict) : NULL;
+            if (timed) versus->seconds = timed->baseline_seconds;
+        }
+    }
+    return true;
+}
+
 static bool load_run(kf_bench_result *result, kf_store *store, const kf_store_run *run, const cJSON *bench, kf_bench_row *row,
                      kf_error *error)
 {
@@ -376,11 +410,34 @@ static bool load_run(kf_bench_result *result, kf_store *store, const kf_store_ru
     kf_store_cursor_free(kf_steal(&cursor));
     if (got < 0 || !take_solutions(&r)) return false;
     kf_auto(kf_task) task = kf_stored_task(store, run->task, NULL); /* only for its work: none is none */
-    if (task) kf_bench_origin(kf_task_json(task), &row->level, &row->problem);
-    return conclude_row(&r, task);
+    if (task) {
+        const cJSON *torch = cJSON_GetObjectItemCaseSensitive(kf_task_json(task), "torch");
+        row->scaled = cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(torch, "patches")) > 0;
+        kf_bench_origin(kf_task_json(task), &row->level, &row->problem);
+    }
+    snprintf(row->hash, sizeof row->hash, "%s", run->task);
+    return conclude_row(&r, task) && read_others(&r, task);
 }
 
 /* ---- all of it -------------------------------------------------------------------------------------------------------------------------------------- */
+
+/* "kernelbench, https://…, at 0123456789ab, scaled to 1000000 elements; …" */
+static const char *tell_imports(kf_bench_result *result, const cJSON *imports)
+{
+    kf_autobuffer text = {0};
+    const cJSON *entry;
+    cJSON_ArrayForEach(entry, imports)
+    {
+        double scale = number_of(entry, "scale", 0);
+        const char *url = text_of(entry, "url"), *commit = text_of(entry, "commit"), *mode = text_of(entry, "mode");
+        kf_buffer_format(&text, "%s%s", text.size ? "; " : "", text_of(entry, "suite"));
+        if (*url) kf_buffer_format(&text, ", %s", url);
+        if (*commit) kf_buffer_format(&text, ", at %.12s", commit);
+        if (scale > 0) kf_buffer_format(&text, ", scaled to %.0f elements", scale);
+        if (*mode && strcmp(mode, "train") != 0) kf_buffer_format(&text, ", mode %s", mode);
+    }
+    return kf_bench_text(result, text.data);
+}
 
 static bool describe(kf_bench_result *result, const kf_store_run *run, const cJSON *bench, kf_error *error)
 {
@@ -403,6 +460,13 @@ static bool describe(kf_bench_result *result, const kf_store_run *run, const cJS
     bool solutions = *result->source;
     result->strategy = solutions ? "solutions" : *result->models ? kf_bench_text(result, settings.strategy.name) : "tune";
     result->baseline = kf_bench_text(result, settings.baseline);
+    result->imported = tell_imports(result, cJSON_GetObjectItemCaseSensitive(bench, "imports"));
+    cJSON_ArrayForEach(entry, cJSON_GetObjectItemCaseSensitive(bench, "against"))
+    {
+        if (cJSON_IsString(entry) && result->other_count < KF_BENCH_OTHERS)
+            result->others[result->other_count++] =
+                (kf_bench_other){.name = kf_bench_text(result, entry->valuestring), .measured = true, .hardware = ""};
+    }
     result->samples = settings.samples;
     result->independent = solutions || (settings.samples && kf_strategy_is_independent(&settings.strategy));
     result->started = number_of(bench, "started", NAN);
@@ -413,7 +477,10 @@ static bool describe(kf_bench_result *result, const kf_store_run *run, const cJS
     {
         kf_bench_row *row = &result->rows[result->count++];
         *row = (kf_bench_row){.state = "not begun", .statuses = "", .best = empty_sample(), .outcome = {.speedup = NAN}};
+        for (size_t i = 0; i < KF_BENCH_OTHERS; i++) row->others[i] = (kf_bench_versus){{NAN, NAN, NAN}, NAN, ""};
         row->task = kf_bench_text(result, text_of(entry, "name"));
+        row->rule = kf_bench_text(result, text_of(entry, "rule"));
+        snprintf(row->hash, sizeof row->hash, "%.64s", text_of(entry, "hash"));
         row->fault = kf_bench_text(result, text_of(entry, "fault"));
         row->level = (int64_t)number_of(entry, "level", -1);
         row->problem = (int64_t)number_of(entry, "problem", -1);
@@ -435,7 +502,8 @@ bool kf_bench_load(kf_store *store, const char *id, kf_bench_result *result, kf_
     int got = cursor ? 1 : -1;
     snprintf(result->id, sizeof result->id, "%s", id);
     result->bytes_per_second = NAN;
-    result->name = result->suite = result->source = result->device = result->models = result->strategy = result->baseline = "";
+    result->name = result->suite = result->source = result->device = result->models = result->strategy = result->baseline =
+        result->imported = "";
     while ((got = got == 1 ? kf_store_next_run(cursor, &run, error) : got) == 1) {
         kf_auto(cJSON) memory = NULL;
         const cJSON *bench = kf_bench_of_options(run.options, &memory);
@@ -452,17 +520,28 @@ bool kf_bench_load(kf_store *store, const char *id, kf_bench_result *result, kf_
 bool kf_bench_score(kf_bench_result *result, kf_error *error)
 {
     size_t count = result->count;
-    result->problems = calloc(count ? count : 1, sizeof *result->problems);
-    result->outcomes = calloc(count ? count : 1, sizeof *result->outcomes);
+    result->problems = calloc(2 * count + 1, sizeof *result->problems);
+    result->outcomes = calloc(2 * count + 1, sizeof *result->outcomes);
     if (!result->problems || !result->outcomes || result->failed) return out_of_memory(error);
     for (size_t i = 0; i < count; i++) {
         kf_bench_row *row = &result->rows[i];
         result->problems[i] = (kf_score_problem){row->scores, row->count};
         result->outcomes[i] = result->independent ? result->problems[i] : (kf_score_problem){&row->outcome, row->run[0] ? 1 : 0};
+        result->refused += *row->rule != '\0';
+        if (row->run[0] && !*row->fault) {
+            result->problems[count + result->judged] = result->problems[i];
+            result->outcomes[count + result->judged++] = result->outcomes[i];
+        }
         result->cost_usd += row->cost_usd;
         result->device_seconds += row->device_seconds;
         result->calls += row->calls;
         result->tokens += row->tokens;
+    }
+    result->judged_problems = result->problems + count;
+    result->judged_outcomes = result->outcomes + count;
+    for (size_t k = 0; k < result->other_count; k++) {
+        result->others[k].known = 0;
+        for (size_t i = 0; i < count; i++) result->others[k].known += result->rows[i].others[k].speedup.value > 0;
     }
     result->score = kf_score_suite(result->problems, count, &result->scoring);
     if (result->independent) return true;
@@ -472,6 +551,24 @@ bool kf_bench_score(kf_bench_result *result, kf_error *error)
     result->score.geometric_mean = searches.geometric_mean;
     result->score.median = searches.median;
     return true;
+}
+
+kf_interval kf_bench_fast_other(const kf_bench_result *result, size_t other, double p, bool judged)
+{
+    size_t count = 0;
+    kf_interval none = {NAN, NAN, NAN};
+    kf_autofree kf_score_sample *samples = calloc(result->count + 1, sizeof *samples);
+    kf_autofree kf_score_problem *problems = calloc(result->count + 1, sizeof *problems);
+    if (!samples || !problems || !result->others[other].known) return none;
+    for (size_t i = 0; i < result->count; i++) {
+        const kf_bench_row *row = &result->rows[i];
+        if (judged && (!row->run[0] || *row->fault)) continue;
+        bool solved = row->best.candidate != 0;
+        samples[count] = (kf_score_sample){true, solved, solved, false, row->others[other].speedup.value};
+        problems[count] = (kf_score_problem){&samples[count], 1};
+        count++;
+    }
+    return kf_score_fast(problems, count, p, 1, &result->scoring);
 }
 
 bool kf_bench_thresholds(const kf_option_list *fast, kf_bench_result *result, kf_error *error)

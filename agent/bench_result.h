@@ -12,12 +12,14 @@
 
 #include "command.h"
 #include "kforge/buffer.h"
+#include "kforge/hash.h"
 #include "kforge/score.h"
 #include "kforge/store.h"
 
 #define KF_BENCH_REPORT_SCHEMA "kforge-bench-report/1"
 #define KF_BENCH_FAST 16  /* most thresholds of fast_p */
 #define KF_BENCH_ROOFS 16 /* most workloads of a problem that are drawn */
+#define KF_BENCH_OTHERS 6 /* most further baselines of a report */
 
 /* Times of one call of a candidate or baseline, over the batches of its first timed workload. Seconds. */
 typedef struct kf_bench_times {
@@ -36,8 +38,9 @@ typedef struct kf_bench_sample {
     int64_t candidate, model_call;
     int64_t number; /* which of the solutions it is, from 0 */
     kf_interval speedup;
-    bool reverified, verdict;
-    double claimed; /* speedup that its author claims */
+    bool reverified, verdict, python;
+    double claimed;  /* speedup that its author claims */
+    bool other_text; /* its author had another text of the problem than the task has: the claim is for that one */
     /* What KernelBench's own protocol says of a solution in Python: a claim of the solution's process. */
     bool kernelbench, kernelbench_correct;
     double kernelbench_speedup;
@@ -53,10 +56,27 @@ typedef struct kf_bench_roof {
     double seconds, floor_seconds;
 } kf_bench_roof;
 
+/* The best candidate against another baseline than the bench's own: measured again beside it, or set against a time that a file gives. */
+typedef struct kf_bench_versus {
+    kf_interval speedup; /* NaN: not known. Without limits where a file's time was taken */
+    double seconds;      /* of the baseline; NaN */
+    const char *why;     /* of a solved problem: what kept it from being measured; "" */
+} kf_bench_versus;
+
+typedef struct kf_bench_other {
+    const char *name;     /* of the tasks' baseline; or of the file */
+    bool measured;        /* here, by the judge; else they are the words of a file */
+    const char *hardware; /* that the file's times were taken on, as it says; "" */
+    size_t known;         /* solved problems with a figure */
+} kf_bench_other;
+
 typedef struct kf_bench_row {
     const char *task;
-    const char *fault; /* "" none: why it could not be judged at all */
-    const char *state; /* of its run: "finished", "interrupted", …, "not begun" */
+    const char *fault;      /* "" none: why it could not be judged at all */
+    const char *rule;       /* the import refused it by this rule, for the reason `fault`; "": it did not */
+    char hash[KF_HASH_HEX]; /* of the task's content; "" not known */
+    bool scaled;            /* its shapes are not the problem's own */
+    const char *state;      /* of its run: "finished", "interrupted", …, "not begun" */
     char run[KF_RUN_ID];
     int64_t level, problem;
     kf_bench_sample *samples;
@@ -67,6 +87,7 @@ typedef struct kf_bench_row {
     const char *statuses;    /* "2 correct, 1 wrong_result" */
     kf_bench_roof roofs[KF_BENCH_ROOFS];
     size_t roof_count;
+    kf_bench_versus others[KF_BENCH_OTHERS]; /* in the order of the result's */
     double cost_usd, device_seconds;
     int64_t calls, tokens;
 } kf_bench_row;
@@ -74,16 +95,22 @@ typedef struct kf_bench_row {
 typedef struct kf_bench_result {
     char id[KF_RUN_ID];
     const char *name, *suite, *source, *device, *models, *strategy, *baseline;
-    int64_t samples;  /* asked for a problem; 0: not by number */
-    bool independent; /* samples are independent draws: pass@k means something */
+    const char *imported; /* where the suite's problems come from, "" where it does not say */
+    int64_t samples;      /* asked for a problem; 0: not by number */
+    bool independent;     /* samples are independent draws: pass@k means something */
     double started;
     double bytes_per_second; /* of the device's memory, measured */
     double fast[KF_BENCH_FAST];
     size_t fast_count;
     kf_bench_row *rows;
     size_t count;
-    /* Scores. `problems`: all samples; `outcomes`: the same where they are independent, else one a search. */
+    kf_bench_other others[KF_BENCH_OTHERS];
+    size_t other_count;
+    /* Scores. `problems`: all samples; `outcomes`: the same where they are independent, else one a search. Of each the part that was judged lies
+     * behind all of them: `judged` problems, which have a run; the others were refused by the import, can't be loaded, or were not begun. */
     kf_score_problem *problems, *outcomes;
+    const kf_score_problem *judged_problems, *judged_outcomes;
+    size_t judged, refused;
     kf_score score;
     kf_score_options scoring;
     double cost_usd, device_seconds;
@@ -105,8 +132,27 @@ bool kf_bench_thresholds(const kf_option_list *fast, kf_bench_result *result, kf
 bool kf_bench_load(kf_store *store, const char *id, kf_bench_result *result, kf_error *error); /* bench_result.c */
 /* Once the rows are complete: samples into problems, and all scores. */
 bool kf_bench_score(kf_bench_result *result, kf_error *error);
+/* fast_p of the best of each problem against another baseline; a solved problem without a figure is not fast. NaN where no figure is known. */
+kf_interval kf_bench_fast_other(const kf_bench_result *result, size_t other, double p, bool judged);
+/* Adds files in the form of KernelBench's baseline_time_….json as further baselines (bench_elsewhere.c): times in milliseconds that somebody else
+ * has measured, for problems of the same level and number, at their own sizes only. After kf_bench_load. KF_ERROR_INPUT: a file is none. */
+bool kf_bench_elsewhere(const kf_option_list *files, kf_bench_result *result, kf_error *error);
 /* What `kforge bench … --json` wrote, as far as a comparison needs it (bench_json.c). `where` names it in errors. */
 bool kf_bench_read_json(const cJSON *json, const char *where, kf_bench_result *result, kf_error *error);
+
+/* ---- claims (bench_claims.c) ---- */
+
+typedef struct kf_bench_claims {
+    size_t count, judged, correct, cheating; /* samples whose author claims a speedup; those with a verdict; of these */
+    size_t other_text;                       /* whose author had another text of the problem */
+    double all;                              /* geometric mean of all claims, as their authors would have it */
+    double claimed, verified, ratio;         /* geometric means over the correct ones, and verified / claimed; NaN */
+} kf_bench_claims;
+kf_bench_claims kf_bench_claims_of(const kf_bench_result *result);
+double kf_bench_claim_ratio(const kf_bench_sample *sample); /* verified / claimed; NaN unless it is correct and there is a claim */
+bool kf_bench_is_cheat(const kf_bench_sample *sample);      /* cheating, or faster than the device can be */
+/* "output.mismatch (2), input.mutated (1)": the rules by which samples were found not to be correct, and how often. */
+void kf_bench_broken_rules(const kf_bench_result *result, kf_buffer *out);
 
 /* ---- writing ---- */
 
@@ -121,7 +167,7 @@ bool kf_bench_kernelbench(const kf_bench_result *result, const char *folder, kf_
 /* Files that a report is written to; what `bench` and `bench report` share. */
 typedef struct kf_bench_outputs {
     const char *html, *csv, *markdown, *kernelbench;
-    kf_option_list fast;
+    kf_option_list fast, times;
     bool json;
 } kf_bench_outputs;
 /* Writes all of them, and text or JSON to the output. */
@@ -155,6 +201,12 @@ bool kf_bench_write(const kf_bench_result *result, const kf_bench_outputs *outpu
          .argument = "P",                                                                                                       \
          .offset = offsetof(SETTINGS, outputs.fast),                                                                            \
          .help = "A threshold of fast_p; may be given again. Default 0, 0.5, 0.8, 1, 1.5 and 2."},                              \
+        {.name = "baseline-times",                                                                                              \
+         .type = KF_OPTION_LIST,                                                                                                \
+         .argument = "FILE",                                                                                                    \
+         .offset = offsetof(SETTINGS, outputs.times),                                                                           \
+         .help = "Set the best of each problem against times that others have measured, as well: a baseline_time_….json of "  \
+                 "KernelBench; marked as not measured here. May be given again."},                                              \
     {                                                                                                                           \
         .name = "json", .type = KF_OPTION_FLAG, .offset = offsetof(SETTINGS, outputs.json),                                     \
         .help = "Write one JSON value instead of text."                                                                         \

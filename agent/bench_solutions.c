@@ -59,7 +59,7 @@ static void count_stranger(finder *f, const char *file)
 
 /* Takes source and why over; a solution without either is out of memory. */
 static bool add(finder *f, size_t task, const char *file, int64_t sample, kf_language language, char *source, size_t size,
-                char *why, double claimed)
+                char *why, double claimed, bool other_text)
 {
     kf_bench_solutions *found = f->found;
     if (found->count == f->capacity) {
@@ -81,7 +81,8 @@ static bool add(finder *f, size_t task, const char *file, int64_t sample, kf_lan
                                                        .source = source,
                                                        .size = size,
                                                        .why = why,
-                                                       .claimed = claimed};
+                                                       .claimed = claimed,
+                                                       .other_text = other_text};
     return true;
 }
 
@@ -132,7 +133,7 @@ static bool add_file(finder *f, const char *path, const char *file, const char *
     kf_error why = {0};
     size_t size = 0;
     char *source = kf_file_read(path, KF_SOURCE_BYTES, &size, &why);
-    return add(f, task, file, sample, language, source, size, source ? NULL : strdup(why.text), NAN);
+    return add(f, task, file, sample, language, source, size, source ? NULL : strdup(why.text), NAN, false);
 }
 
 static int by_name(const struct dirent **a, const struct dirent **b)
@@ -182,22 +183,52 @@ static int64_t whole_number(const cJSON *line, const char *key)
     return cJSON_IsNumber(item) && item->valuedouble >= 0 && item->valuedouble < 1e9 ? (int64_t)item->valuedouble : -1;
 }
 
-/* score_default is against eager PyTorch; where a release has others only, the first. */
-static double claim_of(const cJSON *line)
+/* A figure, or one as text. */
+static double figure_of(const cJSON *item)
 {
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(line, "score_default");
+    char *end;
     if (cJSON_IsNumber(item)) return item->valuedouble;
-    cJSON_ArrayForEach(item, line)
-    {
-        if (cJSON_IsNumber(item) && item->string && strncmp(item->string, "score_", 6) == 0) return item->valuedouble;
-    }
-    return NAN;
+    if (!cJSON_IsString(item)) return NAN;
+    double value = strtod(item->valuestring, &end);
+    return end > item->valuestring && !*end && value > 0 && value < 1e9 ? value : NAN;
 }
 
-static bool add_line(finder *f, const cJSON *line, int64_t number)
+/* score_default, and score alone, are against eager PyTorch; where a release has others only, the first. */
+static double claim_of(const cJSON *line)
+{
+    double claim = figure_of(cJSON_GetObjectItemCaseSensitive(line, "score_default"));
+    if (isnan(claim)) claim = figure_of(cJSON_GetObjectItemCaseSensitive(line, "score"));
+    const cJSON *item;
+    cJSON_ArrayForEach(item, line)
+    {
+        if (isnan(claim) && item->string && strncmp(item->string, "score_", 6) == 0) claim = figure_of(item);
+    }
+    return claim;
+}
+
+/* What a solution was written for is another text than the task's problem file; a last line break more or less makes none. */
+static bool is_other_text(const kf_bench_task *task, const cJSON *reference)
+{
+    char hash[KF_HASH_HEX];
+    if (!task->text_hash[0] || !cJSON_IsString(reference) || !*reference->valuestring) return false;
+    const char *text = reference->valuestring;
+    size_t size = strlen(text), bare = size;
+    while (bare && text[bare - 1] == '\n') bare--;
+    kf_autofree char *ended = strndup(text, bare + 1);
+    if (!ended) return false;
+    ended[bare] = '\n'; /* strndup has copied one more, or ended there: both leave room for it */
+    kf_hash hashes[] = {kf_hash_bytes(text, size), kf_hash_bytes(text, bare), kf_hash_bytes(ended, bare + 1)};
+    for (size_t i = 0; i < sizeof hashes / sizeof *hashes; i++) {
+        kf_hash_hex(&hashes[i], hash);
+        if (strcmp(hash, task->text_hash) == 0) return false;
+    }
+    return true;
+}
+
+static bool add_line(finder *f, const cJSON *line, int64_t level, int64_t number)
 {
     char file[64];
-    int64_t level = whole_number(line, "level_id"), problem = whole_number(line, "task_id");
+    int64_t problem = whole_number(line, "task_id");
     const cJSON *code = cJSON_GetObjectItemCaseSensitive(line, "custom_code");
     snprintf(file, sizeof file, "level %lld problem %lld, line %lld", (long long)level, (long long)problem, (long long)number);
     size_t task = level >= 0 && problem >= 0 ? task_of_origin(f->suite, level, problem) : SIZE_MAX;
@@ -209,7 +240,29 @@ static bool add_line(finder *f, const cJSON *line, int64_t number)
     bool python = given && (strstr(code->valuestring, "import torch") || strstr(code->valuestring, "class ModelNew"));
     return add(f, task, file, -1, python ? KF_LANGUAGE_PYTHON : KF_LANGUAGE_CUDA, given ? strdup(code->valuestring) : NULL,
                given ? strlen(code->valuestring) : 0, given ? NULL : strdup("its release has no code for this problem"),
-               claim_of(line));
+               claim_of(line), is_other_text(&f->suite->tasks[task], cJSON_GetObjectItemCaseSensitive(line, "ref_code")));
+}
+
+/* {"1": [{"task_id": 1, …}, …], "2": …}: one value over many lines. */
+static bool add_levels(finder *f, const char *path, const char *text, size_t size)
+{
+    int64_t number = 0;
+    kf_auto(cJSON) json = kf_json_parse(text, size, LINES_BYTES, path, f->error);
+    const cJSON *level, *entry;
+    if (!json) return false;
+    cJSON_ArrayForEach(level, json)
+    {
+        char *end;
+        long long id = strtoll(level->string ? level->string : "", &end, 10);
+        if (!level->string || end == level->string || *end || !cJSON_IsArray(level))
+            return kf_fail(f->error, KF_ERROR_INPUT, "%s: expected JSON lines, or an object of levels: {\"1\": [{\"task_id\": …}]}",
+                           path);
+        cJSON_ArrayForEach(entry, level)
+        {
+            if (!add_line(f, entry, id, ++number)) return false;
+        }
+    }
+    return true;
 }
 
 static bool add_lines(finder *f, const char *path)
@@ -218,6 +271,8 @@ static bool add_lines(finder *f, const char *path)
     int64_t number = 0;
     kf_autofree char *text = kf_file_read(path, LINES_BYTES, &size, f->error);
     if (!text) return false;
+    size_t opening = strspn(text, "{ \t\r");
+    if (opening && opening == strcspn(text, "\n")) return add_levels(f, path, text, size); /* no whole value in its first line */
     for (const char *at = text; at < text + size;) {
         const char *end = memchr(at, '\n', (size_t)(text + size - at));
         size_t length = (size_t)((end ? end : text + size) - at);
@@ -228,7 +283,7 @@ static bool add_lines(finder *f, const char *path)
             kf_auto(cJSON) line = kf_json_parse(at, length, LINE_BYTES, where, f->error);
             if (!line) return kf_fail_prefix(f->error, "%s", path);
             if (!cJSON_IsObject(line)) return kf_fail(f->error, KF_ERROR_INPUT, "%s: %s is no object", path, where);
-            if (!add_line(f, line, number)) return false;
+            if (!add_line(f, line, whole_number(line, "level_id"), number)) return false;
         }
         at += length + 1;
     }

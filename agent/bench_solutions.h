@@ -1,7 +1,8 @@
 /* Existing solutions of a suite's problems, as other projects leave them. Three forms are understood, by what the path is:
  *
  *   a folder with level_L_problem_P_sample_S_kernel.py|.cu      KernelBench's runs/RUN/; P and L find the task by its "origin"
- *   a file of JSON lines with level_id, task_id, custom_code      CUDA-L1's release; score_… are its claims
+ *   a file of JSON lines with level_id, task_id, custom_code      CUDA-L1's release; score_… are its claims; or one object of its levels,
+ *                                                                 {"1": [{"task_id", "custom_code", "score"}]}
  *   a folder with TASK.cu or TASK.py, or folders TASK with such files     TASK is a task's name or its folder's
  *
  * What fits no task is counted and named, nothing else happens to it. A source is read whole here; it is run nowhere but by a worker.
@@ -20,8 +21,9 @@ typedef struct kf_bench_solution {
     kf_language language;
     char *source; /* NUL-terminated; NULL: `why` */
     size_t size;
-    char *why;      /* it can't be judged */
-    double claimed; /* speedup, NaN none */
+    char *why;       /* it can't be judged */
+    double claimed;  /* speedup, NaN none */
+    bool other_text; /* it comes with a text of its problem (ref_code) that is not the one that the task was imported from */
 } kf_bench_solution;
 
 typedef struct kf_bench_solutions {

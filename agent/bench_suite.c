@@ -10,6 +10,8 @@
 #include "kforge/file.h"
 #include "kforge/json.h"
 
+#define SUITE_BYTES ((size_t)64 << 20) /* of a suite.json: an import of thousands of problems, each with its reason */
+
 static bool out_of_memory(kf_error *error)
 {
     return kf_fail(error, KF_ERROR_MEMORY, "out of memory for the suite");
@@ -27,6 +29,12 @@ static bool exists(const char *folder, const char *name)
     return path && access(path, F_OK) == 0;
 }
 
+static const char *text_of(const cJSON *json, const char *key)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, key);
+    return cJSON_IsString(item) ? item->valuestring : "";
+}
+
 void kf_bench_origin(const cJSON *task, int64_t *level, int64_t *problem)
 {
     const cJSON *origin = cJSON_GetObjectItemCaseSensitive(task, "origin");
@@ -39,6 +47,7 @@ typedef struct loader {
     kf_bench_suite *suite;
     const char *const *only;
     size_t only_count;
+    bool listed; /* suite.json was read, and now what lies beside it */
     kf_error *error;
 } loader;
 
@@ -56,29 +65,44 @@ static bool is_taken(const kf_bench_suite *suite, const char *name)
     return false;
 }
 
-static bool add_task(loader *l, const char *folder)
+/* A place for another one, at fault where `fault` is not "". */
+static kf_bench_task *new_entry(loader *l, const char *name, const char *folder, const char *fault)
 {
     kf_bench_suite *suite = l->suite;
+    if (suite->count == KF_BENCH_TASKS) {
+        kf_fail(l->error, KF_ERROR_LIMIT, "%s: more than %d tasks", suite->path, KF_BENCH_TASKS);
+        return NULL;
+    }
+    kf_bench_task *grown = realloc(suite->tasks, (suite->count + 1) * sizeof *grown);
+    if (grown) suite->tasks = grown;
+    kf_bench_task *t = grown ? &suite->tasks[suite->count++] : NULL;
+    if (t) {
+        *t = (kf_bench_task){.level = -1, .problem = -1};
+        t->name = kf_text_clean(name, strlen(name), true);
+        t->folder = strdup(folder);
+        if (*fault) t->fault = kf_text_clean(fault, strlen(fault), true);
+    }
+    if (t && t->name && t->folder && (!*fault || t->fault)) return t;
+    out_of_memory(l->error);
+    return NULL;
+}
+
+static bool add_task(loader *l, const char *folder)
+{
     kf_error why = {0};
+    for (size_t i = 0; l->listed && i < l->suite->count; i++)
+        if (strcmp(l->suite->tasks[i].folder, folder) == 0) return true; /* suite.json has named it */
     kf_auto(kf_task) task = kf_task_load(folder, &why);
     const char *name = task ? kf_task_name(task) : last_part(folder);
     if (!is_wanted(l, name, folder)) return true;
-    if (suite->count == KF_BENCH_TASKS)
-        return kf_fail(l->error, KF_ERROR_LIMIT, "%s: more than %d tasks", suite->path, KF_BENCH_TASKS);
-    if (task && is_taken(suite, name)) kf_fail(&why, KF_ERROR_INPUT, "another task of the suite has this name");
-    kf_bench_task *grown = realloc(suite->tasks, (suite->count + 1) * sizeof *grown);
-    if (!grown) return out_of_memory(l->error);
-    suite->tasks = grown;
-    kf_bench_task *t = &suite->tasks[suite->count++];
-    *t = (kf_bench_task){.level = -1, .problem = -1};
-    t->name = kf_text_clean(name, strlen(name), true);
-    t->folder = strdup(folder);
-    if (why.text[0]) t->fault = kf_text_clean(why.text, strlen(why.text), true);
-    if (!t->name || !t->folder || (why.text[0] && !t->fault)) return out_of_memory(l->error);
-    if (!task) return true;
+    if (task && is_taken(l->suite, name)) kf_fail(&why, KF_ERROR_INPUT, "another task of the suite has this name");
+    kf_bench_task *t = new_entry(l, name, folder, why.text);
+    if (!t || !task) return t != NULL;
     snprintf(t->hash, sizeof t->hash, "%s", kf_task_hash(task));
     kf_bench_origin(kf_task_json(task), &t->level, &t->problem);
     t->torch = kf_task_is_torch(task);
+    snprintf(t->text_hash, sizeof t->text_hash, "%.64s",
+             text_of(cJSON_GetObjectItemCaseSensitive(kf_task_json(task), "origin"), "sha256"));
     return true;
 }
 
@@ -118,22 +142,54 @@ static bool add_folder(loader *l, const char *folder, int depth)
 
 /* ---- suite.json ------------------------------------------------------------------------------------------------------------------------------ */
 
+/* {"task", "folder"} of what an import made, {"task", "rule", "reason", "level", "problem"} of what it refused. What was made since by other means
+ * is there all the same. */
+static bool add_problem(loader *l, kf_json_reader *reader, const char *folder, const cJSON *entry)
+{
+    const char *name = text_of(entry, "task"), *rule = text_of(entry, "rule"), *reason = text_of(entry, "reason");
+    if (!*name || strchr(name, '/') || *name == '.')
+        return kf_json_complain(reader, "problems", "expected objects with \"task\", the name of a folder beside the file");
+    kf_autofree char *path = kf_path_join(folder, name);
+    if (!path) return out_of_memory(l->error);
+    if (!*rule || exists(path, "task.json")) return add_task(l, path);
+    if (!is_wanted(l, name, name)) return true;
+    kf_bench_task *t = new_entry(l, name, path, *reason ? reason : "no reason is given");
+    if (!t) return false;
+    t->rule = kf_text_clean(rule, strlen(rule), true);
+    double level = kf_json_get_number(entry, "level", -1), problem = kf_json_get_number(entry, "problem", -1);
+    t->level = level >= 0 && level < 1e9 ? (int64_t)level : -1;
+    t->problem = problem >= 0 && problem < 1e9 ? (int64_t)problem : -1;
+    return t->rule || out_of_memory(l->error);
+}
+
+static bool add_problems(loader *l, kf_json_reader *reader, const char *folder, const cJSON *problems)
+{
+    const cJSON *entry;
+    cJSON_ArrayForEach(entry, problems)
+    {
+        if (!add_problem(l, reader, folder, entry)) return false;
+    }
+    l->listed = true;
+    return add_folder(l, folder, KF_BENCH_DEPTH);
+}
+
 static bool add_listed(loader *l, const char *file)
 {
     size_t size;
-    kf_autofree char *text = kf_file_read(file, KF_JSON_TASK_BYTES, &size, l->error), *folder = strdup(file);
-    kf_auto(cJSON) json = text ? kf_json_parse(text, size, KF_JSON_TASK_BYTES, file, l->error) : NULL;
+    kf_autofree char *text = kf_file_read(file, SUITE_BYTES, &size, l->error), *folder = strdup(file);
+    kf_auto(cJSON) json = text ? kf_json_parse(text, size, SUITE_BYTES, file, l->error) : NULL;
     if (!json || !folder) return json ? out_of_memory(l->error) : false;
     char *slash = strrchr(folder, '/');
     *(slash ? slash : folder) = '\0';
     kf_json_reader reader = kf_json_object(json, file, "", l->error);
     const char *schema = kf_json_string(&reader, "schema"), *name = kf_json_string_or(&reader, "name", NULL);
     kf_json_string_or(&reader, "description", NULL);
-    const cJSON *entry, *tasks = kf_json_array_or_null(&reader, "tasks");
-    kf_json_any(&reader, "left_out"); /* what an import had to leave out, for readers */
+    const cJSON *entry, *tasks = kf_json_array_or_null(&reader, "tasks"), *problems = kf_json_array_or_null(&reader, "problems");
+    const cJSON *imports = kf_json_array_or_null(&reader, "imports");
     if (!kf_json_finish(&reader)) return false;
     if (strcmp(schema, KF_SUITE_SCHEMA) != 0) return kf_json_complain(&reader, "schema", "expected \"%s\"", KF_SUITE_SCHEMA);
-    if (!tasks) return kf_json_complain(&reader, "tasks", "missing; expected folders of tasks");
+    if (!tasks && !problems) return kf_json_complain(&reader, "tasks", "missing; expected folders of tasks");
+    if (imports && !(l->suite->imports = cJSON_Duplicate(imports, true))) return out_of_memory(l->error);
     free(l->suite->name);
     l->suite->name = name ? kf_text_clean(name, strlen(name), true) : strdup(last_part(*folder ? folder : file));
     if (!l->suite->name) return out_of_memory(l->error);
@@ -144,7 +200,7 @@ static bool add_listed(loader *l, const char *file)
         if (!path) return out_of_memory(l->error);
         if (!add_task(l, path)) return false;
     }
-    return true;
+    return !problems || add_problems(l, &reader, *folder ? folder : ".", problems);
 }
 
 /* ---- all of it --------------------------------------------------------------------------------------------------------------------------------- */
@@ -179,8 +235,10 @@ void kf_bench_suite_clear(kf_bench_suite *suite)
         free(suite->tasks[i].name);
         free(suite->tasks[i].folder);
         free(suite->tasks[i].fault);
+        free(suite->tasks[i].rule);
     }
     free(suite->tasks);
+    cJSON_Delete(suite->imports);
     free(suite->name);
     free(suite->path);
     *suite = (kf_bench_suite){0};

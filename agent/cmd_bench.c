@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench_against.h"
 #include "bench_result.h"
 #include "bench_solutions.h"
 #include "devices.h"
@@ -17,7 +18,7 @@ typedef struct settings {
     double time, cost, seconds, timeout;
     int64_t samples, candidates, seed, calls;
     bool anew;
-    kf_option_list models, llms, workers, only;
+    kf_option_list models, llms, workers, only, against;
     kf_bench_outputs outputs;
 } settings;
 
@@ -94,6 +95,10 @@ static bool plan_new(kf_bench_plan *plan, const settings *wanted, const char *pa
     search->budget.candidates = wanted->candidates;
     search->budget.seconds = wanted->time > 0 ? wanted->time : search->model_count ? MODEL_SECONDS : TUNER_SECONDS;
     plan->cost_usd = wanted->cost;
+    plan->against = wanted->against.items;
+    plan->against_count = wanted->against.count;
+    if (plan->against_count > KF_BENCH_OTHERS)
+        return kf_fail(error, KF_ERROR_INPUT, "--against: more than %d baselines", KF_BENCH_OTHERS);
     return kf_bench_plan_begin(plan, error);
 }
 
@@ -128,7 +133,9 @@ static void tell_faults(const kf_bench_plan *plan, const kf_bench_solutions *sol
         fprintf(log, "%zu solutions of no task of the suite are left out, such as %s\n", solutions->strangers, solutions->stranger);
     for (size_t i = 0; i < plan->suite.count; i++)
         if (plan->suite.tasks[i].fault)
-            fprintf(log, "left out, counts as unsolved: %s: %s\n", plan->suite.tasks[i].name, plan->suite.tasks[i].fault);
+            fprintf(log, "left out, counts as unsolved: %s: %s%s%s\n", plan->suite.tasks[i].name,
+                    plan->suite.tasks[i].rule ? plan->suite.tasks[i].rule : "", plan->suite.tasks[i].rule ? ": " : "",
+                    plan->suite.tasks[i].fault);
 }
 
 static bool report(const kf_bench_plan *plan, const settings *wanted, const kf_invocation *invocation, const char *path,
@@ -136,7 +143,8 @@ static bool report(const kf_bench_plan *plan, const settings *wanted, const kf_i
 {
     kf_auto(kf_store) store = kf_store_open(path, KF_STORE_READ, error);
     kf_autobenchresult result = {0};
-    if (!store || !kf_bench_thresholds(&wanted->outputs.fast, &result, error) || !kf_bench_load(store, plan->id, &result, error))
+    if (!store || !kf_bench_thresholds(&wanted->outputs.fast, &result, error) || !kf_bench_load(store, plan->id, &result, error) ||
+        !kf_bench_elsewhere(&wanted->outputs.times, &result, error))
         return false;
     *correct = result.score.solved > 0;
     return kf_bench_write(&result, &wanted->outputs, invocation, error);
@@ -177,7 +185,8 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
         return kf_fail(error, outcome.why.code ? outcome.why.code : KF_ERROR_BUSY, "%s",
                        outcome.why.text[0] ? outcome.why.text : "interrupted before a task was begun") -
                1;
-    if (!report(&plan, wanted, invocation, store, &correct, error)) return -1;
+    if (!kf_bench_against(&plan, &how, error) || !report(&plan, wanted, invocation, store, &correct, error)) return -1;
+    outcome.interrupted |= *how.interrupts > 0;
     if (outcome.interrupted || outcome.failed || outcome.spent)
         fprintf(invocation->log, "go on with: kforge bench --resume %s%s%s\n", plan.id, wanted->store ? " --store " : "",
                 wanted->store ? wanted->store : "");
@@ -306,6 +315,12 @@ static const kf_option options[] = {
      .offset = offsetof(settings, anew),
      .help = "Judge also what the store has a verdict on, from whatever run."},
     KF_ROW_BASELINE(settings),
+    {.name = "against",
+     .type = KF_OPTION_LIST,
+     .argument = "NAME",
+     .offset = offsetof(settings, against),
+     .help = "Measure the best of each problem beside this one of its task's further baselines, too, such as compiled; may be "
+             "given again."},
     KF_ROW_SANDBOX(settings),
     KF_ROW_PROMPTS(settings),
     KF_ROWS_BENCH_OUTPUTS(settings),

@@ -11,7 +11,7 @@
 
 typedef struct settings {
     const char *store;
-    bool json;
+    bool json, by_name;
 } settings;
 
 /* A report that --json wrote, a store (its latest bench, or FILE#ID), or a bench of the store. */
@@ -47,12 +47,17 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     kf_autobenchresult before = {0}, after = {0};
     __attribute__((cleanup(kf_bench_comparison_clear))) kf_bench_comparison comparison = {0};
     bool compared = load(invocation->arguments[0], wanted, &before, error) &&
-                    load(invocation->arguments[1], wanted, &after, error) && kf_bench_compare(&before, &after, &comparison, error);
+                    load(invocation->arguments[1], wanted, &after, error) &&
+                    kf_bench_compare(&before, &after, wanted->by_name, &comparison, error);
     if (!compared) return -1;
     return kf_bench_comparison_write(&comparison, invocation, wanted->json, error) ? KF_EXIT_DONE : -1;
 }
 
 static const kf_option options[] = {
+    {.name = "by-name",
+     .type = KF_OPTION_FLAG,
+     .offset = offsetof(settings, by_name),
+     .help = "Compare problems of the same name, too, where the content of their tasks differs: other sizes, another oracle."},
     {.name = "json", .type = KF_OPTION_FLAG, .offset = offsetof(settings, json), .help = "Write one JSON value instead of text."},
     KF_ROW_STORE(settings),
     {0},
@@ -64,7 +69,8 @@ const kf_command kf_command_bench_compare = {
     .summary = "Compare two benches problem by problem",
     .description = "Each is a bench of the store (its id, the beginning of it, or \"last\"), another store (its latest bench; "
                    "FILE#ID another one), or a "
-                   "report.json that `kforge bench --json` wrote. Problems are paired by name; only those that both have count. "
+                   "report.json that `kforge bench --json` wrote. Problems are paired by the content of their "
+                   "tasks, and by name where that is not known of one; only those that both have count. "
                    "The ratio of speedups is "
                    "over problems that both solved; intervals are 95 %, from drawing problems. Problems that one solved and the "
                    "other did not are "

@@ -190,6 +190,9 @@ static int import(const settings *s, const kf_invocation *invocation, const kf_i
     interrupted = *invocation->interrupts;
     if (good || interrupted) {
         bool printed = true;
+        kf_error why = {0};
+        if (!kf_import_record(suite, &options, results, &why)) /* the tasks are there: no reason to fail */
+            fprintf(invocation->log, "suite.json is not written, so a bench will not know of what was refused: %s\n", why.text);
         if (s->json)
             printed = print_results_json(&view, suite, results, kf_now() - started, error);
         else
@@ -221,6 +224,19 @@ static int run_robust(const kf_invocation *invocation, const void *values, kf_er
     const settings *s = values;
     kf_import_suite suite = {0};
     int status = kf_import_robust(invocation->arguments[0], s->multi, &suite, error) ? import(s, invocation, &suite, error) : -1;
+    kf_import_suite_clear(&suite);
+    return status;
+}
+
+static int run_cuda_l1(const kf_invocation *invocation, const void *values, kf_error *error)
+{
+    const settings *s = values;
+    kf_import_ranges levels, ids;
+    kf_import_suite suite = {0};
+    int status = -1;
+    if (kf_import_ranges_parse(s->level, "level", &levels, error) && kf_import_ranges_parse(s->ids, "ids", &ids, error) &&
+        kf_import_cuda_l1(invocation->arguments[0], &levels, &ids, &suite, error))
+        status = import(s, invocation, &suite, error);
     kf_import_suite_clear(&suite);
     return status;
 }
@@ -270,26 +286,37 @@ static int run_torch(const kf_invocation *invocation, const void *values, kf_err
     "Each problem runs in the sandbox, which finds out what its arguments are: inputs, then parameters and buffers by their "      \
     "names in state_dict, then outputs, then numbers. How inputs and weights are distributed is found by watching and measuring, " \
     "and so is what makes a problem unfit: outputs that are random, constant, zero, or do not depend on an input. Such ones are "  \
-    "refused with the reason, and the rest goes on. A task folder is there completely or not at all; one that is there already "   \
+    "refused with the reason, and the rest goes on; suite.json beside the tasks names them, so that `kforge bench` counts them. "  \
+    "A task folder is there completely or not at all; one that is there already "                                                  \
     "with the same content stays."
 
-static const kf_option kernelbench_options[] = {
-    {.name = "level",
-     .letter = 'l',
-     .type = KF_OPTION_TEXT,
-     .argument = "LEVELS",
-     .offset = offsetof(settings, level),
-     .fallback = "1..3",
-     .help = "Levels: 2, 1..3 or 1,3."},
-    {.name = "ids",
-     .letter = 'i',
-     .type = KF_OPTION_TEXT,
-     .argument = "IDS",
-     .offset = offsetof(settings, ids),
-     .help = "Only problems with these numbers: 19 or 1..10,42."},
-    OUTPUT_ROW("kernelbench"),
-    COMMON_ROWS,
-    {0},
+// clang-format off
+#define NUMBER_ROWS \
+    {.name = "level", .letter = 'l', .type = KF_OPTION_TEXT, .argument = "LEVELS", .offset = offsetof(settings, level), .fallback = "1..3", \
+     .help = "Levels: 2, 1..3 or 1,3."}, \
+    {.name = "ids", .letter = 'i', .type = KF_OPTION_TEXT, .argument = "IDS", .offset = offsetof(settings, ids), \
+     .help = "Only problems with these numbers: 19 or 1..10,42."}
+// clang-format on
+
+static const kf_option kernelbench_options[] = {NUMBER_ROWS, OUTPUT_ROW("kernelbench"), COMMON_ROWS, {0}};
+
+static const kf_option cuda_l1_options[] = {NUMBER_ROWS, OUTPUT_ROW("cuda-l1"), COMMON_ROWS, {0}};
+
+const kf_command kf_command_import_cuda_l1 = {
+    .name = "import cuda-l1",
+    .synopsis = "FILE.json",
+    .summary = "Make tasks of the problems in a file of CUDA-L1's release",
+    .description =
+        "FILE holds JSON lines with level_id, task_id and ref_code, as optimized_cuda_code/h100.json of a checkout of CUDA-L1. "
+        "Its solutions were written and timed for these texts, which are older than today's KernelBench and have other "
+        "sizes. `kforge bench DIR --solutions FILE.json` then sets what is claimed against what is verified.\n\n" HOW,
+    .examples = "kforge import cuda-l1 ~/CUDA-L1/optimized_cuda_code/h100.json -o l1\tproblems of its three levels\n"
+                "kforge bench l1 --solutions ~/CUDA-L1/optimized_cuda_code/h100.json --html l1.html\tclaimed against verified",
+    .least_arguments = 1,
+    .most_arguments = 1,
+    .options = cuda_l1_options,
+    .settings_size = sizeof(settings),
+    .run = run_cuda_l1,
 };
 
 const kf_command kf_command_import_kernelbench = {

@@ -28,6 +28,7 @@ typedef struct kf_import_problem {
     char *path;             /* of the problem file */
     char *relative;         /* the same below the suite's folder: "KernelBench/level1/19_ReLU.py" */
     char *append;           /* source text that goes behind the file's own (robust-kbench: a configuration), or NULL */
+    char *text;             /* the whole text, where it is no file of its own: `path` then only names it; or NULL */
     char *variant;          /* what this one of several is: "forward batch_size=16", or NULL */
     int64_t level, problem; /* -1 none */
     const char *class_name; /* of the module, where `append` defines another; NULL: as the options say. Static */
@@ -59,6 +60,10 @@ bool kf_import_kernelbench(const char *folder, const kf_import_ranges *levels, c
 /* A checkout of robust-kbench, its tasks/ folder, or one task's folder: one problem for each configuration, forward and backward. `multi`: the
  * configurations with several inputs and initialisations, else the single ones. */
 bool kf_import_robust(const char *folder, bool multi, kf_import_suite *suite, kf_error *error);
+/* A file of CUDA-L1's release, JSON lines with level_id, task_id and ref_code: the problems as its solutions were written for. They may be of another age
+ * than a checkout of KernelBench, with other sizes, and a claim holds for them only. */
+bool kf_import_cuda_l1(const char *file, const kf_import_ranges *levels, const kf_import_ranges *ids, kf_import_suite *suite,
+                       kf_error *error);
 /* One file, or a folder of them. */
 bool kf_import_file(const char *path, kf_import_suite *suite, kf_error *error);
 void kf_import_suite_clear(kf_import_suite *suite);
@@ -120,5 +125,12 @@ typedef void kf_import_progress(void *context, const kf_import_problem *problem,
 bool kf_import_run(const kf_import_suite *suite, const kf_import_options *options, kf_import_result *results,
                    kf_import_progress *progress, void *context, const volatile int *stop, kf_error *error);
 void kf_import_results_clear(kf_import_result *results, size_t count);
+
+/* ---- what is left beside the tasks (import_record.c) ---- */
+
+/* Writes options->output/suite.json, which `kforge bench` reads: every problem asked for, with its folder or with rule and reason of its refusal; the
+ * source and the options. What is there from other imports stays. KF_ERROR_INPUT: a file of that name is there and no suite. */
+bool kf_import_record(const kf_import_suite *suite, const kf_import_options *options, const kf_import_result *results,
+                      kf_error *error);
 
 #endif

@@ -35,7 +35,11 @@ void kf_import_results_clear(kf_import_result *results, size_t count)
 
 static char *whole_text(const kf_import_problem *problem, size_t *size, kf_error *error)
 {
-    kf_autofree char *own = kf_file_read(problem->path, KF_SOURCE_BYTES, size, error);
+    if (problem->text && (*size = strlen(problem->text)) > KF_SOURCE_BYTES) {
+        kf_fail(error, KF_ERROR_LIMIT, "its text is larger than %d bytes", (int)KF_SOURCE_BYTES);
+        return NULL;
+    }
+    kf_autofree char *own = problem->text ? strdup(problem->text) : kf_file_read(problem->path, KF_SOURCE_BYTES, size, error);
     if (!own || !problem->append) return kf_steal(&own);
     kf_autobuffer text = {0};
     kf_buffer_append(&text, own, *size);

@@ -2,6 +2,7 @@
  *
  *   KernelBench     [CHECKOUT/][KernelBench/]levelL/ID_Name.py
  *   robust-kbench   [CHECKOUT/][tasks/]…/NAME/{config_forward.json, func_forward.py, config_backward.json, func_backward.py}
+ *   CUDA-L1         a file of JSON lines, the problem's text in each
  *
  * A configuration of robust-kbench gives arguments to get_inputs and to Model; it becomes a few lines behind the file's own text that define
  * both functions anew. For the backward pass a ModelBackward around the Model returns the gradients, so that forward is part of what is timed on the
@@ -10,6 +11,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +23,7 @@
 #include "kforge/json.h"
 
 #define CONFIG_BYTES (1u << 20)
+#define RELEASE_BYTES ((size_t)512 << 20)
 #define NAME_BYTES 56 /* of a task's name, which is its entry, too: ENTRY_oracle has to be a name */
 #define DEPTH 5       /* folders below a suite that are searched */
 
@@ -63,7 +66,7 @@ void kf_import_suite_clear(kf_import_suite *suite)
 {
     for (size_t i = 0; i < suite->count; i++) {
         kf_import_problem *p = &suite->problems[i];
-        char *const texts[] = {p->task, p->path, p->relative, p->append, p->variant};
+        char *const texts[] = {p->task, p->path, p->relative, p->append, p->text, p->variant};
         for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) free(texts[k]);
     }
     free(suite->problems);
@@ -420,6 +423,57 @@ bool kf_import_robust(const char *folder, bool multi, kf_import_suite *suite, kf
             "%s is no checkout of robust-kbench and no task of it: no folder has config_forward.json and func_forward.py", folder);
     qsort(suite->problems, suite->count, sizeof *suite->problems, by_number);
     return tell_apart(suite, error);
+}
+
+/* ---- CUDA-L1 ---- */
+
+static int64_t number_in(const cJSON *line, const char *key)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(line, key);
+    double value = cJSON_IsString(item) ? strtod(item->valuestring, NULL) : cJSON_IsNumber(item) ? item->valuedouble : -1;
+    return value >= 0 && value < 1e9 && value == floor(value) ? (int64_t)value : -1;
+}
+
+static bool add_release_line(kf_import_suite *suite, const cJSON *line, size_t number, const kf_import_ranges *levels,
+                             const kf_import_ranges *ids, kf_error *error)
+{
+    int64_t level = number_in(line, "level_id"), id = number_in(line, "task_id");
+    const cJSON *text = cJSON_GetObjectItemCaseSensitive(line, "ref_code");
+    if (level < 0 || id < 0 || !cJSON_IsString(text))
+        return kf_fail(error, KF_ERROR_INPUT, "line %zu: expected \"level_id\", \"task_id\" and \"ref_code\"", number);
+    if (!kf_import_ranges_hold(levels, level) || !kf_import_ranges_hold(ids, id)) return true;
+    for (size_t i = 0; i < suite->count; i++)
+        if (suite->problems[i].level == level && suite->problems[i].problem == id) return true; /* another solution of it */
+    char name[64], path[PATH_MAX];
+    snprintf(name, sizeof name, "level%lld_%lld", (long long)level, (long long)id);
+    snprintf(path, sizeof path, "%s/%s.py", suite->folder, name);
+    if (!add_problem(suite, name, path, level, id, NULL, NULL, error)) return false;
+    suite->problems[suite->count - 1].text = strdup(text->valuestring);
+    return suite->problems[suite->count - 1].text || kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+}
+
+bool kf_import_cuda_l1(const char *file, const kf_import_ranges *levels, const kf_import_ranges *ids, kf_import_suite *suite,
+                       kf_error *error)
+{
+    if (!begin(suite, "cuda-l1", file, error)) return false;
+    if (!is_file(suite->folder)) return kf_fail(error, KF_ERROR_INPUT, "%s is no file of CUDA-L1's release", file);
+    size_t size, number = 0;
+    kf_autofree char *text = kf_file_read(suite->folder, RELEASE_BYTES, &size, error);
+    if (!text) return false;
+    for (const char *at = text; at < text + size;) {
+        const char *end = memchr(at, '\n', (size_t)(text + size - at));
+        size_t length = (size_t)((end ? end : text + size) - at);
+        number++;
+        if (strspn(at, " \t\r") < length) {
+            kf_auto(cJSON) line = kf_json_parse(at, length, RELEASE_BYTES, "a line", error);
+            if (!line) return kf_fail_prefix(error, "%s, line %zu", file, number);
+            if (!add_release_line(suite, line, number, levels, ids, error)) return kf_fail_prefix(error, "%s", file);
+        }
+        at += length + 1;
+    }
+    if (!suite->count) return kf_fail(error, KF_ERROR_INPUT, "%s: no problem has one of these levels and ids", file);
+    qsort(suite->problems, suite->count, sizeof *suite->problems, by_number);
+    return true;
 }
 
 /* ---- files ---- */

@@ -180,15 +180,24 @@ static bool add_origin(cJSON *task, const kf_import_suite *suite, const kf_impor
            copy_member(origin, description, "fixed");
 }
 
+/* `compiled`: through torch.compile. */
 static bool add_source(cJSON *task, const char *key, const kf_import_problem *problem, const kf_import_options *options,
-                       const char *hash)
+                       const char *hash, bool compiled)
 {
     cJSON *source = cJSON_AddObjectToObject(task, key);
     if (!source || !cJSON_AddStringToObject(source, "kind", "torch") || !cJSON_AddStringToObject(source, "file", PROBLEM_FILE))
         return false;
-    if (strcmp(key, "baseline") == 0 && options->compiled && !cJSON_AddTrueToObject(source, "compile")) return false;
-    if (options->link && !problem->append && !cJSON_AddStringToObject(source, "source", problem->path)) return false;
+    if (compiled && !cJSON_AddTrueToObject(source, "compile")) return false;
+    if (options->link && !problem->append && !problem->text && !cJSON_AddStringToObject(source, "source", problem->path))
+        return false;
     return cJSON_AddStringToObject(source, "sha256", hash) != NULL;
+}
+
+/* The other way to run the module is a further baseline, so that a bench can give both figures. */
+static bool add_further(cJSON *task, const kf_import_problem *problem, const kf_import_options *options, const char *hash)
+{
+    cJSON *baselines = cJSON_AddObjectToObject(task, "baselines");
+    return baselines && add_source(baselines, options->compiled ? "eager" : "compiled", problem, options, hash, !options->compiled);
 }
 
 static void entry_of(const char *name, char *entry, size_t size)
@@ -209,8 +218,9 @@ static bool fill(cJSON *task, const kf_import_suite *suite, const kf_import_prob
         !cJSON_AddStringToObject(task, "entry", entry))
         return false;
     cJSON *arguments = cJSON_AddArrayToObject(task, "arguments"), *inputs, *outputs, *scalars;
-    if (!arguments || !add_source(task, "oracle", problem, options, hash) ||
-        !add_source(task, "baseline", problem, options, hash) || !add_torch(task, description, &inputs, &outputs, &scalars) ||
+    if (!arguments || !add_source(task, "oracle", problem, options, hash, false) ||
+        !add_source(task, "baseline", problem, options, hash, options->compiled) || !add_further(task, problem, options, hash) ||
+        !add_torch(task, description, &inputs, &outputs, &scalars) ||
         !add_arguments(arguments, list_of(description, "inputs"), "input", "name", inputs) ||
         !add_arguments(arguments, list_of(description, "state"), "input", "argument", NULL) ||
         !add_arguments(arguments, list_of(description, "outputs"), "output", "name", outputs) ||
@@ -296,7 +306,7 @@ static bool put_in_place(const char *temporary, const char *target, kf_error *er
 bool kf_import_write(const kf_import_problem *problem, const kf_import_options *options, const cJSON *task, const char *text,
                      size_t size, bool *unchanged, kf_error *error)
 {
-    bool copied = !options->link || problem->append;
+    bool copied = !options->link || problem->append || problem->text;
     kf_autofree char *json = cJSON_Print(task), *target = kf_path_join(options->output, problem->task), *temporary = NULL;
     struct stat status;
     *unchanged = false;

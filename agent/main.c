@@ -32,6 +32,7 @@
     ROW(task_show) \
     ROW(import_kernelbench) \
     ROW(import_robust) \
+    ROW(import_cuda_l1) \
     ROW(import_torch) \
     ROW(export) \
     ROW(store_merge) \

@@ -174,6 +174,21 @@ expect 0 bench compare "$work/whole.json" worse.json --json
 json 'o["lost"] == 1 and o["both_solved"] == 2 and abs(o["ratio"]["value"] - 2) < 1e-6 and o["faster"] == 2'
 json '[p["after"]["why"] for p in o["pairs"] if p["change"] == "lost"] == ["element 7 of y is 1, expected 2"]'
 json 'abs(o["solved_change"]["value"] + 1 / 3) < 1e-9 and o["solved_change"]["low"] < o["solved_change"]["value"] < o["solved_change"]["high"] + 1e-9'
+# The same name and another content is another problem.
+expect 0 bench compare "$work/whole.json" "$work/whole.json" --json
+json 'o["paired_by_name"] == 0 and o["problems"] == 3'
+python3 - whole.json other.json <<'END'
+import json, sys
+report = json.load(open(sys.argv[1]))
+assert all(len(p["hash"]) == 64 for p in report["problems"])
+report["problems"][0]["hash"] = "0" * 64
+json.dump(report, open(sys.argv[2], "w"))
+END
+expect 0 bench compare "$work/whole.json" other.json
+says "1 have the same name and other content"
+says "2 problems in common"
+expect 0 bench compare "$work/whole.json" other.json --by-name --json
+json 'o["problems"] == 3 and o["paired_by_name"] == 1'
 expect 2 bench compare "$work/whole.json" nothing
 complains "nothing"
 
@@ -219,6 +234,17 @@ END
 expect 0 bench suite --solutions cuda_l1.jsonl --workers "$fake"
 says "17.70x"
 says "1.25x"
+# The same best against another baseline of its task: a verdict of its own, kept, and not measured again.
+mkdir -p softmax/row_softmax
+source_of "speed 1.4" | sed 's/axpy(.*)/row_softmax(int a)/' >softmax/row_softmax/one.cu
+export FAKE_LOG=$work/against
+expect 0 bench "$root/tasks" --only row_softmax --only axpy --solutions softmax --workers "$fake" --against cudnn --json
+json '[(a["baseline"], a["known"]) for a in o["against"]] == [("cudnn", 1)] and abs(o["problems"][1]["against"][0]["speedup"]["value"] - 1.4) < 0.1'
+[ "$(wc -l <"$FAKE_LOG")" = 2 ] || fail "not two jobs: $(cat "$FAKE_LOG")"
+expect 0 bench --resume last --workers "$fake"
+says "fast_1 against cudnn"
+[ "$(wc -l <"$FAKE_LOG")" = 2 ] || fail "measured again: $(cat "$FAKE_LOG")"
+unset FAKE_LOG
 source_of "speed 2" >'runs/axpy/"><i onmouseover=alert(2)>.cu'
 expect 0 bench "$root/tasks" --only axpy --solutions runs --workers "$fake" --html file.html
 python3 page.py file.html 'onmouseover=alert(2)' || fail "the page with a hostile file is not sound"

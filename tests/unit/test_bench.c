@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -74,6 +75,42 @@ static void suite_json_names_tasks_and_faults_stay_with_their_task(void **state)
         assert_int_equal(error.code, KF_ERROR_INPUT);
         kf_bench_suite_clear(&suite);
     }
+    kf_directory_remove(folder, NULL);
+}
+
+static void an_import_tells_of_what_it_refused(void **state)
+{
+    (void)state;
+    kf_bench_suite suite = {0};
+    kf_error error = {0};
+    kf_autofree char *folder = kf_directory_temporary("kforge-suite", NULL), *link = kf_path_join(folder, "axpy"),
+                     *beside = kf_path_join(folder, "gemm");
+    assert_int_equal(symlink(TASKS "/axpy", link), 0);
+    assert_int_equal(symlink(TASKS "/gemm", beside), 0); /* a task that the file does not name */
+    write_text(folder, "suite.json",
+               "{\"schema\": \"kforge-suite/1\", \"name\": \"mine\", \"imports\": [{\"suite\": \"kernelbench\", \"scale\": 9}], "
+               "\"problems\": ["
+               "{\"task\": \"level1_1\", \"level\": 1, \"problem\": 1, \"rule\": \"outputs.zero\", \"reason\": \"all zero\"},"
+               "{\"task\": \"axpy\", \"folder\": \"axpy\"}, {\"task\": \"gone\", \"folder\": \"gone\"}]}");
+    assert_true(kf_bench_suite_load(folder, NULL, 0, &suite, &error));
+    assert_int_equal(suite.count, 4);
+    assert_string_equal(suite.tasks[0].name, "level1_1");
+    assert_string_equal(suite.tasks[0].rule, "outputs.zero");
+    assert_string_equal(suite.tasks[0].fault, "all zero");
+    assert_true(suite.tasks[0].level == 1 && suite.tasks[0].problem == 1);
+    assert_true(!suite.tasks[1].fault && !suite.tasks[1].rule && strcmp(suite.tasks[1].name, "axpy") == 0);
+    assert_true(suite.tasks[2].fault && !suite.tasks[2].rule); /* it was imported, and is gone: no refusal */
+    assert_string_equal(suite.tasks[3].name, "gemm");
+    assert_int_equal(cJSON_GetArraySize(suite.imports), 1);
+    kf_bench_suite_clear(&suite);
+    const char *only[] = {"level1_*", "axpy"};
+    assert_true(kf_bench_suite_load(folder, only, 2, &suite, &error));
+    assert_int_equal(suite.count, 2);
+    kf_bench_suite_clear(&suite);
+    write_text(folder, "suite.json", "{\"schema\": \"kforge-suite/1\", \"problems\": [{\"task\": \"../axpy\"}]}");
+    assert_false(kf_bench_suite_load(folder, NULL, 0, &suite, &error));
+    assert_non_null(strstr(error.text, "problems"));
+    kf_bench_suite_clear(&suite);
     kf_directory_remove(folder, NULL);
 }
 
@@ -161,6 +198,39 @@ static void solutions_are_found(void **state)
     kf_directory_remove(folder, NULL);
 }
 
+/* A release as one object of its levels; and what its solutions were written for. */
+static void releases_say_what_they_were_written_for(void **state)
+{
+    (void)state;
+    kf_autofree char *folder = kf_directory_temporary("kforge-release", NULL), *path = kf_path_join(folder, "release.json");
+    char names[][8] = {"a", "b", "c"}, none[] = "";
+    kf_bench_task tasks[3];
+    kf_hash hash = kf_hash_bytes("import torch\n", 13);
+    for (int i = 0; i < 3; i++) {
+        tasks[i] = (kf_bench_task){.name = names[i], .folder = none, .level = 1 + i / 2, .problem = i + 1, .torch = true};
+        if (i < 2) kf_hash_hex(&hash, tasks[i].text_hash);
+    }
+    kf_bench_suite suite = {.tasks = tasks, .count = 3};
+    kf_bench_solutions found = {0};
+    kf_error error = {0};
+    write_text(folder, "release.json",
+               "{\n  \"1\": [\n    {\"task_id\": 1, \"ref_code\": \"import torch\", \"custom_code\": \"class ModelNew: pass\", "
+               "\"score\": \"2.5\"},\n"
+               "    {\"task_id\": 2, \"ref_code\": \"import torch, os\\n\", \"custom_code\": \"x\", \"score\": null}],\n"
+               "  \"2\": [{\"task_id\": 3, \"ref_code\": \"?\", \"custom_code\": \"x\", \"score\": \"fast\"}]\n}\n");
+    if (!kf_bench_solutions_load(path, &suite, &found, &error)) fail_msg("%s", error.text);
+    assert_int_equal(found.count, 3);
+    assert_true(found.items[0].claimed == 2.5 && found.items[0].language == KF_LANGUAGE_PYTHON && !found.items[0].other_text);
+    assert_true(isnan(found.items[1].claimed) && found.items[1].other_text);
+    assert_true(isnan(found.items[2].claimed) && !found.items[2].other_text); /* the task does not say what it was made of */
+    kf_bench_solutions_clear(&found);
+    write_text(folder, "release.json", "{\n\"one\": []\n}\n");
+    assert_false(kf_bench_solutions_load(path, &suite, &found, &error));
+    assert_non_null(strstr(error.text, "object of levels"));
+    kf_bench_solutions_clear(&found);
+    kf_directory_remove(folder, NULL);
+}
+
 /* ---- reports ---- */
 
 static const char hostile[] = "=<b>\"x\" & 'y'|`z`[";
@@ -176,6 +246,7 @@ static void fill(kf_bench_result *result, kf_bench_row *rows, kf_bench_sample *s
                                 .models = hostile,
                                 .strategy = "sample",
                                 .baseline = "",
+                                .imported = "",
                                 .independent = true,
                                 .started = 0,
                                 .bytes_per_second = 1e9,
@@ -201,6 +272,7 @@ static void fill(kf_bench_result *result, kf_bench_row *rows, kf_bench_sample *s
             kf_score_of(solved ? KF_CORRECT : KF_WRONG_RESULT, solved ? KF_BLAME_NOBODY : KF_BLAME_CANDIDATE, speedups[i]);
         rows[i] = (kf_bench_row){.task = names[i],
                                  .fault = "",
+                                 .rule = "",
                                  .state = "finished",
                                  .run = "r",
                                  .level = -1,
@@ -247,6 +319,101 @@ static void texts_stay_texts(void **state)
     drop(&result);
 }
 
+/* The second problem was refused, and the third solved by a solution that claimed twice as much. */
+static void denominators_claims_and_other_baselines(void **state)
+{
+    (void)state;
+    kf_bench_result result;
+    kf_bench_row rows[4];
+    kf_bench_sample samples[4];
+    kf_score_sample scores[4];
+    const double speedups[] = {4, NAN, 3, NAN};
+    kf_error error = {0};
+    fill(&result, rows, samples, scores, speedups, 4);
+    rows[1].rule = "outputs.zero", rows[1].fault = "all zero", rows[1].run[0] = '\0', rows[1].count = 0;
+    samples[0].claimed = 2, samples[2].claimed = 6, samples[2].other_text = true;
+    samples[3].score.cheating = true, samples[3].rule = "input.mutated", samples[3].verdict = true;
+    result.other_count = 1;
+    result.others[0] = (kf_bench_other){.name = "compiled", .measured = true, .hardware = ""};
+    for (int i = 0; i < 4; i++) rows[i].others[0] = (kf_bench_versus){{i == 0 ? 0.5 : NAN, NAN, NAN}, NAN, "no compiler"};
+    assert_true(kf_bench_score(&result, &error));
+    assert_true(result.judged == 3 && result.refused == 1 && result.score.solved == 2);
+    assert_true(fabs(kf_score_fast(result.outcomes, 4, 1, 1, &result.scoring).value - 0.5) < 1e-12);
+    assert_true(fabs(kf_score_fast(result.judged_outcomes, result.judged, 1, 1, &result.scoring).value - 2.0 / 3) < 1e-12);
+    assert_true(result.others[0].known == 1 && kf_bench_fast_other(&result, 0, 1, false).value == 0);
+    assert_true(fabs(kf_bench_fast_other(&result, 0, 0.4, false).value - 0.25) < 1e-12);
+    assert_true(fabs(kf_bench_fast_other(&result, 0, 0.4, true).value - 1.0 / 3) < 1e-12);
+    kf_bench_claims claims = kf_bench_claims_of(&result);
+    assert_true(claims.count == 3 && claims.correct == 2 && claims.cheating == 1 && claims.other_text == 1);
+    assert_true(fabs(claims.claimed - sqrt(12)) < 1e-9 && fabs(claims.verified - sqrt(12)) < 1e-9 && fabs(claims.ratio - 1) < 1e-9);
+    assert_true(kf_bench_claim_ratio(&samples[2]) == 0.5 && isnan(kf_bench_claim_ratio(&samples[3])));
+    kf_autobuffer html = {0}, csv = {0}, markdown = {0};
+    assert_true(kf_bench_html(&result, &html, &error));
+    kf_bench_csv(&result, &csv);
+    kf_bench_markdown(&result, &markdown);
+    cJSON *json = kf_bench_json(&result);
+    kf_autofree char *text = cJSON_PrintUnformatted(json);
+    static const char *const wanted[] = {"of all 4 problems", "of the 3 judged", "outputs.zero",
+                                         "all zero",          "input.mutated",   "no compiler"};
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        if (!strstr(html.data, wanted[i])) fail_msg("the page lacks \"%s\"", wanted[i]);
+    static const char *const marked[] = {
+        "of all 4 problems", "of the 3 judged", "outputs.zero", "input.mutated (1)", "1 refused by the import",
+        "| 6.00x |",         "| 0.50 |",        "another text", "no compiler",       "fast\\_1 against compiled"};
+    for (size_t i = 0; i < sizeof marked / sizeof *marked; i++)
+        if (!strstr(markdown.data, marked[i])) fail_msg("Markdown lacks \"%s\": %s", marked[i], markdown.data);
+    assert_non_null(strstr(csv.data, "\"b\",,,\"\",refused,\"outputs.zero\",0,0,,,,0,,,,,,,,,\"all zero\",\r\n"));
+    assert_non_null(strstr(csv.data, "claim_ratio"));
+    assert_non_null(strstr(csv.data, ",\"speedup against compiled\"\r\n"));
+    static const char *const said[] = {"\"judged\":3",
+                                       "\"refused\":1",
+                                       "\"refused\":{\"rule\":\"outputs.zero\",\"reason\":\"all zero\"}",
+                                       "\"share_of_judged\"",
+                                       "\"rules\":\"input.mutated (1)\"",
+                                       "\"why\":\"no compiler\""};
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++)
+        if (!strstr(text, said[i])) fail_msg("JSON lacks %s: %s", said[i], text);
+    cJSON_Delete(json);
+    drop(&result);
+}
+
+/* Times of a file: by level and number, in milliseconds, and only for problems at their own sizes. */
+static void times_of_a_file_are_another_baseline(void **state)
+{
+    (void)state;
+    kf_autofree char *folder = kf_directory_temporary("kforge-times", NULL), *path = kf_path_join(folder, "times.json");
+    kf_bench_result result;
+    kf_bench_row rows[4];
+    kf_bench_sample samples[4];
+    kf_score_sample scores[4];
+    const double speedups[] = {4, 2, 3, NAN};
+    kf_error error = {0};
+    fill(&result, rows, samples, scores, speedups, 4);
+    for (int i = 0; i < 4; i++) rows[i].level = 1, rows[i].problem = i + 1, rows[i].best.times.median = 0.001;
+    rows[1].scaled = true;
+    assert_true(kf_bench_score(&result, &error));
+    write_text(folder, "times.json",
+               "{\"level1\": {\"1_A.py\": {\"mean\": 1.5, \"hardware\": \"NVIDIA H100\"}, \"2_B.py\": {\"mean\": 9}, \"4_D.py\": "
+               "{\"mean\": 9}}}");
+    const kf_option_list files = {.items = {path}, .count = 1};
+    if (!kf_bench_elsewhere(&files, &result, &error)) fail_msg("%s", error.text);
+    assert_true(result.other_count == 1 && !result.others[0].measured && result.others[0].known == 1);
+    assert_string_equal(result.others[0].hardware, "NVIDIA H100");
+    assert_true(fabs(rows[0].others[0].speedup.value - 1.5) < 1e-12 && isnan(rows[0].others[0].speedup.low));
+    assert_non_null(strstr(rows[1].others[0].why, "scaled"));
+    assert_non_null(strstr(rows[2].others[0].why, "no time"));
+    kf_autobuffer markdown = {0};
+    kf_bench_markdown(&result, &markdown);
+    assert_non_null(strstr(markdown.data, "not measured here"));
+    write_text(folder, "times.json", "{\"1_A.py\": 3}");
+    assert_false(kf_bench_elsewhere(&files, &result, &error));
+    assert_non_null(strstr(error.text, "--baseline-times"));
+    for (size_t i = 0; i < result.text_count; i++) free(result.texts[i]);
+    free(result.texts);
+    drop(&result);
+    kf_directory_remove(folder, NULL);
+}
+
 static void json_comes_back(void **state)
 {
     (void)state;
@@ -265,7 +432,7 @@ static void json_comes_back(void **state)
     kf_autobenchresult again = {0};
     kf_bench_comparison comparison = {0};
     assert_true(kf_bench_read_json(json, "x", &again, &error));
-    assert_true(kf_bench_compare(&result, &again, &comparison, &error));
+    assert_true(kf_bench_compare(&result, &again, false, &comparison, &error));
     assert_true(comparison.count == 4 && comparison.both == 3 && comparison.gained == 0 && comparison.lost == 0);
     assert_true(fabs(comparison.ratio.value - 1) < 1e-12 && comparison.faster == 0);
     assert_true(again.score.solved == 3 && fabs(again.score.geometric_mean.value - result.score.geometric_mean.value) < 1e-12);
@@ -289,14 +456,49 @@ static void comparisons_are_paired(void **state)
     fill(&after, second, samples + 4, scores + 4, is, 4);
     kf_error error = {0};
     kf_bench_comparison c = {0};
-    assert_true(kf_bench_score(&before, &error) && kf_bench_score(&after, &error) && kf_bench_compare(&before, &after, &c, &error));
+    assert_true(kf_bench_score(&before, &error) && kf_bench_score(&after, &error) &&
+                kf_bench_compare(&before, &after, false, &c, &error));
     assert_true(c.both == 2 && c.gained == 1 && c.lost == 1 && c.faster == 1 && c.slower == 0); /* 2 and 2.01 overlap */
     assert_true(fabs(c.ratio.value - sqrt(2 * 1.005)) < 1e-9);
     assert_true(fabs(c.solved.value) < 1e-12 && c.solved.low < 0 && c.solved.high > 0);
     assert_true(fabs(c.fast[1].value - 0.25) < 1e-12); /* over 1: two of four before (1 is not), three after */
     kf_bench_comparison_clear(&c);
     second[0].task = second[1].task = second[2].task = second[3].task = "elsewhere";
-    assert_false(kf_bench_compare(&before, &after, &c, &error));
+    assert_false(kf_bench_compare(&before, &after, false, &c, &error));
+    kf_bench_comparison_clear(&c);
+    drop(&before);
+    drop(&after);
+}
+
+/* A problem keeps its name and becomes another one: other sizes. And one is renamed. */
+static void pairs_have_the_same_content(void **state)
+{
+    (void)state;
+    kf_bench_result before, after;
+    kf_bench_row first[4], second[4];
+    kf_bench_sample samples[8];
+    kf_score_sample scores[8];
+    const double was[] = {1, 2, 3, 4}, is[] = {2, 4, 6, 8};
+    fill(&before, first, samples, scores, was, 4);
+    fill(&after, second, samples + 4, scores + 4, is, 4);
+    kf_error error = {0};
+    kf_bench_comparison c = {0};
+    snprintf(first[0].hash, sizeof first[0].hash, "aa"), snprintf(second[0].hash, sizeof second[0].hash, "bb"); /* other content */
+    snprintf(first[1].hash, sizeof first[1].hash, "cc"), snprintf(second[1].hash, sizeof second[1].hash, "cc"); /* renamed */
+    second[1].task = "renamed";
+    snprintf(first[2].hash, sizeof first[2].hash, "dd"); /* of the other nothing is known */
+    assert_true(kf_bench_score(&before, &error) && kf_bench_score(&after, &error));
+    assert_true(kf_bench_compare(&before, &after, false, &c, &error));
+    assert_true(c.count == 3 && c.other == 1 && c.by_name == 2 && c.only_before == 0 && c.only_after == 0);
+    assert_string_equal(c.other_name, "a");
+    assert_true(!c.pairs[0].by_name && strcmp(c.pairs[0].after->task, "renamed") == 0 && c.pairs[1].by_name);
+    kf_bench_comparison_clear(&c);
+    assert_true(kf_bench_compare(&before, &after, true, &c, &error));
+    assert_true(c.count == 4 && c.other == 0 && c.by_name == 3);
+    kf_bench_comparison_clear(&c);
+    before.count = after.count = 1;
+    assert_false(kf_bench_compare(&before, &after, false, &c, &error));
+    assert_non_null(strstr(error.text, "--by-name"));
     kf_bench_comparison_clear(&c);
     drop(&before);
     drop(&after);
@@ -307,12 +509,17 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_folder_of_tasks_is_a_suite),
         cmocka_unit_test(suite_json_names_tasks_and_faults_stay_with_their_task),
+        cmocka_unit_test(an_import_tells_of_what_it_refused),
         cmocka_unit_test(a_model_for_each_task),
         cmocka_unit_test(names_of_kernelbench),
         cmocka_unit_test(solutions_are_found),
+        cmocka_unit_test(releases_say_what_they_were_written_for),
         cmocka_unit_test(texts_stay_texts),
+        cmocka_unit_test(denominators_claims_and_other_baselines),
+        cmocka_unit_test(times_of_a_file_are_another_baseline),
         cmocka_unit_test(json_comes_back),
         cmocka_unit_test(comparisons_are_paired),
+        cmocka_unit_test(pairs_have_the_same_content),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
