@@ -4,7 +4,7 @@
 #   release       all tests, several at a time but for those that measure time
 #   asan          unit and command-line tests once more with AddressSanitizer and UndefinedBehaviorSanitizer, but for those below
 #   tsan          those with threads once more with ThreadSanitizer
-#   fuzz          each libFuzzer target for KFORGE_FUZZ_SECONDS (60), starting from tests/fuzz/corpus
+#   fuzz          each libFuzzer target for KFORGE_FUZZ_SECONDS (60), two a processor, starting from tests/fuzz/corpus
 #
 # The closing line is ctest's, for the sum of all stages. `./run test STAGE…` runs some of them.
 # Settings of kforge that the caller's environment may hold are none of the tests' business.
@@ -70,7 +70,7 @@ for stage in "${stages[@]}"; do
         configure fuzz
         make_targets "$root/build/fuzz" fuzz_programs
         printf 'fuzz: built (%d s)\n' $((SECONDS - started))
-        KFORGE_FUZZ_SECONDS=$fuzz_seconds run_ctest fuzz -L fuzz
+        KFORGE_FUZZ_SECONDS=$fuzz_seconds run_ctest fuzz -L fuzz -j $((2 * jobs))
         ;;
     *)
         say "unknown stage $stage; there are lint, release, asan, tsan, fuzz"
