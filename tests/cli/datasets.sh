@@ -9,8 +9,8 @@ skip() {
 venv=$bin/../tests/datasets-venv
 if [ ! -e "$venv/ready" ]; then
     python3 -m venv "$venv" >/dev/null 2>&1 || skip "no venv module for python3"
-    timeout 400 "$venv/bin/pip" install -q --retries 1 --timeout 20 --no-cache-dir datasets pyarrow zstandard >pip.log 2>&1 &&
-        timeout 100 "$venv/bin/pip" install -q --retries 1 --timeout 20 --no-cache-dir --no-deps trl >>pip.log 2>&1 ||
+    timeout 400 "$venv/bin/pip" install -q --retries 1 --timeout 20 --no-cache-dir --no-compile datasets pyarrow zstandard >pip.log 2>&1 &&
+        timeout 100 "$venv/bin/pip" install -q --retries 1 --timeout 20 --no-cache-dir --no-compile --no-deps trl >>pip.log 2>&1 ||
         skip "datasets can't be installed from PyPI: $(tail -1 pip.log)"
     touch "$venv/ready"
 fi
