@@ -144,7 +144,8 @@ static void print_object(const kf_view *view, const char *title, const cJSON *ob
     const cJSON *value;
     cJSON_ArrayForEach(value, object)
     {
-        static const char *const elsewhere[] = {"log", "seconds", "flags", "kernels"}; /* shown by others, or only with --json */
+        static const char *const elsewhere[] = {"log", "seconds", "flags", "kernels",
+                                                "extensions"}; /* shown by others, or only with --json */
         bool skip = false;
         for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++) skip |= strcmp(value->string, elsewhere[i]) == 0;
         if (skip) continue;

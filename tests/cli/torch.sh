@@ -59,4 +59,9 @@ expect 1 eval "$tasks/relu" "$root/tests/torch/bad/syntax.py" --no-keep
 says "candidate.py:5: error: SyntaxError"
 says "KernelBench would say: does not compile"
 expect 0 task lint "$tasks/linear"
+# torch.compile starts compilers, which a runner does not: refused by name, whatever PyTorch it is.
+mkdir compiled && sed 's#"baseline": {"kind": "torch", "file": "problem.py"}#"baseline": {"kind": "torch", "file": "problem.py", "compile": true}#' "$tasks/relu/task.json" >compiled/task.json
+sed -i "s#../../../kernelbench#$root/tests/kernelbench#" compiled/task.json
+expect 2 eval compiled mine.py --no-keep --check-only
+says "a baseline through torch.compile can't be judged"
 finish
