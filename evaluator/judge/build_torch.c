@@ -55,7 +55,7 @@ static bool check(const kf_build_request *request, kf_build *build, kf_error *er
         .directory = request->directory,
         .paths = paths.paths,
         .path_count = paths.count,
-        .limits = {.wall_seconds = request->seconds < SECONDS ? request->seconds : SECONDS,
+        .limits = {.wall_seconds = SECONDS,
                    .cpu_seconds = SECONDS,
                    .memory_bytes = 2ull << 30,
                    .file_bytes = 1u << 20,

@@ -59,6 +59,11 @@ static kf_verdict *judge_source(const char *task_name, const char *source, bool 
     return verdict;
 }
 
+static bool starts_with(const char *text, const char *beginning)
+{
+    return strncmp(text, beginning, strlen(beginning)) == 0;
+}
+
 /* 1: it came out otherwise. */
 static int judge_file(const char *folder, const char *name)
 {
@@ -73,7 +78,8 @@ static int judge_file(const char *folder, const char *name)
     field(source, "says", words, sizeof words);
     field(source, "slower", slower, sizeof slower);
     kf_auto(kf_verdict) verdict = judge_source(task, source, slower[0], claim[0]);
-    for (int again = 0; again < 2 && verdict->blame == KF_BLAME_MACHINE; again++) { /* others use it, too */
+    for (int again = 0; again < 2 && verdict->blame == KF_BLAME_MACHINE && !starts_with(expected, kf_status_name(verdict->status));
+         again++) { /* others use it, too */
         kf_verdict_free(verdict);
         verdict = judge_source(task, source, slower[0], claim[0]);
     }

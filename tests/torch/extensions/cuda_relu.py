@@ -1,4 +1,4 @@
-# task: relu; kforge: correct; kernelbench: correct
+# task: relu; kforge: correct; kernelbench: correct; build: 150
 # CUDA and C++ behind pybind11, compiled while the file is imported, as solutions for KernelBench have it. kforge-cpucc compiles the CUDA part.
 import torch
 import torch.nn as nn
