@@ -5,8 +5,7 @@
 #include "measure_internal.h"
 
 #define MOST_BESIDE 0.00006 /* seconds more than an empty batch costs that are believed to be fixed cost */
-#define EARLY_SECONDS \
-    0.001 /* a median waking beyond this, these times the baseline's, and this part of a batch is work done early */
+#define EARLY_SECONDS 0.001 /* wakings beyond this, these times the baseline's, and this part of a batch are work done early */
 #define EARLY_FACTOR 8.0
 #define EARLY_PART 0.1
 
@@ -80,7 +79,8 @@ static bool check_floor(kf_run *r, double uncertainty, kf_error *error)
            no_memory(error);
 }
 
-/* The machine delays both sides' waking alike; work on the inputs before the clock runs delays one. */
+/* The machine delays both sides' waking alike; work on the inputs before the clock runs delays one. All late wakings are charged; to convict, most of
+ * the candidate's have to be later than nearly all of the baseline's. */
 static bool check_waking(kf_run *r, kf_error *error)
 {
     size_t counts[2] = {r->wakings[BASELINE] < KF_WAKINGS ? r->wakings[BASELINE] : KF_WAKINGS,
@@ -88,9 +88,10 @@ static bool check_waking(kf_run *r, kf_error *error)
     /* Beside a baseline of another kind nothing that works is there to compare with, and on a busy machine threads that have worked wake later than
      * those of the idle runner: what is late is charged, and accuses nobody. */
     if (r->idle) return true;
-    double usual = kf_median(r->waking[BASELINE], counts[BASELINE]), its = kf_median(r->waking[CANDIDATE], counts[CANDIDATE]);
+    double usual = kf_median(r->waking[BASELINE], counts[BASELINE]), late = kf_quantile(r->waking[BASELINE], counts[BASELINE], 0.9),
+           its = kf_quantile(r->waking[CANDIDATE], counts[CANDIDATE], 0.25);
     double batch = kf_median(r->throughput[CANDIDATE].seconds, r->pairs) * r->calls[CANDIDATE];
-    double limit = fmax(EARLY_SECONDS, EARLY_FACTOR * usual);
+    double limit = fmax(fmax(EARLY_SECONDS, late), EARLY_FACTOR * usual);
     if (!(its > limit) || !(its > EARLY_PART * batch)) return true;
     r->over = true;
     return kf_verdict_add_finding(

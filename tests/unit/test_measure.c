@@ -182,6 +182,19 @@ static void a_machine_that_wakes_late_convicts_nobody(void **state)
     drop(f);
 }
 
+/* Half of the candidate's wakings were late, and some of the baseline's: charged, but nobody is accused of what a busy machine does by chance. */
+static void chance_convicts_nobody(void **state)
+{
+    (void)state;
+    figures *f = made(0.002, 0.0001, 0);
+    for (int k = 0; k < KF_WAKINGS; k++) {
+        if (k % 5 < 3) f->run.waking[1][k] += 0.004;
+        if (k % 7 == 0) f->run.waking[0][k] += 0.004;
+    }
+    assert_int_equal(concluded(f)->finding_count, 0);
+    drop(f);
+}
+
 static void faster_than_memory_is_impossible(void **state)
 {
     (void)state;
@@ -218,6 +231,7 @@ int main(void)
         cmocka_unit_test(late_wakings_of_all_change_nothing),
         cmocka_unit_test(early_work_is_charged),
         cmocka_unit_test(much_early_work_convicts),
+        cmocka_unit_test(chance_convicts_nobody),
         cmocka_unit_test(a_machine_that_wakes_late_convicts_nobody),
         cmocka_unit_test(faster_than_memory_is_impossible),
         cmocka_unit_test(a_fast_batch_of_slow_calls_is_flagged),
