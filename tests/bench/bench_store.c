@@ -1,6 +1,7 @@
 /* The store's speed: verdicts recorded per second, and queries on a large population.
  *
  *     bench_store [CANDIDATES [FOLDER]]     (1,000,000; a temporary folder)
+ *     bench_store CANDIDATES STORE RUN      queries alone, on a store that is there
  *
  * The first 50,000 attempts carry verdicts like the judge's: some 3 KB of JSON with three workloads and their samples, a source of its own each,
  * two parents, 200 bytes of search state; committed in groups of 1,000. The rest of the population is filled with smaller ones. */
@@ -348,6 +349,12 @@ int main(int argc, char **argv)
 {
     kf_error error;
     int64_t count = argc > 1 ? atoll(argv[1]) : 1000000;
+    if (argc > 3) {
+        kf_auto(kf_store) store = kf_store_open(argv[2], KF_STORE_READ, &error);
+        check(store, &error);
+        time_queries(store, argv[3], count);
+        return 0;
+    }
     char *folder = argc > 2 ? strdup(argv[2]) : kf_directory_temporary("kforge-bench-store", &error);
     check(folder && count > 0, &error);
     run_benchmark(folder, count);
