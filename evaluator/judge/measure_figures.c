@@ -4,6 +4,7 @@
 
 #include "measure_internal.h"
 
+#define MOST_LATE 0.00025   /* seconds beyond the lower quartile of empty batches that are believed to be fixed cost */
 #define MOST_BESIDE 0.00006 /* seconds more than an empty batch costs that are believed to be fixed cost */
 #define EARLY_SECONDS 0.001 /* wakings beyond this, these times the baseline's, and this part of a batch are work done early */
 #define EARLY_FACTOR 8.0
@@ -111,10 +112,11 @@ static double beside_calls(const kf_run *r, double empty)
     return more > 0 ? fmin(more, MOST_BESIDE) : 0; /* 0 for NaN: none were seen */
 }
 
-/* The median of empty batches, and what is not known of it. */
+/* The median of empty batches, and what is not known of it. A machine that wakes late half of the time does so in all batches; but what a busy one
+ * makes of them is no fixed cost, and subtracting it would leave less than nothing of a short batch that was spared. */
 static double fixed_cost(const kf_series *series, size_t count, double *uncertainty)
 {
-    double cost = kf_median(series->seconds, count);
+    double cost = fmin(kf_median(series->seconds, count), kf_quantile(series->seconds, count, 0.25) + MOST_LATE);
     kf_interval interval = kf_median_interval(series->seconds, count, 0.95);
     *uncertainty = isnan(interval.low) ? kf_mad(series->seconds, count) : (interval.high - interval.low) / 2;
     if (cost >= 0) return cost;

@@ -131,6 +131,12 @@ static void what_a_busy_machine_adds_is_no_fixed_cost(void **state)
     kf_workload_verdict *w = concluded(f);
     assert_true(w->batch_cost_seconds < 0.0003 && w->candidate_seconds > 0.00009);
     drop(f);
+
+    f = made(0.002, 0.0001, 0); /* and so do most empty batches */
+    for (int k = 0; k < NULLS; k++) f->run.null.seconds[k] += k % 3 ? 0.005 : 0;
+    w = concluded(f);
+    assert_true(w->batch_cost_seconds < 0.0005 && w->candidate_seconds > 0.00007);
+    drop(f);
 }
 
 /* A machine that wakes every process late now and then is late for empty batches and for the baseline alone as well. */
