@@ -69,7 +69,7 @@ typedef struct kf_bench_plan {
     double cost_usd;            /* of all tasks together; 0 no limit */
     const char *const *against; /* further baselines that the best are measured beside; only where it begins */
     size_t against_count;
-    bool once; /* existing solutions are measured once, not twice */
+    bool once;          /* existing solutions are measured once, not twice */
     cJSON *description; /* what its runs' options hold as "bench" */
     cJSON *options;     /* of a bench that goes on */
     char *hardware;     /* that it was judged on; NULL: not begun */

@@ -271,7 +271,10 @@ mkdir -p real/vecadd
 cp "$root/tests/selftest/vecadd/baseline.cu" real/vecadd/same.cu
 printf '#include <cuda_runtime.h>\n#include <stdint.h>\n' >real/vecadd/zeros.cu
 sed -n 's/.*\(extern "C" void vecadd([^)]*)\).*/\1 {}/p' real/vecadd/same.cu >>real/vecadd/zeros.cu
-expect 0 bench "$root/tests/selftest" --only vecadd --solutions real --device cpu --seconds 0.05 --json
+for _ in 1 2 3; do # a call of microseconds has no time at all where the machine is busy with other things
+    expect 0 bench "$root/tests/selftest" --only vecadd --solutions real --device cpu --seconds 0.05 --anew --json
+    grep -q '"best":.*null' "$work/out" || break
+done
 json '[s["status"] for s in o["problems"][0]["samples"]] == ["correct", "wrong_result"]'
 json 'o["problems"][0]["samples"][0]["seconds"]["batches"] > 3 and o["problems"][0]["rooflines"][0]["bytes"] > 0 and o["bytes_per_second"] > 0'
 finish
