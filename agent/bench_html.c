@@ -281,12 +281,13 @@ static void write_cheats(const kf_bench_result *r, kf_buffer *out)
     if (listed) kf_buffer_string(out, "</tbody></table></div>\n</section>\n");
 }
 
-/* A table of its own below the others; rows follow, and `end_table`. */
+/* A table of its own below the others; rows follow, and `end_table`. On a phone each row is a block: its cells say what they are (data-label), and
+ * those of class wide get a line of their own. */
 static void begin_table(kf_buffer *out, const char *title, const char *about, const char *const *columns)
 {
     kf_buffer_format(out, "<section>\n<h2>%s</h2>\n", title);
     if (*about) kf_buffer_format(out, "<p class=\"about\">%s</p>\n", about);
-    kf_buffer_string(out, "<div class=\"scroll\"><table><thead><tr>");
+    kf_buffer_string(out, "<div class=\"scroll\"><table class=\"stacked\"><thead><tr>");
     for (; *columns; columns++) /* "number:Claimed" */
         kf_buffer_format(out, "<th scope=\"col\" class=\"%.*s\">%s</th>", (int)strcspn(*columns, ":"), *columns,
                          *columns + strcspn(*columns, ":") + 1);
@@ -310,10 +311,12 @@ static void write_claim(const kf_bench_row *row, const kf_bench_sample *s, kf_bu
     double ratio = kf_bench_claim_ratio(s);
     kf_buffer_string(out, "<tr>");
     text_cell(out, "problem", row->task);
-    kf_buffer_format(out, "<td class=\"number\">%.2fx%s</td><td class=\"number\">", s->claimed, s->other_text ? "*" : "");
+    kf_buffer_format(out, "<td class=\"number\" data-label=\"claimed\">%.2fx%s</td><td class=\"number\" data-label=\"verified\">",
+                     s->claimed, s->other_text ? "*" : "");
     speedup_range(out, s->speedup);
-    kf_buffer_format(out, isnan(ratio) ? "</td><td class=\"number\">-" : "</td><td class=\"number\">%.2f", ratio);
-    kf_buffer_format(out, "</td><td><span class=\"status %s\">", status_class(s));
+    kf_buffer_string(out, "</td><td class=\"number\" data-label=\"ratio\">");
+    kf_buffer_format(out, isnan(ratio) ? "-" : "%.2f", ratio);
+    kf_buffer_format(out, "</td><td class=\"wide\"><span class=\"status %s\">", status_class(s));
     kf_html_text(out, s->status);
     kf_buffer_string(out, "</span> <code>");
     kf_html_text(out, s->rule);
@@ -344,7 +347,7 @@ static void write_claims(const kf_bench_result *r, kf_buffer *out)
 
 static void write_others(const kf_bench_result *r, kf_buffer *out)
 {
-    static const char *const columns[] = {":Problem", ":Baseline", "number:Speedup", "minor:", NULL};
+    static const char *const columns[] = {":Problem", ":Baseline", "number:Speedup", ":", NULL};
     if (!r->other_count) return;
     begin_table(out, "Further baselines",
                 "The best of each solved problem, measured again beside another baseline, or set against times that a file gives.",
@@ -358,7 +361,7 @@ static void write_others(const kf_bench_result *r, kf_buffer *out)
             kf_buffer_string(out, "<td class=\"number\">");
             speedup_range(out, versus->speedup);
             kf_buffer_string(out, "</td>");
-            text_cell(out, "minor other",
+            text_cell(out, "wide other",
                       !(versus->speedup.value > 0) ? versus->why
                       : r->others[k].measured      ? ""
                                                    : "not measured here");
@@ -381,8 +384,8 @@ static void write_unjudged(const kf_bench_result *r, kf_buffer *out)
                 columns);
         kf_buffer_string(out, "<tr>");
         text_cell(out, "problem", row->task);
-        text_cell(out, "", row->rule);
-        text_cell(out, "", row->fault);
+        text_cell(out, "wide rule", row->rule);
+        text_cell(out, "wide", row->fault);
         kf_buffer_string(out, "</tr>\n");
     }
     if (listed) end_table(out);

@@ -208,9 +208,9 @@ static const char *outcome_of(const kf_bench_row *row)
 static void print_score(void *context, const char *name, const char *value, const char *judged)
 {
     if (*judged)
-        fprintf(context, "%-24s %-26s %s\n", name, value, judged);
+        fprintf(context, "%-26s %-26s %s\n", name, value, judged);
     else
-        fprintf(context, "%-24s %s\n", name, value);
+        fprintf(context, "%-26s %s\n", name, value);
 }
 
 static void print_rows(const kf_bench_result *result, FILE *out, int width, bool bold)

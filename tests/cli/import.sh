@@ -33,10 +33,9 @@ complains "Python is missing"
 unset KFORGE_PYTHON
 
 # A suite: made, and the second time unchanged.
-expect 0 import kernelbench "$root/tests/kernelbench" --ids 2,4 --scale 20000 -o made --json
-json '[p["status"] for p in o["problems"]] == ["made"] * 2 and [p["problem"] for p in o["problems"]] == [2, 4]'
-json 'all(0 < p["elements"] <= 20000 for p in o["problems"][:1]) and o["problems"][0]["patches"]'
-json '"running_mean" in o["problems"][1]["notes"]'
+expect 0 import kernelbench "$root/tests/kernelbench" --ids 2 --scale 20000 -o made --json
+json '[(p["status"], p["problem"]) for p in o["problems"]] == [("made", 2)]'
+json 'all(0 < p["elements"] <= 20000 for p in o["problems"]) and o["problems"][0]["patches"]'
 (cd made && md5sum */*) >before
 expect 0 import kernelbench "$root/tests/kernelbench" --ids 2 --scale 20000 -o made --json
 json '[p["status"] for p in o["problems"]] == ["unchanged"]'
@@ -98,7 +97,7 @@ python3 - made/suite.json <<'END' || fail "suite.json is not what was imported: 
 import json, sys
 suite = json.load(open(sys.argv[1]))
 problems = {p["task"]: p for p in suite["problems"]}
-assert len(problems) == len(suite["problems"]) == 22 and problems["level1_2_ReLU"]["folder"] == "level1_2_ReLU"
+assert len(problems) == len(suite["problems"]) == 21 and problems["level1_2_ReLU"]["folder"] == "level1_2_ReLU"
 assert problems["level1_2_Endless_Import"]["rule"] == "limit" and problems["level1_7_Zero_Output"]["rule"] == "outputs.zero"
 assert all(("folder" in p) != ("rule" in p and bool(p["reason"])) for p in problems.values())
 assert len(suite["imports"]) == 3
