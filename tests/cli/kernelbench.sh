@@ -86,11 +86,14 @@ fill(11, ROWS=rows, COLUMNS=columns)
 batch, rows, columns = shape("level1_13_Mean_Of_Columns")
 fill(13, BATCH=batch, ROWS=rows, COLUMNS=columns)
 END
-# On a machine with other work a verdict may blame the machine: that solution is judged once more, the others count as they are known.
+# On a machine with other work a verdict may blame the machine, and calls of microseconds may have no time: those are judged once more, the others
+# count as they are known.
 judged() {
     for _ in 1 2 3; do
         expect 0 bench "$@" --device cpu --seconds 0.05 --once --json
-        python3 -c 'import json, sys; sys.exit(json.load(open(sys.argv[1]))["scores"]["void"] > 0)' "$work/out" && break
+        python3 -c 'import json, sys
+report = json.load(open(sys.argv[1]))
+sys.exit(report["scores"]["void"] > 0 or any(s["correct"] and not s["speedup"] for p in report["problems"] for s in p["samples"]))' "$work/out" && break
     done
 }
 judged made --solutions runs --kernelbench scores --csv rows.csv --md page.md
@@ -123,12 +126,13 @@ python3 - "$root" <<'END'
 import json, sys
 text = open(sys.argv[1] + "/tests/kernelbench/level1/2_ReLU.py").read()
 kernel = open("runs/level_1_problem_2_sample_1_kernel.cu").read().replace("level1_2_ReLU", "level1_2")
+kernel = "#define COUNT %d\n" % (64 * 4096) + kernel.split("\n", 1)[1] # at its own size
 in_place = text.replace("class Model(", "class ModelNew(").replace("torch.relu(x)", "x.relu_()")
 with open("release.json", "w") as out:
     for problem, reference, code, claim in ((2, text, in_place, 11.5), (2, text + "# newer\n", kernel, 1e6), (13, "", None, None)):
         print(json.dumps({"level_id": 1, "task_id": problem, "ref_code": reference, "custom_code": code, "score_default": claim}), file=out)
 END
-expect 0 import cuda-l1 release.json --ids 2 --scale 20000 -o release --json
+expect 0 import cuda-l1 release.json --ids 2 -o release --json
 json '[(p["task"], p["status"]) for p in o["problems"]] == [("level1_2", "made")]'
 judged release --solutions release.json --html page.html
 grep -q '<h2>Claimed and verified</h2>' page.html || fail "the page lacks the claims"
