@@ -484,6 +484,7 @@ int kf_peer_layers(const kf_peer *peer)
 
 char *kf_peer_output(const kf_peer *peer, size_t most)
 {
+    if (!peer->dead) kf_sandbox_pump(peer->sandbox, 0); /* an answer may have come before what was printed ahead of it was read */
     const kf_buffer *output = kf_sandbox_output(peer->sandbox);
     if (!output || !output->size) return NULL;
     size_t first = output->size > most ? output->size - most : 0;
