@@ -54,6 +54,7 @@ static bool check_gap(kf_run *r, const kf_batch *batch)
  * baseline's quickest waking is therefore time like any other, on both sides. */
 static void charge_waking(kf_run *r, kf_side side, kf_batch *batch)
 {
+    if (side == CANDIDATE) r->worked[r->wakings[side] % KF_WAKINGS] = batch->worked;
     r->waking[side][r->wakings[side]++ % KF_WAKINGS] = batch->waking;
     if (side == BASELINE && (r->wakings[side] == 1 || batch->waking < r->quickest_waking)) r->quickest_waking = batch->waking;
     double quickest = side == CANDIDATE && r->idle_wakings ? kf_median(r->idle_waking, r->idle_wakings) : r->quickest_waking;

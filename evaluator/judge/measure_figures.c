@@ -81,7 +81,7 @@ static bool check_floor(kf_run *r, double uncertainty, kf_error *error)
 }
 
 /* The machine delays both sides' waking alike; work on the inputs before the clock runs delays one. All late wakings are charged; to convict, most of
- * the candidate's have to be later than nearly all of the baseline's. */
+ * the candidate's have to be later than nearly all of the baseline's, and on a processor its threads have to have been. */
 static bool check_waking(kf_run *r, kf_error *error)
 {
     size_t counts[2] = {r->wakings[BASELINE] < KF_WAKINGS ? r->wakings[BASELINE] : KF_WAKINGS,
@@ -93,6 +93,9 @@ static bool check_waking(kf_run *r, kf_error *error)
            its = kf_quantile(r->waking[CANDIDATE], counts[CANDIDATE], 0.25);
     double batch = kf_median(r->throughput[CANDIDATE].seconds, r->pairs) * r->calls[CANDIDATE];
     double limit = fmax(fmax(EARLY_SECONDS, late), EARLY_FACTOR * usual);
+    double worked = r->bench->device->calls_block ? kf_quantile(r->worked, counts[CANDIDATE], 0.25) : NAN;
+    if (worked < EARLY_SECONDS)
+        return true; /* it waited; false for NaN: elsewhere a waiting thread may have a device work for it */
     if (!(its > limit) || !(its > EARLY_PART * batch)) return true;
     r->over = true;
     return kf_verdict_add_finding(

@@ -47,6 +47,7 @@ typedef struct kf_run {
     size_t beside_count;
     double waking[2]
                  [KF_WAKINGS]; /* of the latest batches of each side: seconds from waking a runner to its answer that it is awake */
+    double worked[KF_WAKINGS]; /* of the candidate's wakings: what it spent on processors meanwhile */
     size_t wakings[2];
     double quickest_waking; /* of the baseline */
     double woke[2][2];      /* by side, batch and single call: the part of the last waking that was not charged */

@@ -2,12 +2,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../runner/counters_wire.h"
@@ -416,6 +418,15 @@ kf_peer_event kf_peer_unmap(kf_peer *peer)
     return event == KF_PEER_OK ? freeze(peer) : event;
 }
 
+/* What the process has spent on processors, all threads together. */
+static double processor_seconds(const kf_peer *peer)
+{
+    clockid_t clock;
+    struct timespec t;
+    if (clock_getcpuclockid(kf_sandbox_pid(peer->sandbox), &clock) || clock_gettime(clock, &t)) return NAN;
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 kf_peer_event kf_peer_batch(kf_peer *peer, kf_batch *batch)
 {
     kf_wire_answer answer;
@@ -424,13 +435,14 @@ kf_peer_event kf_peer_batch(kf_peer *peer, kf_batch *batch)
     batch->code = 0;
     /* Waking takes a runner a while; the ping keeps that out of the time. A candidate's signal handler may run there, on inputs that are ready: the
      * caller is told how long it took. */
-    double woken_at = kf_now();
+    double spent = processor_seconds(peer), woken_at = kf_now();
     kf_peer_event event = wake(peer);
     if (event == KF_PEER_OK) event = only_good(peer, ask(peer, &ping, NULL, 0, -1, COMMAND_SECONDS, &answer), &answer);
     if (event != KF_PEER_OK) return event;
     if (!batch->null) peer->calls += batch->count;
-    double started = kf_now();
+    double worked = processor_seconds(peer) - spent, started = kf_now();
     batch->waking = started - woken_at;
+    batch->worked = worked;
     peer->awake_until = batch->answered ? started + SPIN_SECONDS : 0;
     event = ask(peer, &command, batch->order, batch->count * sizeof *batch->order, -1, batch->timeout, &answer);
     peer->awake_until = 0;

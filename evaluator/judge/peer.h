@@ -107,6 +107,7 @@ typedef struct kf_batch {
     void *context;
     /* results */
     double waking;  /* from waking it to its answer that it is awake: outside of the time, so nothing may be done in it */
+    double worked;  /* of that, what its threads spent on a processor (of them all); NaN when the system does not tell */
     double seconds; /* judge's clock, from the request to every thread stopped, or to the answer where `answered` is set */
     double claimed; /* what the runner says */
     double gap;     /* of that, between the stream's end and that of all else; what the runner says */

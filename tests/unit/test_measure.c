@@ -188,6 +188,19 @@ static void a_machine_that_wakes_late_convicts_nobody(void **state)
     drop(f);
 }
 
+/* Late by far, but it did nothing meanwhile: other programs had the processors. */
+static void waiting_convicts_nobody(void **state)
+{
+    (void)state;
+    for (int worked = 0; worked < 2; worked++) {
+        figures *f = made(0.002, 0.0001, 0);
+        f->device.calls_block = true;
+        for (int k = 0; k < KF_WAKINGS; k++) f->run.waking[1][k] += 0.004, f->run.worked[k] = worked ? 0.003 : 0.0001;
+        assert_int_equal(concluded(f)->finding_count, worked);
+        drop(f);
+    }
+}
+
 /* Half of the candidate's wakings were late, and some of the baseline's: charged, but nobody is accused of what a busy machine does by chance. */
 static void chance_convicts_nobody(void **state)
 {
@@ -237,6 +250,7 @@ int main(void)
         cmocka_unit_test(late_wakings_of_all_change_nothing),
         cmocka_unit_test(early_work_is_charged),
         cmocka_unit_test(much_early_work_convicts),
+        cmocka_unit_test(waiting_convicts_nobody),
         cmocka_unit_test(chance_convicts_nobody),
         cmocka_unit_test(a_machine_that_wakes_late_convicts_nobody),
         cmocka_unit_test(faster_than_memory_is_impossible),
