@@ -134,8 +134,11 @@ def main(arguments):
     import torch
 
     import extensions
+    import scratch
 
     text, name = plans[0]["candidate"]["text"], plans[0]["candidate"]["name"]
+    scratch.prepare()  # where the jail has no /tmp of its own, a solution may make no folders there
+    scratch.install()
     os.chdir(tempfile.mkdtemp(prefix="kforge-here-"))
     compiling = extensions.Compiling(text, name, put)
     compiling.install()

@@ -23,6 +23,7 @@ import threading
 
 import build_file
 import load
+import scratch
 
 MENTION = "cpp_extension"  # a solution without this word compiles nothing
 NO_PART = ("name", "build_directory", "verbose", "keep_intermediates", "extra_include_paths", "use_pch")
@@ -184,6 +185,9 @@ class Compiling(Extensions):
         for name, value in given.items():  # PyTorch puts lines of its own into the caller's lists
             if isinstance(value, (list, tuple)):
                 given[name] = list(value)
+        for name in ("sources", "extra_include_paths"):  # compilers know nothing of scratch.py's folders
+            if given.get(name):
+                given[name] = [scratch.place(os.fspath(path)) for path in as_list(given[name])]
         folder = given["build_directory"]
         self.busy, build_file.beside[:] = True, []
         try:
@@ -253,7 +257,5 @@ def serve(solution, solution_name, folder):
     """For the programs that run a solution: its extensions are in `folder`."""
     if MENTION not in solution:
         return
-    import scratch
-
     scratch.install()
     Loading(solution, solution_name, folder).install()
