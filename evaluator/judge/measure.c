@@ -37,6 +37,7 @@
 #define SHORT_BATCH 0.002 /* seconds; shorter batches of a candidate get more calls */
 #define LONG_BATCH 0.02   /* seconds; none has to be longer */
 #define LENGTH_PART 0.001 /* of the time budget: a batch may be so long where the device would do with less */
+#define FASTER 1.5        /* a candidate this much faster may need more calls than the baseline */
 #define SLOW 3.0          /* a candidate this much slower is judged on few calls */
 #define SHORT_CALLS 32
 
@@ -185,11 +186,14 @@ static bool adapt(kf_run *r, const double seconds[2], kf_stopping_rule *rule, bo
             fewer < 1 ? 1 : (uint32_t)fewer; /* the baseline's stay, so that it can still be compared with it alone */
         return true;
     }
+    /* Of what a batch costs at its beginning more calls get less each: where there is nothing to make up for, both sides have as many. */
+    if (1 / slower < FASTER) return true;
     double enough = fmin(fmax(SHORT_BATCH, 20 * r->empty_batch), 0.7 * batch_length(r));
     if (*again || call * r->calls[CANDIDATE] >= enough) return true;
     /* Half as many pairs are still enough, and twice the calls make each of them worth more than that. */
     double time_for_sets = fmax(2 * r->pair_time - r->calls[BASELINE] * r->baseline_call, r->pair_time);
     double wanted = fmin(ceil(enough / call), floor(time_for_sets / (r->set_cost + call)));
+    wanted = fmin(wanted, r->calls[BASELINE] / slower); /* never a longer batch than the baseline's */
     uint32_t count = sets_for(r, wanted), calls = (uint32_t)fmin(fmax(wanted, 1), count - left_out(count));
     if (calls <= r->calls[CANDIDATE] || count <= r->set_count) return true;
     r->calls[CANDIDATE] = calls;

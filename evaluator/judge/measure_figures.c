@@ -108,11 +108,13 @@ static bool check_waking(kf_run *r, kf_error *error)
 
 /* Waking the judge and stopping the runner take longer behind calls, which have turned processors and caches to something else, than behind nothing.
  * How much longer is seen on the baseline, whose clock around its calls nobody has an interest in. A busy machine makes much more of it, by chance;
- * that is no fixed cost, so only some is believed. */
+ * that is no fixed cost, so only some is believed, and never more than the least that a batch took beside its calls. */
 static double beside_calls(const kf_run *r, double empty)
 {
-    double more = kf_quantile(r->beside.seconds, r->beside_count, 0.25) - empty;
-    return more > 0 ? fmin(more, MOST_BESIDE) : 0; /* 0 for NaN: none were seen */
+    if (!r->beside_count) return 0;
+    double more = kf_quantile(r->beside.seconds, r->beside_count, 0.25) - empty,
+           least = kf_quantile(r->beside.seconds, r->beside_count, 0);
+    return fmin(fmin(fmax(more, 0), MOST_BESIDE), fmax(least, 0) - empty);
 }
 
 /* The median of empty batches, and what is not known of it. A machine that wakes late half of the time does so in all batches; but what a busy one
@@ -155,7 +157,7 @@ bool kf_run_conclude(kf_run *r, kf_error *error)
     }
     double more = beside_calls(r, costs[BASELINE]);
     for (int side = 0; side < 2; side++) costs[side] += more;
-    double uncertainty = fmax(unsure[BASELINE], unsure[CANDIDATE]) + more / 2;
+    double uncertainty = fmax(unsure[BASELINE], unsure[CANDIDATE]) + fmax(more, 0) / 2;
     result->batch_cost_seconds = costs[CANDIDATE];
     for (int side = 0; side < 2; side++) {
         /* Of a single call only what a batch of one costs. */

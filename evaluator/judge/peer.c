@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <math.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -427,7 +428,19 @@ static double processor_seconds(const kf_peer *peer)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-kf_peer_event kf_peer_batch(kf_peer *peer, kf_batch *batch)
+/* Binds this thread to the first processor that it may use. */
+static bool go_to_launcher(cpu_set_t *before)
+{
+    cpu_set_t first;
+    if (sched_getaffinity(0, sizeof *before, before) || CPU_COUNT(before) < 2) return false;
+    int cpu = 0;
+    while (!CPU_ISSET(cpu, before)) cpu++;
+    CPU_ZERO(&first);
+    CPU_SET(cpu, &first);
+    return sched_setaffinity(0, sizeof first, &first) == 0;
+}
+
+static kf_peer_event run_batch(kf_peer *peer, kf_batch *batch)
 {
     kf_wire_answer answer;
     kf_wire_command ping = {.type = KF_WIRE_PING, .flags = batch->keep ? 0 : KF_WIRE_FORGET};
@@ -457,6 +470,17 @@ kf_peer_event kf_peer_batch(kf_peer *peer, kf_batch *batch)
     if (answer.result != KF_WIRE_DEVICE_ERROR || !answer.code) return end(peer, KF_PEER_FORGED);
     batch->code = answer.code;
     return KF_PEER_DEVICE_ERROR;
+}
+
+/* On the CPU device the thread that launches goes to the first processor (kfcpu_ready), and the judge, which waits while that works, goes there, too: what
+ * one hands the other is then a matter of microseconds, where elsewhere a processor that sleeps has to wake up, or one that is busy to come round. */
+kf_peer_event kf_peer_batch(kf_peer *peer, kf_batch *batch)
+{
+    cpu_set_t before;
+    bool moved = peer->kind == KF_RUNNER_PLAIN && !batch->answered && go_to_launcher(&before);
+    kf_peer_event event = run_batch(peer, batch);
+    if (moved) sched_setaffinity(0, sizeof before, &before);
+    return event;
 }
 
 kf_peer_event kf_peer_count(kf_peer *peer, uint32_t set, double seconds, kf_count_header *header, kf_count_launch *launches)

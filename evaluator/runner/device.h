@@ -11,6 +11,8 @@ void *kf_runner_start(void);
  * descriptor stays the caller's. */
 void *kf_runner_map(const kf_wire_command *command, int fd);
 void kf_runner_unmap(void); /* everything */
+/* Seconds to look out for the request behind a ping without sleeping, where waking up would be in the time of a batch. */
+extern const double kf_runner_lookout;
 /* A batch follows: whatever makes its beginning like that of any other may happen now, outside of the time. */
 void kf_runner_ready(void);
 /* The least that makes the device do anything in this process: what an empty batch consists of. */

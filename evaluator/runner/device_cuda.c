@@ -106,6 +106,8 @@ void kf_runner_unmap(void)
     region_limit = 0;
 }
 
+const double kf_runner_lookout = 0.0003;
+
 void kf_runner_ready(void) {}
 
 /* Makes the GPU switch to this context, as calls would. */

@@ -21,8 +21,6 @@
 #include "kforge/sandbox.h"
 #include "wire.h"
 
-#define SPIN_SECONDS 0.0003
-
 typedef void (*entry_function)(void *const *buffers, const uint64_t *scalars, void *stream);
 typedef int (*error_function)(void);
 
@@ -77,7 +75,7 @@ static int receive_command(kf_wire_command *command, int *fd)
     ssize_t got;
     *fd = -1;
     /* Behind a ping a batch follows at once: waking up would be in its time. */
-    for (double until = runner.pinged + SPIN_SECONDS; now() < until;) {
+    for (double until = runner.pinged + kf_runner_lookout; now() < until;) {
         got = recv(KF_WIRE_FD, command, 1, MSG_DONTWAIT | MSG_PEEK);
         if (got >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK)) break;
     }

@@ -137,6 +137,13 @@ static void what_a_busy_machine_adds_is_no_fixed_cost(void **state)
     w = concluded(f);
     assert_true(w->batch_cost_seconds < 0.0005 && w->candidate_seconds > 0.00007);
     drop(f);
+
+    f = made(0.002, 0.0001, 0); /* or all of them, but not the batches */
+    for (int k = 0; k < NULLS; k++) f->run.null.seconds[k] += 0.005;
+    see_beside(f, 0.0002);
+    w = concluded(f);
+    assert_true(fabs(w->batch_cost_seconds - 0.0002) < 1e-9 && fabs(w->candidate_seconds / 0.0001 - 1) < 0.001);
+    drop(f);
 }
 
 /* A machine that wakes every process late now and then is late for empty batches and for the baseline alone as well. */
