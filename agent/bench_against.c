@@ -1,10 +1,10 @@
-/* Measuring what a bench has found against further baselines of the tasks (`--against compiled`): each candidate is timed beside what it is compared
+/* Measuring what a bench has found against further baselines of the tasks (`--against NAME`): each candidate is timed beside what it is compared
  * with, so another baseline is another measurement. Only the best candidate of each problem gets one, after everything else. The verdict is stored
  * outside of the bench's runs under conditions of its own (kf_search_conditions), as `kforge eval --baseline` would store it; bench_result.c looks for
  * it there. So what was measured before is not measured again, here or when a bench goes on.
  *
- * A baseline may be impossible on a machine: no PyTorch 2, no compiler for it. Then it is for all tasks; after a few such answers in a row nobody is
- * asked any more, and the report says why.
+ * A baseline may be impossible to judge, as torch.compile's is so far. Then it is for all tasks; after a few such answers in a row nobody is asked any
+ * more, and the report says why.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -324,8 +324,7 @@ static const kf_option options[] = {
      .type = KF_OPTION_LIST,
      .argument = "NAME",
      .offset = offsetof(settings, against),
-     .help = "Measure the best of each problem beside this one of its task's further baselines, too, such as compiled; may be "
-             "given again."},
+     .help = "Measure the best of each problem beside this one of its task's further baselines, too; may be given again."},
     KF_ROW_SANDBOX(settings),
     KF_ROW_PROMPTS(settings),
     KF_ROWS_BENCH_OUTPUTS(settings),

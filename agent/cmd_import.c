@@ -267,7 +267,7 @@ static int run_torch(const kf_invocation *invocation, const void *values, kf_err
     {.name = "link", .type = KF_OPTION_FLAG, .offset = offsetof(settings, link), \
      .help = "Leave problem files where they are and name them with their hash, instead of copying them."}, \
     {.name = "compiled", .type = KF_OPTION_FLAG, .offset = offsetof(settings, compiled), \
-     .help = "The baseline goes through torch.compile (PyTorch 2)."}, \
+     .help = "The baseline goes through torch.compile, which the judge refuses so far."}, \
     {.name = "force", .type = KF_OPTION_FLAG, .offset = offsetof(settings, force), .help = "Make tasks anew that are there already and differ."}, \
     {.name = "lint", .type = KF_OPTION_FLAG, .offset = offsetof(settings, lint), \
      .help = "Lint each new task on the device, too, and refuse those with errors."}, \

@@ -69,6 +69,7 @@ typedef struct kf_runner_place {
     const char *const *environment;
     kf_sandbox_limits limits;
     int spare_threads; /* of the device's own that may appear later */
+    bool at_launcher;  /* as in kf_peer_spec */
 } kf_runner_place;
 
 typedef enum kf_role { KF_ROLE_CANDIDATE, KF_ROLE_BASELINE, KF_ROLE_ORACLE } kf_role;

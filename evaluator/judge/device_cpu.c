@@ -177,8 +177,11 @@ static bool cpu_place(kf_device *device, kf_runner_kind kind, kf_runner_place *p
     if (!program) return false;
     snprintf(programs[asan], sizeof programs[asan], "%s", program);
     snprintf(library, sizeof library, "%s/lib/kforge", kf_root());
-    *place =
-        (kf_runner_place){.kind = kind, .program = programs[asan], .directory = library, .environment = asan ? sanitized : plain};
+    *place = (kf_runner_place){.kind = kind,
+                               .program = programs[asan],
+                               .directory = library,
+                               .environment = asan ? sanitized : plain,
+                               .at_launcher = !asan};
     kf_jail_system(place->paths, &place->path_count, KF_PLACE_PATHS - 3);
     place->paths[place->path_count++] = (kf_sandbox_path){library, KF_PATH_READ | KF_PATH_EXEC, false};
     place->paths[place->path_count++] = (kf_sandbox_path){programs[asan], KF_PATH_READ | KF_PATH_EXEC, false};

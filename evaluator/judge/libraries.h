@@ -8,8 +8,8 @@
  * file, into `name`; false when there is none. What a library loads by itself (cuBLAS's cublasLt, cuDNN's cuBLAS) is covered with it. */
 bool kf_library_forbidden(const char *maps, const char *const *allowed, char name[64]);
 
-/* Looks at the candidate's process, which is stopped, unless it is Python with PyTorch, which is linked to such libraries; a finding "library.loaded" ends the run. False: no memory. Where the machine does not let the
- * judge read the process's maps nothing is said. */
+/* Looks at the candidate's process, which is stopped; a finding "library.loaded" ends the run. False: no memory. Not at Python with PyTorch, which is
+ * linked to such libraries. Where the machine does not let the judge read the process's maps nothing is said. */
 bool kf_run_audit(kf_run *r, kf_peer *candidate, kf_error *error);
 
 #endif

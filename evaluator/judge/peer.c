@@ -29,7 +29,7 @@ struct kf_peer {
     int socket;
     const volatile int *stop;
     bool frozen, dead;
-    bool greeted, paused;
+    bool greeted, paused, at_launcher;
     char *inbox,
         *binary; /* a folder that only this runner sees, and the path in it that it will load; NULL when it was started for a binary */
     double start_seconds;
@@ -212,6 +212,7 @@ kf_peer *kf_peer_spawn(const kf_peer_spec *spec, kf_error *error)
     peer->socket = -1;
     peer->stop = spec->stop;
     peer->kind = spec->kind;
+    peer->at_launcher = spec->at_launcher;
     peer->memory_limit = spec->limits.memory_bytes;
     peer->start_seconds = spec->start_seconds > 0 ? spec->start_seconds : COMMAND_SECONDS;
     if (!spec->binary && !make_inbox(peer, spec, paths, error)) return NULL;
@@ -477,7 +478,7 @@ static kf_peer_event run_batch(kf_peer *peer, kf_batch *batch)
 kf_peer_event kf_peer_batch(kf_peer *peer, kf_batch *batch)
 {
     cpu_set_t before;
-    bool moved = peer->kind == KF_RUNNER_PLAIN && !batch->answered && go_to_launcher(&before);
+    bool moved = peer->at_launcher && go_to_launcher(&before);
     kf_peer_event event = run_batch(peer, batch);
     if (moved) sched_setaffinity(0, sizeof before, &before);
     return event;

@@ -47,6 +47,7 @@ typedef struct kf_peer_spec {
     const char *const *environment;
     kf_sandbox_limits limits;
     bool strict;
+    bool at_launcher;         /* it launches on the first processor (kfcpu_ready), and the judge waits for its batches there */
     double start_seconds;     /* to say hello; 0: 20 */
     const volatile int *stop; /* may be NULL */
 } kf_peer_spec;

@@ -154,7 +154,7 @@ static struct worker *new_worker(int index)
     return worker;
 }
 
-// The processors that this process may use; false where that can't be had. pool.processors is the caller's to free with CPU_FREE.
+// The processors that this process may use, for as long as it lives; false where that can't be had.
 static bool find_processors(void)
 {
     for (int size = 1024; size <= 1 << 20; size *= 4) {
