@@ -14,6 +14,7 @@ if ! ls /dev/nvidiactl >/dev/null 2>&1; then
     echo "skipped: no NVIDIA GPU here (/dev/nvidiactl)"
     exit 0
 fi
+tasks() { printf "$folder/tasks/%s\n" "$@"; } # their folders; braces are not expanded in a default
 declare -A results
 failed=0
 run() { # NAME COMMAND…
@@ -37,9 +38,9 @@ for part in $parts; do
     leak) run leak "$check" leak "$folder/tests" "${COUNT:-500}" ;;
     throughput) run throughput "$check" throughput "$folder/bin/kforge" "${TASK:-$folder/tasks/row_softmax}" "${COUNT:-200}" "${SECONDS_EACH:-0}" "${GPUS:-1}" ;;
     profile) run profile "$check" profile "${SECONDS_EACH:-1}" ${TASKS:-"$folder"/tasks/*/} ;;
-    agree) run agree "$check" agree "${SECONDS_EACH:-20}" ${AGREE:-"$folder"/tasks/{axpy,gemm,row_softmax,layernorm,transpose,reduction,bias_gelu,attention}} ;;
+    agree) run agree "$check" agree "${SECONDS_EACH:-20}" ${AGREE:-$(tasks axpy gemm row_softmax layernorm transpose reduction bias_gelu attention)} ;;
     sanitize) run sanitize "$check" sanitize "$folder/tests/gpu/sanitize" "$folder/tasks/axpy" ;;
-    counters) run counters "$check" counters "${SECONDS_EACH:-1}" ${TASKS:-"$folder"/tasks/{gemm,row_softmax,transpose,histogram,spmv_csr}} ;;
+    counters) run counters "$check" counters "${SECONDS_EACH:-1}" ${TASKS:-$(tasks gemm row_softmax transpose histogram spmv_csr)} ;;
     seeds) run seeds "$check" seeds "${SECONDS_EACH:-1}" ${TASKS:-"$folder"/tasks/*/} ;;
     esac
 done

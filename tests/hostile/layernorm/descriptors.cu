@@ -1,7 +1,7 @@
 // Opens descriptors until there are none, and shared memory of every kind.
 // rule: E6
 // expect: correct | crash runner.crashed | crash runner.exited
-// expect-cuda: correct | crash runner.crashed | crash runner.exited | launch_failure device.error | out_of_memory device.error
+// expect-cuda: correct | crash runner.crashed | crash runner.exited | launch_failure device.error | launch_failure load.failed | out_of_memory device.error
 #include <cuda_runtime.h>
 #include <fcntl.h>
 #include <math.h>
