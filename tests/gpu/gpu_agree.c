@@ -2,7 +2,6 @@
  * which is what ncu shows, and the time of the same binary on as many sets in this process between two CUDA events around a long batch. They differ by some
  * per cent themselves: the first has each kernel alone with what starting and ending it takes, the second finds address translations and caches of
  * the calls before. The judge may be 3 % above the higher and 1 % below the lower of the two. */
-#include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,72 +10,17 @@
 #include "counters.h"
 #include "device_cuda.h"
 #include "gpu_check.h"
+#include "gpu_plain.h"
 #include "judge_internal.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
 #include "kforge/roofline.h"
 #include "kforge/stats.h"
 
-#define BATCH_SECONDS 0.05
-#define ROUNDS 7
 #define COUNTED 3
-#define MOST_SETS 48
 #define SHORTEST 50e-6 /* from here on they have to agree */
 #define ABOVE 0.03
 #define BELOW 0.01
-
-typedef void (*entry_function)(void *const *buffers, const uint64_t *scalars, cu_stream stream);
-
-static double batch(kf_cuda_device *gpu, kf_sets *sets, entry_function entry, const uint64_t *scalars, const kf_problem *problem,
-                    uint32_t calls)
-{
-    cu_event events[2];
-    float milliseconds = 0;
-    uint32_t set = 0;
-    for (int i = 0; i < 2; i++) gpu->cuda.event_create(&events[i], CU_EVENT_DEFAULT);
-    gpu->cuda.event_record(events[0], gpu->stream);
-    for (uint32_t i = 0; i < calls; i++) {
-        void *pointers[KF_MAX_ARGUMENTS] = {0};
-        for (int a = 0; a < problem->argument_count; a++)
-            if (problem->arguments[a].kind != KF_SCALAR)
-                pointers[a] =
-                    (void *)(uintptr_t)kf_cuda_address(sets, &sets->buffers[set * (uint32_t)problem->argument_count + (uint32_t)a]);
-        entry(pointers, scalars, gpu->stream);
-        set = (set + 1) % sets->count;
-    }
-    gpu->cuda.event_record(events[1], gpu->stream);
-    gpu->cuda.stream_synchronize(gpu->stream);
-    gpu->cuda.event_elapsed(&milliseconds, events[0], events[1]);
-    for (int i = 0; i < 2; i++) gpu->cuda.event_destroy(events[i]);
-    return milliseconds * 1e-3 / calls;
-}
-
-/* Seconds of a call by events; NaN, having said why. */
-static double by_events(kf_judge *judge, entry_function entry, const kf_problem *problem, double call)
-{
-    kf_device *device = judge->device;
-    kf_cuda_device *gpu = (kf_cuda_device *)device;
-    kf_error error = {0};
-    uint64_t scalars[KF_MAX_ARGUMENTS];
-    double rounds[ROUNDS], room = (double)device->set_bytes / (double)(problem->total_bytes + 1);
-    uint32_t count =
-        (uint32_t)fmax(fmin(fmin(room, MOST_SETS), fmax(3, 4.0 * (double)gpu->l2_bytes / (double)problem->total_bytes)), 3);
-    kf_set_variation variations[MOST_SETS];
-    for (int i = 0; i < MOST_SETS; i++) variations[i].argument = -1;
-    kf_problem_scalars(problem, scalars);
-    kf_sets *sets = device->operations->sets_new(device, problem, count, false, &error);
-    if (!sets || !device->operations->fill(sets, 1, variations, &error) || !device->operations->poison(sets, 2, &error) ||
-        !kf_cuda_wait(gpu, "filling", &error)) {
-        printf("  %s\n", error.text);
-        if (sets) device->operations->sets_free(sets);
-        return NAN;
-    }
-    uint32_t calls = (uint32_t)fmax(ceil(BATCH_SECONDS / call), 2);
-    batch(gpu, sets, entry, scalars, problem, calls < 4096 ? 4096 / calls * calls > 4 * calls ? 4 * calls : calls : calls);
-    for (int i = 0; i < ROUNDS; i++) rounds[i] = batch(gpu, sets, entry, scalars, problem, calls);
-    device->operations->sets_free(sets);
-    return kf_median(rounds, ROUNDS);
-}
 
 /* Seconds of a call as ncu tells them: the sum over all kernels of gpu__time_duration, the median of three; NaN where counters are not to be had. */
 static double by_counters(kf_judge *judge, const kf_problem *problem, const char *binary)
@@ -122,10 +66,7 @@ int check_agree(kf_judge *judge, const char *task_path, double seconds)
         printf("  %s: %s\n", task_path, verdict ? verdict->message : error.text);
         bad = 1;
     }
-    void *library = bad ? NULL : dlopen(build.binary, RTLD_NOW | RTLD_LOCAL),
-         *symbol = library ? dlsym(library, "kforge_entry") : NULL;
-    entry_function entry = NULL;
-    memcpy(&entry, &symbol, sizeof entry);
+    plain_entry entry = bad ? NULL : plain_load(build.binary);
     kf_problem *problem = calloc(1, sizeof *problem);
     for (int w = 0; entry && w < kf_task_workload_count(task); w++) {
         bool applies;
@@ -134,7 +75,7 @@ int check_agree(kf_judge *judge, const char *task_path, double seconds)
         for (size_t i = 0; i < verdict->workload_count; i++)
             if (strcmp(verdict->workloads[i].workload, problem->workload) == 0) found = &verdict->workloads[i];
         if (!found) continue;
-        double judged = found->candidate_seconds, events = by_events(judge, entry, problem, judged);
+        double judged = found->candidate_seconds, events = plain_seconds(judge, entry, problem, judged);
         double counted = by_counters(judge, problem, build.binary);
         double low = isnan(counted) ? events : fmin(counted, events), high = isnan(counted) ? events : fmax(counted, events);
         bool held = judged >= SHORTEST, wrong = !(judged >= low * (1 - BELOW)) || !(judged <= high * (1 + ABOVE));

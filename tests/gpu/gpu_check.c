@@ -154,6 +154,8 @@ int main(int argc, char **argv)
         for (int i = 3; i < argc; i++) failures += profile(judge, argv[i], atof(argv[2]));
     } else if (strcmp(mode, "agree") == 0 && argc >= 4) {
         for (int i = 3; i < argc; i++) failures += check_agree(judge, argv[i], atof(argv[2]));
+    } else if (strcmp(mode, "undisturbed") == 0 && argc >= 4) {
+        failures = check_undisturbed(judge, argc - 3, argv + 3, atof(argv[2]));
     } else if (strcmp(mode, "sanitize") == 0 && argc == 4) {
         failures = check_sanitize(judge, argv[2], argv[3]);
     } else if (strcmp(mode, "counters") == 0 && argc >= 4) {
@@ -162,7 +164,8 @@ int main(int argc, char **argv)
         for (int i = 3; i < argc; i++) failures += check_seeds(judge, argv[i], atof(argv[2]));
     } else {
         printf("gpu_check numbers | describe | corpus FOLDER [FILTER] | same TASK TIMES SECONDS | profile SECONDS TASK… | seeds "
-               "SECONDS TASK… | agree SECONDS TASK… | counters SECONDS TASK… | sanitize FOLDER TASK | leak FOLDER COUNT | faults "
+               "SECONDS TASK… | agree SECONDS TASK… | undisturbed SECONDS TASK… | counters SECONDS TASK… | sanitize FOLDER TASK | "
+               "leak FOLDER COUNT | faults "
                "FOLDER | "
                "throughput KFORGE TASK COUNT SECONDS [GPUS]\n");
         failures = 2;

@@ -8,7 +8,9 @@ int check_numbers(void); /* gpu_numbers.c: fills, poison, damage, errors, agains
 int check_corpus(kf_judge *judge, const char *folder, const char *filter); /* hostile and honest candidates; filter may be NULL */
 int check_same(kf_judge *judge, const char *task, int times, double seconds); /* the baseline against itself */
 int check_seeds(kf_judge *judge, const char *task, double seconds);           /* every seed is right; its speedup */
-int check_agree(kf_judge *judge, const char *task, double seconds);        /* gpu_agree.c: the judge's clock beside CUDA events */
+int check_agree(kf_judge *judge, const char *task, double seconds); /* gpu_agree.c: the judge's clock beside CUDA events */
+/* gpu_undisturbed.c: speedups with all defences on beside plain ones, the first timed workload of every seed. */
+int check_undisturbed(kf_judge *judge, int count, char *const *tasks, double seconds);
 int check_counters(kf_judge *judge, const char *task, double seconds);     /* hardware counters of every seed */
 int check_sanitize(kf_judge *judge, const char *folder, const char *task); /* gpu_sanitize.c: planted faults are found */
 int profile(kf_judge *judge, const char *task, double seconds);            /* gpu_profile.c: where the time of a verdict goes */

@@ -1,6 +1,6 @@
 #!/bin/bash
 # run.sh [FOLDER [PART…]]: everything that needs a GPU, on an installation made by pack.sh (default: where this script is). Ends with a short table;
-# says "skipped" where there is no GPU. Parts: describe numbers hostile honest faults leak throughput same seeds counters agree sanitize profile.
+# says "skipped" where there is no GPU. Parts: describe numbers hostile honest faults leak throughput same seeds counters agree undisturbed sanitize profile.
 # LOGS=DIR keeps what each part says.
 set -u
 folder=$(cd "${1:-$(dirname "$0")/../..}" && pwd)
@@ -39,6 +39,7 @@ for part in $parts; do
     throughput) run throughput "$check" throughput "$folder/bin/kforge" "${TASK:-$folder/tasks/row_softmax}" "${COUNT:-200}" "${SECONDS_EACH:-0}" "${GPUS:-1}" ;;
     profile) run profile "$check" profile "${SECONDS_EACH:-1}" ${TASKS:-"$folder"/tasks/*/} ;;
     agree) run agree "$check" agree "${SECONDS_EACH:-20}" ${AGREE:-$(tasks axpy gemm row_softmax layernorm transpose reduction bias_gelu attention)} ;;
+    undisturbed) run undisturbed "$check" undisturbed "${SECONDS_EACH:-3}" ${TASKS:-$(tasks axpy gemm row_softmax layernorm transpose bias_gelu conv2d)} ;;
     sanitize) run sanitize "$check" sanitize "$folder/tests/gpu/sanitize" "$folder/tasks/axpy" ;;
     counters) run counters "$check" counters "${SECONDS_EACH:-1}" ${TASKS:-$(tasks gemm row_softmax transpose histogram spmv_csr)} ;;
     seeds) run seeds "$check" seeds "${SECONDS_EACH:-1}" ${TASKS:-"$folder"/tasks/*/} ;;
