@@ -44,6 +44,20 @@ static double by_counters(kf_judge *judge, const kf_problem *problem, const char
     return kf_median(rounds, COUNTED);
 }
 
+/* Of a side's batches and single calls, in seconds: what a batch costs that a call does not, as a line through both says. */
+static double intercept(const kf_workload_verdict *w, char batch, char single)
+{
+    double batches[512], singles[512];
+    size_t used = 0, one = 0;
+    int calls = 0;
+    for (size_t i = 0; i < w->sample_count; i++) {
+        if (w->samples[i].side == batch && w->samples[i].pair >= 0 && used < 512)
+            batches[used++] = w->samples[i].seconds, calls = w->samples[i].calls;
+        if (w->samples[i].side == single && one < 512) singles[one++] = w->samples[i].seconds;
+    }
+    return calls > 1 ? (calls * kf_median(singles, one) - kf_median(batches, used)) / (calls - 1) : NAN;
+}
+
 int check_agree(kf_judge *judge, const char *task_path, double seconds)
 {
     kf_error error = {0};
@@ -83,6 +97,8 @@ int check_agree(kf_judge *judge, const char *task_path, double seconds)
         for (size_t i = 0; i < found->sample_count; i++)
             if (found->samples[i].side == 'c') calls = found->samples[i].calls;
         bad += wrong && held;
+        printf("    empty %.0f us, by the line of baseline %.0f, of candidate %.0f; %d pairs\n", found->batch_cost_seconds * 1e6,
+               1e6 * intercept(found, 'b', 'B'), 1e6 * intercept(found, 'c', 'C'), found->pairs);
         printf("  %-12s %-12s %5d calls a batch, judge %9.2f us  gpu__time_duration %9.2f us %+6.2f %%  events %9.2f us %+6.2f %%  "
                "%s\n",
                kf_task_name(task), problem->workload, calls, judged * 1e6, counted * 1e6, 100 * (judged / counted - 1),

@@ -57,43 +57,6 @@ static kf_verdict *evaluate(kf_judge *judge, const char *task_path, const kf_tas
     return verdict;
 }
 
-static const kf_workload_verdict *main_workload(const kf_verdict *verdict)
-{
-    for (size_t i = 0; i < verdict->workload_count; i++)
-        if (verdict->workloads[i].timed) return &verdict->workloads[i];
-    return NULL;
-}
-
-int check_same(kf_judge *judge, const char *task_path, int times, double seconds)
-{
-    kf_task *task = load(task_path);
-    if (!task) return 1;
-    int covered = 0, seen = 0, bad = 0;
-    double deviations[256], call = NAN, widths[256], walls[256];
-    for (int i = 0; i < times && i < 256; i++) {
-        kf_verdict *verdict = evaluate(judge, task_path, kf_task_baseline(task), seconds, &walls[i]);
-        const kf_workload_verdict *w = verdict && verdict->status == KF_CORRECT ? main_workload(verdict) : NULL;
-        if (!w) {
-            printf("  %s: %s\n", kf_task_name(task), verdict ? verdict->message : "no verdict");
-            bad++;
-        } else {
-            covered += w->speedup.low <= 1 && w->speedup.high >= 1;
-            widths[seen] = w->speedup.high - w->speedup.low;
-            deviations[seen++] = fabs(w->speedup.value - 1);
-            call = w->baseline_seconds;
-            printf("  %-12s %.2f us x%.4f [%.4f %.4f] sets %d pairs %d cost %.3f ms wall %.2f s\n", kf_task_name(task), call * 1e6,
-                   w->speedup.value, w->speedup.low, w->speedup.high, w->sets, w->pairs, w->batch_cost_seconds * 1e3, walls[i]);
-        }
-        kf_verdict_free(verdict);
-    }
-    printf(
-        "  %-12s %9.2f us a call: 1 inside %d of %d, deviation median %.2f %%, interval width median %.2f %%, wall median %.2f s\n",
-        kf_task_name(task), call * 1e6, covered, seen, 100 * kf_median(deviations, (size_t)seen),
-        100 * kf_median(widths, (size_t)seen), kf_median(walls, (size_t)(times < 256 ? times : 256)));
-    kf_task_free(task);
-    return bad;
-}
-
 int check_seeds(kf_judge *judge, const char *task_path, double seconds)
 {
     kf_task *task = load(task_path);
@@ -150,6 +113,8 @@ int main(int argc, char **argv)
         failures = check_faults(judge, argv[2]);
     } else if (strcmp(mode, "same") == 0 && argc == 5) {
         failures = check_same(judge, argv[2], atoi(argv[3]), atof(argv[4]));
+    } else if (strcmp(mode, "phases") == 0 && argc == 5) {
+        failures = check_phases(judge, argv[2], atoi(argv[3]), atof(argv[4]));
     } else if (strcmp(mode, "profile") == 0 && argc >= 4) {
         for (int i = 3; i < argc; i++) failures += profile(judge, argv[i], atof(argv[2]));
     } else if (strcmp(mode, "agree") == 0 && argc >= 4) {
@@ -163,9 +128,10 @@ int main(int argc, char **argv)
     } else if (strcmp(mode, "seeds") == 0 && argc >= 4) {
         for (int i = 3; i < argc; i++) failures += check_seeds(judge, argv[i], atof(argv[2]));
     } else {
-        printf("gpu_check numbers | describe | corpus FOLDER [FILTER] | same TASK TIMES SECONDS | profile SECONDS TASK… | seeds "
-               "SECONDS TASK… | agree SECONDS TASK… | undisturbed SECONDS TASK… | counters SECONDS TASK… | sanitize FOLDER TASK | "
-               "leak FOLDER COUNT | faults "
+        printf("gpu_check numbers | describe | corpus FOLDER [FILTER] | same TASK TIMES SECONDS | phases TASK TIMES SECONDS | "
+               "profile SECONDS TASK… | seeds SECONDS TASK… | agree SECONDS TASK… | undisturbed SECONDS TASK… | counters SECONDS "
+               "TASK… | "
+               "sanitize FOLDER TASK | leak FOLDER COUNT | faults "
                "FOLDER | "
                "throughput KFORGE TASK COUNT SECONDS [GPUS]\n");
         failures = 2;

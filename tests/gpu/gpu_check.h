@@ -6,8 +6,21 @@
 
 int check_numbers(void); /* gpu_numbers.c: fills, poison, damage, errors, against the CPU's */
 int check_corpus(kf_judge *judge, const char *folder, const char *filter); /* hostile and honest candidates; filter may be NULL */
-int check_same(kf_judge *judge, const char *task, int times, double seconds); /* the baseline against itself */
-int check_seeds(kf_judge *judge, const char *task, double seconds);           /* every seed is right; its speedup */
+int check_seeds(kf_judge *judge, const char *task, double seconds);        /* every seed is right; its speedup */
+/* gpu_same.c: the baseline against itself, `times` jobs one behind the other and built ahead as a worker does it. */
+int check_same(kf_judge *judge, const char *task, int times, double seconds);
+typedef struct gpu_pipeline {
+    kf_judge *judge;
+    const char *task;
+    int count;                    /* of jobs that are looked at; some before them warm up */
+    double seconds;               /* of timing, 0: as many as the device's default */
+    void (*begin)(void *context); /* when the first of those begins; may be NULL */
+    void *context;
+    int judged;  /* set */
+    double wall; /* set: seconds of all of them */
+} gpu_pipeline;
+int check_same_in(gpu_pipeline *line);
+int check_phases(kf_judge *judge, const char *task, int times, double seconds); /* gpu_phases.c: and where their time goes */
 int check_agree(kf_judge *judge, const char *task, double seconds); /* gpu_agree.c: the judge's clock beside CUDA events */
 /* gpu_undisturbed.c: speedups with all defences on beside plain ones, the first timed workload of every seed. */
 int check_undisturbed(kf_judge *judge, int count, char *const *tasks, double seconds);
@@ -16,6 +29,8 @@ int check_sanitize(kf_judge *judge, const char *folder, const char *task); /* gp
 int profile(kf_judge *judge, const char *task, double seconds);            /* gpu_profile.c: where the time of a verdict goes */
 /* gpu_load.c: candidates a second through workers (PROGRAM is kforge), one a device; jobs of all kinds leave nothing behind; faults get their
  * verdict, and the next job is not affected. `folder` holds hostile/ and selftest/. */
+kf_job *gpu_variant(const char *task, int number, double seconds,
+                    kf_error *error); /* the baseline as a source of its own machine code */
 int check_throughput(const char *program, const char *task, int count, double seconds, int devices);
 int check_leaks(kf_judge *judge, const char *folder, int count);
 int check_faults(kf_judge *judge, const char *folder);

@@ -15,8 +15,7 @@
 
 #define MOST 2000
 
-/* The task's baseline as a source of its own machine code. */
-static kf_job *variant(const char *task_path, int number, double seconds, kf_error *error)
+kf_job *gpu_variant(const char *task_path, int number, double seconds, kf_error *error)
 {
     kf_task *task = kf_task_load(task_path, error);
     if (!task) return NULL;
@@ -52,7 +51,7 @@ int check_throughput(const char *program, const char *task_path, int count, doub
             if (kf_workers_wait(pool[d], 1, &result, &error) < 0) return printf("  %s\n", error.text), 1;
     double started = kf_now(), first = 0;
     for (int i = 0; i < count; i++) {
-        kf_job *job = variant(task_path, i, seconds, &error);
+        kf_job *job = gpu_variant(task_path, i, seconds, &error);
         if (!job || !kf_workers_submit(pool[i % devices], job, i, &error)) return printf("  %s\n", error.text), 1;
         kf_job_free(job);
     }
@@ -176,7 +175,7 @@ int check_leaks(kf_judge *judge, const char *folder, int count)
             source = kf_file_read(path, KF_SOURCE_BYTES, &size, &error);
         }
         jobs[at] = name && source ? kf_job_new(name, kf_task_load(task, &error), source, size, NULL, 0, &error)
-                                  : variant(task, i, 0, &error);
+                                  : gpu_variant(task, i, 0, &error);
         if (!jobs[at]) return printf("  %s\n", error.text), 1;
         jobs[at]->options.check_only = i % 20 != 0; /* timed jobs take longer and leave nothing else behind */
         jobs[at]->options.seconds = 0.2;
@@ -199,7 +198,7 @@ static kf_verdict *judge_file(kf_judge *judge, const char *task, const char *pat
     kf_autofree char *source = path ? kf_file_read(path, KF_SOURCE_BYTES, &size, error) : NULL;
     if (path && !source) return NULL;
     kf_auto(kf_job) job =
-        path ? kf_job_new("fault", kf_task_load(task, error), source, size, NULL, 0, error) : variant(task, 1, 0, error);
+        path ? kf_job_new("fault", kf_task_load(task, error), source, size, NULL, 0, error) : gpu_variant(task, 1, 0, error);
     if (!job) return NULL;
     job->options.seconds = 0.3;
     job->options.timeout_seconds = 20;

@@ -1,6 +1,7 @@
 #!/bin/bash
 # run.sh [FOLDER [PART…]]: everything that needs a GPU, on an installation made by pack.sh (default: where this script is). Ends with a short table;
-# says "skipped" where there is no GPU. Parts: describe numbers hostile honest faults leak throughput same seeds counters agree undisturbed sanitize profile.
+# says "skipped" where there is no GPU. Parts: describe numbers hostile honest faults leak throughput same phases seeds counters agree undisturbed
+# sanitize profile.
 # LOGS=DIR keeps what each part says.
 set -u
 folder=$(cd "${1:-$(dirname "$0")/../..}" && pwd)
@@ -33,10 +34,10 @@ for part in $parts; do
     numbers) run numbers "$check" numbers ;;
     hostile) run hostile "$check" corpus "$folder/tests" hostile/ ;;
     honest) run honest "$check" corpus "$folder/tests" honest/ ;;
-    same) for task in ${SAME:-axpy row_softmax gemm transpose reduction}; do run "same-${task##*/}" "$check" same "$folder/tasks/$task" "${TIMES:-3}" "${SECONDS_EACH:-3}"; done ;;
+    same | phases) for task in ${SAME:-tiny small softmax product long}; do run "$part-$task" "$check" $part "$folder/tests/$task" "${TIMES:-40}" "${SECONDS_EACH:-0}"; done ;;
     faults) run faults "$check" faults "$folder/tests" ;;
     leak) run leak "$check" leak "$folder/tests" "${COUNT:-500}" ;;
-    throughput) run throughput "$check" throughput "$folder/bin/kforge" "${TASK:-$folder/tasks/row_softmax}" "${COUNT:-200}" "${SECONDS_EACH:-0}" "${GPUS:-1}" ;;
+    throughput) run throughput "$check" throughput "$folder/bin/kforge" "${TASK:-$folder/tests/small}" "${COUNT:-200}" "${SECONDS_EACH:-0}" "${GPUS:-1}" ;;
     profile) run profile "$check" profile "${SECONDS_EACH:-1}" ${TASKS:-"$folder"/tasks/*/} ;;
     agree) run agree "$check" agree "${SECONDS_EACH:-20}" ${AGREE:-$(tasks axpy gemm row_softmax layernorm transpose reduction bias_gelu attention)} ;;
     undisturbed) run undisturbed "$check" undisturbed "${SECONDS_EACH:-3}" ${TASKS:-$(tasks axpy gemm row_softmax layernorm transpose bias_gelu conv2d)} ;;

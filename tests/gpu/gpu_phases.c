@@ -1,0 +1,300 @@
+/* Where the time of many jobs goes, one behind the other and built ahead as a worker does it: phases of measuring, and in each the functions that it
+ * calls. The linker's --wrap puts a clock around those that one file calls of another; nothing of it is in the judge itself. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu_check.h"
+#include "judge_internal.h"
+#include "kforge/file.h"
+#include "kforge/stats.h"
+#include "libraries.h"
+#include "measure_internal.h"
+
+typedef enum phase {
+    BETWEEN,   /* two workloads or jobs */
+    SETS,      /* runners of the task's own, buffers */
+    SETTLING,  /* what dies is waited for */
+    SIZING,    /* how many calls make a batch */
+    WARMING_B, /* the baseline */
+    ALONE,
+    LOADING,   /* the candidate */
+    WARMING_C, /* the candidate */
+    PAIR_0,
+    PAIR_1,
+    PAIRS,
+    EMPTY,
+    ENDING,
+    PHASES
+} phase;
+static const char *const phase_names[PHASES] = {
+    "between",           "runners, sets", "settling",      "sizing", "warming baseline", "alone", "loading candidate",
+    "warming candidate", "warm-up pair",  "compared pair", "pairs",  "empty batches",    "ending"};
+
+typedef enum work {
+    BATCH, /* around a batch's clock: waking, stopping, looking at outputs */
+    CALLS, /* on the clock */
+    LOAD,
+    MAP,
+    UNMAP,
+    GIVE,
+    SCALARS,
+    CENSUS,
+    TAKE,
+    PAUSE,
+    RETIRE,
+    FREEZE,
+    NEW_SETS,
+    FREE_SETS,
+    FILL,
+    POISON,
+    COOL,
+    INSPECT,
+    GLANCE,
+    SETTLED,
+    SURVEY,
+    TRUTH,
+    COPY_INPUT,
+    SAMPLE,
+    WORKS
+} work;
+static const char *const work_names[WORKS] = {
+    "batch",    "calls",     "load", "map",    "unmap", "give",    "scalars", "census",  "take",   "pause", "retire",     "freeze",
+    "sets_new", "sets_free", "fill", "poison", "cool",  "inspect", "glance",  "settled", "survey", "truth", "copy_input", "sample"};
+
+static struct {
+    phase now;
+    double since, phases[PHASES], works[PHASES][WORKS];
+    int counts[PHASES][WORKS];
+    int depth;      /* in a function that is clocked already */
+    double glanced; /* in the batch that is under way */
+    const kf_device_operations *real;
+} clocks;
+
+static void enter(phase next)
+{
+    double t = kf_now();
+    clocks.phases[clocks.now] += t - clocks.since;
+    clocks.since = t;
+    clocks.now = next;
+}
+
+static void book(work what, double seconds)
+{
+    clocks.works[clocks.now][what] += seconds;
+    clocks.counts[clocks.now][what]++;
+}
+
+#define CLOCKED(what, type, call)                          \
+    double began = kf_now();                               \
+    clocks.depth++;                                        \
+    type result = call;                                    \
+    if (--clocks.depth == 0) book(what, kf_now() - began); \
+    return result
+#define CLOCKED_VOID(what, call) \
+    double began = kf_now();     \
+    clocks.depth++;              \
+    call;                        \
+    if (--clocks.depth == 0) book(what, kf_now() - began)
+
+/* The linker resolves NAME elsewhere to __wrap_NAME here, and __real_NAME to the function itself. */
+#define WRAP(type, name, arguments) \
+    type __real_##name arguments;   \
+    type __wrap_##name arguments;   \
+    type __wrap_##name arguments
+
+WRAP(bool, kf_measure_workload, (kf_workbench * bench, kf_error *error))
+{
+    enter(SETS);
+    bool done = __real_kf_measure_workload(bench, error);
+    enter(BETWEEN);
+    return done;
+}
+
+WRAP(uint64_t, kf_run_draw, (kf_run * r, const char *purpose, int number))
+{
+    if (strcmp(purpose, "probe") == 0) enter(SIZING);
+    if (strcmp(purpose, "warm") == 0) enter(number == CANDIDATE ? WARMING_C : WARMING_B);
+    if (strcmp(purpose, "alone") == 0) enter(ALONE);
+    return __real_kf_run_draw(r, purpose, number);
+}
+
+WRAP(bool, kf_run_start_peer, (kf_run * r, kf_role role, kf_peer **peer, kf_error *error))
+{
+    if (role == KF_ROLE_CANDIDATE) enter(LOADING);
+    return __real_kf_run_start_peer(r, role, peer, error);
+}
+
+WRAP(bool, kf_run_null_batch, (kf_run * r, uint32_t count, kf_error *error))
+{
+    enter(EMPTY);
+    return __real_kf_run_null_batch(r, count, error);
+}
+
+WRAP(bool, kf_run_pair, (kf_run * r, const kf_pair_plan *plan, double seconds[2], double latency[2], kf_error *error))
+{
+    enter(plan->number == 0 ? PAIR_0 : plan->number == 1 ? PAIR_1 : PAIRS);
+    return __real_kf_run_pair(r, plan, seconds, latency, error);
+}
+
+WRAP(bool, kf_run_audit, (kf_run * r, kf_peer *candidate, kf_error *error))
+{
+    enter(ENDING);
+    return __real_kf_run_audit(r, candidate, error);
+}
+
+WRAP(bool, kf_crew_settle, (kf_crew * crew, bool all, kf_error *error))
+{
+    enter(SETTLING);
+    return __real_kf_crew_settle(crew, all, error);
+}
+
+WRAP(kf_peer_event, kf_peer_batch, (kf_peer * peer, kf_batch *batch))
+{
+    double began = kf_now();
+    clocks.glanced = 0;
+    kf_peer_event event = __real_kf_peer_batch(peer, batch);
+    book(BATCH, kf_now() - began - batch->seconds - clocks.glanced);
+    book(CALLS, batch->seconds);
+    return event;
+}
+
+WRAP(kf_peer_event, kf_peer_load, (kf_peer * peer, double seconds))
+{
+    CLOCKED(LOAD, kf_peer_event, __real_kf_peer_load(peer, seconds));
+}
+WRAP(kf_peer_event, kf_peer_map, (kf_peer * peer, const kf_peer_buffer *buffers, size_t count))
+{
+    CLOCKED(MAP, kf_peer_event, __real_kf_peer_map(peer, buffers, count));
+}
+WRAP(kf_peer_event, kf_peer_unmap, (kf_peer * peer))
+{
+    CLOCKED(UNMAP, kf_peer_event, __real_kf_peer_unmap(peer));
+}
+WRAP(bool, kf_peer_give, (kf_peer * peer, const char *binary, kf_error *error))
+{
+    CLOCKED(GIVE, bool, __real_kf_peer_give(peer, binary, error));
+}
+WRAP(kf_peer_event, kf_peer_scalars, (kf_peer * peer, const uint64_t *values, uint32_t count))
+{
+    CLOCKED(SCALARS, kf_peer_event, __real_kf_peer_scalars(peer, values, count));
+}
+WRAP(int, kf_peer_extra_threads, (kf_peer * peer))
+{
+    CLOCKED(CENSUS, int, __real_kf_peer_extra_threads(peer));
+}
+WRAP(kf_peer *, kf_crew_take, (kf_crew * crew, kf_runner_kind kind, bool strict, const volatile int *stop, kf_error *error))
+{
+    CLOCKED(TAKE, kf_peer *, __real_kf_crew_take(crew, kind, strict, stop, error));
+}
+WRAP(void, kf_crew_pause, (kf_crew * crew))
+{
+    CLOCKED_VOID(PAUSE, __real_kf_crew_pause(crew));
+}
+WRAP(void, kf_crew_resume, (kf_crew * crew))
+{
+    CLOCKED_VOID(PAUSE, __real_kf_crew_resume(crew));
+}
+WRAP(void, kf_crew_retire, (kf_crew * crew, kf_peer *peer, bool unclean))
+{
+    CLOCKED_VOID(RETIRE, __real_kf_crew_retire(crew, peer, unclean));
+}
+
+/* ---- the device's own ------------------------------------------------------------------------------------------------------------------ */
+
+static kf_sets *sets_new(kf_device *d, const kf_problem *p, uint32_t n, bool t, kf_error *e)
+{
+    CLOCKED(NEW_SETS, kf_sets *, clocks.real->sets_new(d, p, n, t, e));
+}
+static void sets_free(kf_sets *s)
+{
+    CLOCKED_VOID(FREE_SETS, clocks.real->sets_free(s));
+}
+static bool fill(kf_sets *s, uint64_t k, const kf_set_variation *v, kf_error *e)
+{
+    CLOCKED(FILL, bool, clocks.real->fill(s, k, v, e));
+}
+static bool poison(kf_sets *s, uint64_t k, kf_error *e)
+{
+    CLOCKED(POISON, bool, clocks.real->poison(s, k, e));
+}
+static void cool(kf_sets *s, const uint32_t *l, uint32_t n)
+{
+    CLOCKED_VOID(COOL, clocks.real->cool(s, l, n));
+}
+static bool inspect(kf_sets *s, const bool *c, kf_damage *d, kf_error *e)
+{
+    CLOCKED(INSPECT, bool, clocks.real->inspect(s, c, d, e));
+}
+static bool glance(kf_sets *s, const uint32_t *l, uint32_t n, kf_error *e)
+{
+    double began = kf_now();
+    bool done = clocks.real->glance(s, l, n, e);
+    clocks.glanced = kf_now() - began;
+    book(GLANCE, clocks.glanced);
+    return done;
+}
+static bool settled(kf_sets *s, kf_damage *d, kf_error *e)
+{
+    CLOCKED(SETTLED, bool, clocks.real->settled(s, d, e));
+}
+static bool survey(kf_sets *s, const uint32_t *l, uint32_t n, kf_survey *v, kf_error *e)
+{
+    CLOCKED(SURVEY, bool, clocks.real->survey(s, l, n, v, e));
+}
+static bool prepare(kf_sets *s, const uint32_t *l, uint32_t n, kf_error *e)
+{
+    CLOCKED(TRUTH, bool, clocks.real->prepare_truth(s, l, n, e));
+}
+static bool copy_input(kf_sets *s, uint32_t from, uint32_t to, int a, kf_error *e)
+{
+    CLOCKED(COPY_INPUT, bool, clocks.real->copy_input(s, from, to, a, e));
+}
+static void sample(kf_device *d, kf_sample *s)
+{
+    CLOCKED_VOID(SAMPLE, clocks.real->sample(d, s));
+}
+
+/* ---- jobs ------------------------------------------------------------------------------------------------------------------------------------ */
+
+static void say(int jobs, double wall)
+{
+    printf("   %-18s %7.1f ms a job\n", "all", 1e3 * wall / jobs);
+    for (int p = 0; p < PHASES; p++) {
+        if (clocks.phases[p] < 1e-6) continue;
+        double rest = clocks.phases[p];
+        printf("   %-18s %7.1f  ", phase_names[p], 1e3 * clocks.phases[p] / jobs);
+        for (int w = 0; w < WORKS; w++) {
+            rest -= clocks.works[p][w];
+            if (clocks.works[p][w] / jobs < 2e-4) continue;
+            printf(" %s %.1f/%.4g", work_names[w], 1e3 * clocks.works[p][w] / jobs, (double)clocks.counts[p][w] / jobs);
+        }
+        printf("  rest %.1f\n", 1e3 * rest / jobs);
+    }
+}
+
+static void begin(void *context)
+{
+    (void)context;
+    memset(clocks.phases, 0, sizeof clocks.phases);
+    memset(clocks.works, 0, sizeof clocks.works);
+    memset(clocks.counts, 0, sizeof clocks.counts);
+    clocks.since = kf_now();
+}
+
+int check_phases(kf_judge *judge, const char *task_path, int count, double seconds)
+{
+    kf_device_operations wrapped = *judge->device->operations;
+    clocks.real = judge->device->operations;
+    wrapped.sets_new = sets_new, wrapped.sets_free = sets_free, wrapped.fill = fill, wrapped.poison = poison, wrapped.cool = cool;
+    wrapped.inspect = inspect, wrapped.glance = glance, wrapped.settled = settled, wrapped.survey = survey;
+    wrapped.prepare_truth = prepare, wrapped.copy_input = copy_input, wrapped.sample = sample;
+    judge->device->operations = &wrapped;
+    gpu_pipeline line = {.judge = judge, .task = task_path, .count = count, .seconds = seconds, .begin = begin};
+    int bad = check_same_in(&line);
+    enter(BETWEEN);
+    judge->device->operations = clocks.real;
+    if (line.judged) say(line.judged, line.wall);
+    return bad;
+}
