@@ -99,4 +99,12 @@ expect 1 eval "$task" behind.cu --device cpu --sanitize
 says "AddressSanitizer"
 says "candidate.cu:6"
 case $out in *"stored as"*) fail "a sanitised build was stored" ;; esac
+
+# A baseline that is wrong is the task's fault, whatever the candidate does, and its error makes no tolerance
+for error in 20 100; do
+    cp -r "$root/tests/selftest/scale" "wrong$error"
+    sed -i "s/y\[i\] = a \* x\[i\]/& + (i == 7 ? $error.0f : 0.0f)/" "wrong$error/baseline.cu"
+    expect 2 eval "wrong$error" "$root/tests/selftest/scale/baseline.cu" --device cpu --no-keep
+    says "the task's baseline disagrees with its oracle: y: its error is"
+done
 finish
