@@ -269,21 +269,25 @@ static void *replay_open(const char *argument, const double *options, kf_error *
 
 /* ---- answering -------------------------------------------------------------------------------------------------------------------- */
 
-/* The reply recorded for this very prompt; else the next for any prompt; else, unless strict, the next of all. */
+/* The reply recorded for this very prompt; else the next for any prompt; else, unless strict, the next of all. Recordings lie in the order in which they
+ * came. Calls that are in flight together often have the same prompt, and not always the same part in the search: each gets its own reply back, told
+ * by when it was asked for. */
 static recording *choose(replay *r, const char *prompt)
 {
     char hex[KF_HASH_HEX];
     kf_hash hash = kf_hash_bytes(prompt, strlen(prompt));
     kf_hash_hex(&hash, hex);
-    recording *any = NULL, *next = NULL;
+    recording *same = NULL, *any = NULL, *next = NULL;
     for (size_t i = 0; i < r->count; i++) {
         recording *rec = &r->recordings[i];
         if (rec->used) continue;
-        if (strcmp(rec->match, hex) == 0) return rec;
+        bool matches = strcmp(rec->match, hex) == 0;
+        if (matches && (!r->progress || rec->asked == r->progress)) return rec;
+        if (matches && !same) same = rec;
         if (!any && !rec->match[0]) any = rec;
         if (!next) next = rec;
     }
-    return r->strict ? NULL : any ? any : next;
+    return same ? same : r->strict ? NULL : any ? any : next;
 }
 
 static bool replay_submit(void *state, const kf_llm_request *request, kf_error *error)

@@ -431,6 +431,34 @@ static void replies_come_when_they_came(void **state)
     drop_cassette(&c);
 }
 
+/* Two calls with the same prompt, of which the second was answered first: each gets its own reply. */
+static void equal_prompts_are_told_apart(void **state)
+{
+    (void)state;
+    kf_llm_reply reply;
+    kf_hash hash = kf_hash_bytes("p", 1);
+    char hex[KF_HASH_HEX], text[1000];
+    kf_hash_hex(&hash, hex);
+    snprintf(text, sizeof text,
+             HEADER "{\"match\": \"%s\", \"reply\": \"asked second\", \"asked\": 5, \"after\": 8}\n"
+                    "{\"match\": \"%s\", \"reply\": \"asked first\", \"asked\": 3, \"after\": 9}\n",
+             hex, hex);
+    cassette c = write_cassette(text);
+    kf_auto(kf_llm) llm = open_spec(c.spec);
+    kf_llm_progress(llm, 3);
+    submit(llm, "p", 1);
+    kf_llm_progress(llm, 5);
+    submit(llm, "p", 2);
+    for (int i = 0; i < 2; i++) {
+        kf_llm_progress(llm, 8 + i);
+        assert_int_equal(kf_llm_poll(llm, 0, &reply), 1);
+        assert_int_equal(reply.tag, 2 - i);
+        assert_string_equal(reply.text, i ? "asked first" : "asked second");
+        kf_llm_reply_free(&reply);
+    }
+    drop_cassette(&c);
+}
+
 static void malformed_cassettes_are_refused(void **state)
 {
     (void)state;
@@ -509,6 +537,7 @@ int main(void)
         cmocka_unit_test(exec_inherits_no_descriptors),
         cmocka_unit_test(replay_prefers_the_matching_prompt),
         cmocka_unit_test(replies_come_when_they_came),
+        cmocka_unit_test(equal_prompts_are_told_apart),
         cmocka_unit_test(malformed_cassettes_are_refused),
         cmocka_unit_test(kept_conversations_hold_sources),
     };
