@@ -23,6 +23,7 @@
 
 struct kf_http_transfer {
     kf_http_transfer *next, **previous;
+    kf_http *http;
     kf_http_request request; /* borrowed pointers in it are not used after the start */
     CURL *easy;
     struct curl_slist *headers;
@@ -33,6 +34,7 @@ struct kf_http_transfer {
     char why[CURL_ERROR_SIZE];
     char location[200];
     bool ended; /* to be finished in the next step */
+    bool answering;
 };
 
 struct kf_http {
@@ -294,10 +296,23 @@ static bool copy_headers(const kf_curl_library *curl, kf_http_transfer *t, const
     return true;
 }
 
+/* The longest silence that is allowed now. */
+static double patience_of(const kf_http_transfer *t)
+{
+    return t->answering ? t->request.stall_seconds : t->request.first_byte_seconds;
+}
+
 /* When the transfer's limits pass, given what has come until now. */
 static double deadline_of(const kf_http_transfer *t)
 {
-    return isnan(t->first) ? t->started + t->request.first_byte_seconds : t->last + t->request.stall_seconds;
+    return (isnan(t->first) ? t->started : t->last) + patience_of(t);
+}
+
+void kf_http_answering(kf_http_transfer *t)
+{
+    if (t->answering) return;
+    t->answering = true;
+    t->http->next_check = fmin(t->http->next_check, deadline_of(t)); /* sooner than it was */
 }
 
 kf_http_transfer *kf_http_start(kf_http *http, const kf_http_request *request, kf_error *error)
@@ -308,10 +323,11 @@ kf_http_transfer *kf_http_start(kf_http *http, const kf_http_request *request, k
     kf_http_transfer *t = calloc(1, sizeof *t);
     if (!t) goto no_memory;
     double now = kf_now();
-    *t = (kf_http_transfer){.request = *request, .started = now, .last = now, .first = NAN, .easy = curl->easy_init()};
+    *t =
+        (kf_http_transfer){.http = http, .request = *request, .started = now, .last = now, .first = NAN, .easy = curl->easy_init()};
     kf_http_request *r = &t->request;
     r->connect_seconds = or_default(r->connect_seconds, 15);
-    r->first_byte_seconds = or_default(r->first_byte_seconds, 300);
+    r->first_byte_seconds = or_default(r->first_byte_seconds, 600);
     r->stall_seconds = or_default(r->stall_seconds, 120);
     r->total_seconds = or_default(r->total_seconds, 1800);
     if (!r->most_bytes) r->most_bytes = 64u << 20;
@@ -389,7 +405,7 @@ static void word_fault(kf_http_result *result, const kf_http_transfer *t, const 
         break;
     case KF_HTTP_FIRST_BYTE: kf_fail(error, KF_ERROR_LIMIT, "no reply within %g s", r->first_byte_seconds); break;
     case KF_HTTP_STALL:
-        kf_fail(error, KF_ERROR_LIMIT, "the reply stalled: nothing for %g s after %llu bytes", r->stall_seconds,
+        kf_fail(error, KF_ERROR_LIMIT, "the reply stalled: nothing for %g s after %llu bytes", patience_of(t),
                 (unsigned long long)t->bytes);
         break;
     case KF_HTTP_TOTAL: kf_fail(error, KF_ERROR_LIMIT, "the reply took longer than %g s", r->total_seconds); break;

@@ -26,7 +26,7 @@ typedef enum kf_http_fault {
     KF_HTTP_CONNECT,    /* name, connection, proxy: nothing was sent */
     KF_HTTP_TLS,        /* certificate or handshake */
     KF_HTTP_FIRST_BYTE, /* nothing came within first_byte_seconds */
-    KF_HTTP_STALL,      /* nothing more came for stall_seconds */
+    KF_HTTP_STALL,      /* nothing more came for stall_seconds, or first_byte_seconds before kf_http_answering */
     KF_HTTP_TOTAL,      /* over total_seconds */
     KF_HTTP_CLOSED,     /* the connection ended within the reply or before it */
     KF_HTTP_TOO_LARGE,
@@ -50,7 +50,7 @@ typedef struct kf_http_request {
     const char *const *headers; /* "Name: value", ends with NULL; copied */
     const void *body;           /* NULL: GET; copied */
     size_t body_size;
-    double connect_seconds, first_byte_seconds, stall_seconds, total_seconds; /* 0: 15, 300, 120, 1800 */
+    double connect_seconds, first_byte_seconds, stall_seconds, total_seconds; /* 0: 15, 600, 120, 1800 */
     size_t most_bytes;                                                        /* 0: 64 MiB */
     void *context;
     void (*header)(void *context, const char *name, const char *value); /* may be NULL */
@@ -67,6 +67,9 @@ bool kf_http_check_url(const char *url, bool allow_plain, kf_error *error);
 
 /* Starts a request; NULL when it can't be made. The object is gone after `done`. */
 kf_http_transfer *kf_http_start(kf_http *http, const kf_http_request *request, kf_error *error);
+/* The reply proper has begun: from now on a silence of stall_seconds ends it. Before, it is one of first_byte_seconds, for models that greet and then
+ * think for minutes without a word. */
+void kf_http_answering(kf_http_transfer *transfer);
 /* Ends it; no handler is called any more. */
 void kf_http_cancel(kf_http *http, kf_http_transfer *transfer);
 /* The status of the reply whose body `data` is being given; 0 before there is one. */

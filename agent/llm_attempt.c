@@ -113,9 +113,8 @@ static kf_body_kind kind_of(const kf_ask *ask, char first)
     return first == '{' || first == '[' || first == '<' ? KF_BODY_WHOLE : KF_BODY_EVENTS;
 }
 
-static bool take_data(void *context, const char *data, size_t size)
+static bool take_piece(kf_ask *ask, const char *data, size_t size)
 {
-    kf_ask *ask = context;
     if (!ask->status) ask->status = kf_http_status(ask->network->http, ask->transfer);
     if (ask->status != 200) {
         kf_buffer_append(&ask->body, data, size);
@@ -131,6 +130,14 @@ static bool take_data(void *context, const char *data, size_t size)
     if (ask->kind == KF_BODY_EVENTS) return kf_sse_feed(&ask->sse, data, size, &ask->fault);
     kf_buffer_append(&ask->body, data, size);
     return !ask->body.failed || kf_fail(&ask->fault, KF_ERROR_LIMIT, "the reply has more than %u bytes", WHOLE_BYTES);
+}
+
+static bool take_data(void *context, const char *data, size_t size)
+{
+    kf_ask *ask = context;
+    bool taken = take_piece(ask, data, size);
+    if (ask->answer.text.size || ask->body.size) kf_http_answering(ask->transfer);
+    return taken;
 }
 
 /* ---- what it means ---------------------------------------------------------------------------------------------------------------------- */

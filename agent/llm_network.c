@@ -412,7 +412,7 @@ static bool network_freeze(const void *state, kf_buffer *options)
                     [OPTION_RPM] = {"rpm", 0, 0, 1e9, NULL},                                                            \
                     [OPTION_TPM] = {"tpm", 0, 0, 1e12, NULL},                                                           \
                     [OPTION_CONNECT] = {"connect", 15, 0.01, 86400, NULL},                                              \
-                    [OPTION_FIRST_BYTE] = {"first_byte", 300, 0.01, 86400, NULL},                                       \
+                    [OPTION_FIRST_BYTE] = {"first_byte", 600, 0.01, 86400, NULL},                                       \
                     [OPTION_STALL] = {"stall", 120, 0.01, 86400, NULL},                                                 \
                     [OPTION_TIMEOUT] = {"timeout", 1800, 0.01, 86400, NULL},                                            \
                     [OPTION_PRICE_IN] = {"price_in", -1, 0, 1e6, NULL},                                                 \

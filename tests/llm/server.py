@@ -130,6 +130,13 @@ def forever(value):
 
 async def answer(scenario, argument, path, request, attempt, reply):
     whole = b"".join(chat_reply())
+    if scenario == "thinking":  # greets, and then thinks without a word; ARGUMENT: for ever
+        await reply.head()
+        pieces = list(responses_reply(TEXT) if path.endswith("/responses") else chat_reply())
+        await reply.send(pieces[0])
+        await asyncio.sleep(60 if argument else 0.8)
+        await reply.send(b"".join(pieces[1:]))
+        return await reply.end()
     if path.endswith("/responses"):
         return await reply.all(responses_reply(TEXT))
     if path.endswith("/messages"):
@@ -223,6 +230,10 @@ async def answer(scenario, argument, path, request, attempt, reply):
     if scenario == "usage_everywhere":
         pieces = [event(chat({"content": TEXT[i : i + 5]}, usage={"prompt_tokens": 11, "completion_tokens": i})) for i in range(0, len(TEXT), 5)]
         return await reply.all(pieces + chat_reply("")[1:])
+    if scenario == "heavy":
+        return await reply.all(chat_reply(usage={"prompt_tokens": 11, "completion_tokens": 1020}))
+    if scenario == "billed":
+        return await reply.all(chat_reply(usage={**USAGE, "cost": 0.0125}))
     if scenario == "nan_tokens":
         pieces = chat_reply(usage=None, done=False)
         pieces.append(event('{"choices": [], "usage": {"prompt_tokens": NaN, "completion_tokens": -Infinity}}'))

@@ -25,7 +25,7 @@ typedef struct row {
     const char *text;  /* NULL: not looked at */
     const char *error; /* part of it */
     int requests;
-    int64_t prompt, completion; /* -1: the server did not say */
+    int64_t prompt, completion; /* -1: the server did not say; -1 and 0: it refused all, and no tokens are booked */
     double least, most;         /* seconds; 0: not looked at */
 } row;
 
@@ -54,13 +54,16 @@ static const row rows[] = {
     {"stalled", "stalled", ",stall=0.3,retries=1", KF_LLM_FAILED, NULL, "the reply stalled: nothing for 0.3 s", 2, -1, -1, 0.6, 5},
     {"stalled_once", "stalled_once", ",stall=0.3", KF_LLM_OK, TEXT, "", 2, -1, -1, 0.3, 5},
     {"silent", "silent", ",first_byte=0.3,retries=1", KF_LLM_FAILED, NULL, "no reply within 0.3 s (2 attempts)", 2, -1, -1, 0.6, 5},
+    {"thinks_in_silence", "thinking", ",stall=0.3,first_byte=10", KF_LLM_OK, TEXT, "", 1, 11, 7, 0.7, 10},
+    {"thinks_for_ever", "thinking-ever", ",stall=20,first_byte=1.5,retries=0", KF_LLM_FAILED, NULL,
+     "the reply stalled: nothing for 1.5 s", 1, -1, -1, 1.5, 15},
     {"too_slow", "silent", ",timeout=0.3", KF_LLM_FAILED, NULL, "took longer than 0.3 s", 1, -1, -1, 0.3, 5},
     {"closed", "closed", ",retries=1", KF_LLM_FAILED, NULL, "the connection was closed after", 2, -1, -1, 0, 0},
     {"closed_once", "closed_once", "", KF_LLM_OK, TEXT, "", 2, -1, -1, 0, 0},
     {"closed_before", "closed_before", "", KF_LLM_OK, TEXT, "", 2, -1, -1, 0, 0},
     {"closed_after_end", "closed_after_end", "", KF_LLM_OK, TEXT, "", 1, 11, 7, 0, 0},
     {"redirect", "redirect", "", KF_LLM_FAILED, NULL,
-     "redirects to http://127.0.0.1:1/elsewhere (status 302), and a key is not sent on", 1, -1, -1, 0, 0},
+     "redirects to http://127.0.0.1:1/elsewhere (status 302), and a key is not sent on", 1, -1, 0, 0, 0},
     {"wrong_content_type", "wrong_type", "", KF_LLM_OK, TEXT, "", 1, 11, 7, 0, 0},
     {"not_streamed", "not_streamed", "", KF_LLM_OK, TEXT, "", 1, 11, 7, 0, 0},
     {"duplicate_keys", "duplicate_keys", "", KF_LLM_OK, TEXT, "", 1, 11, 7, 0, 0},
@@ -70,18 +73,18 @@ static const row rows[] = {
     {"absurd_tokens", "absurd_tokens", "", KF_LLM_OK, TEXT, "", 1, -1, -1, 0, 0},
     {"retry_after_seconds", "wait_seconds", "", KF_LLM_OK, TEXT, "", 2, 11, 7, 1, 5},
     {"retry_after_date", "wait_date", "", KF_LLM_OK, TEXT, "", 2, 11, 7, 0.9, 5},
-    {"retry_after_an_hour", "wait_an_hour", "", KF_LLM_FAILED, NULL, "it asks to wait 3600 s", 1, -1, -1, 0, 5},
+    {"retry_after_an_hour", "wait_an_hour", "", KF_LLM_FAILED, NULL, "it asks to wait 3600 s", 1, -1, 0, 0, 5},
     {"rate_limit_reset", "wait_reset", "", KF_LLM_OK, TEXT, "", 2, 11, 7, 1, 5},
-    {"no_credit", "no_credit", "", KF_LLM_FAILED, NULL, "the account has no credit left", 1, -1, -1, 0, 0},
+    {"no_credit", "no_credit", "", KF_LLM_FAILED, NULL, "the account has no credit left", 1, -1, 0, 0, 0},
     {"five_times_500", "fails-5", "", KF_LLM_OK, TEXT, "", 6, 11, 7, 0, 0},
     {"always_500", "fails-99", ",retries=2", KF_LLM_FAILED, NULL, "status 500: <html>Internal Server Error</html> (3 attempts)", 3,
-     -1, -1, 0, 0},
+     -1, 0, 0, 0},
     {"status_401", "unauthorized", "", KF_LLM_FAILED, NULL,
-     "status 401: Incorrect API key provided: Bearer [key]; check the key in KFORGE_API_KEY", 1, -1, -1, 0, 0},
+     "status 401: Incorrect API key provided: Bearer [key]; check the key in KFORGE_API_KEY", 1, -1, 0, 0, 0},
     {"status_404", "no_model", "", KF_LLM_FAILED, NULL, "status 404: The model `m` does not exist; check the model's name", 1, -1,
-     -1, 0, 0},
-    {"context_length", "too_long", "", KF_LLM_FAILED, NULL, "the prompt is too long for the model", 1, -1, -1, 0, 0},
-    {"content_filter", "filter", "", KF_LLM_REFUSED, NULL, "the server's filter refused the prompt", 1, -1, -1, 0, 0},
+     0, 0, 0},
+    {"context_length", "too_long", "", KF_LLM_FAILED, NULL, "the prompt is too long for the model", 1, -1, 0, 0, 0},
+    {"content_filter", "filter", "", KF_LLM_REFUSED, NULL, "the server's filter refused the prompt", 1, -1, 0, 0, 0},
     {"content_filter_in_stream", "filter_in_stream", "", KF_LLM_REFUSED, "half of", "stopped the reply (content_filter)", 1, 11, 7,
      0, 0},
     {"refusal", "refusal", "", KF_LLM_REFUSED, "I'm sorry, no.", "the model declined", 1, 11, 7, 0, 0},
@@ -119,7 +122,7 @@ static void check(const row *r, kf_llm_reply *reply, const kf_budget *budget, do
     if (*r->error ? !strstr(reply->error.text, r->error) : reply->error.text[0]) fail_msg("error: %s", reply->error.text);
     assert_null(strstr(reply->error.text, KEY));
     assert_int_equal(reply->requests, r->requests);
-    if (reply->prompt_tokens != r->prompt || reply->completion_tokens != r->completion)
+    if (reply->prompt_tokens != r->prompt || reply->completion_tokens != (r->prompt < 0 ? -1 : r->completion))
         fail_msg("tokens %lld %lld", (long long)reply->prompt_tokens, (long long)reply->completion_tokens);
     if (r->most > 0 && !(seconds >= r->least && seconds < r->most)) fail_msg("%g s", seconds);
     /* The books. */
@@ -129,6 +132,7 @@ static void check(const row *r, kf_llm_reply *reply, const kf_budget *budget, do
         assert_int_equal(budget->spent.tokens, r->prompt + r->completion);
         assert_int_equal(budget->spent.nanodollars, 1000 * r->prompt + 2000 * r->completion);
     }
+    if (r->prompt < 0 && r->completion == 0) assert_true(budget->spent.tokens == 0 && budget->spent.nanodollars == 0);
     double cost = isnan(reply->cost_usd) ? 0 : reply->cost_usd;
     assert_true(fabs(cost - kf_dollars(budget->spent.nanodollars)) < 1e-12);
     cJSON *log = model_server_log(&server, r->scenario);

@@ -7,7 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "budget.h"
@@ -127,7 +132,8 @@ static void faults_of_other_formats(void **state)
         int requests;
     } rows[] = {{"anthropic,backoff=0.01:c", "overloaded", KF_LLM_OK, 2},
                 {"anthropic,backoff=0.01:c", "error_in_stream", KF_LLM_OK, 2},
-                {"gemini:g", "blocked", KF_LLM_REFUSED, 1}};
+                {"gemini:g", "blocked", KF_LLM_REFUSED, 1},
+                {"openai,api=responses,stall=0.3:r", "thinking", KF_LLM_OK, 1}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         kf_auto(kf_llm) llm = open_at(rows[i].spec, rows[i].scenario);
         kf_llm_reply reply = ask(llm);
@@ -199,6 +205,121 @@ static void requests_a_minute(void **state)
     assert_true(submit(narrow, 1, &error) && submit(narrow, 2, &error));
     assert_false(submit(narrow, 3, &error));
     assert_int_equal(error.code, KF_ERROR_BUSY);
+}
+
+/* A reply that used more than there was: the next request waits until the debt is paid off. */
+static void tokens_a_minute(void **state)
+{
+    (void)state;
+    kf_auto(kf_llm) llm = open_at("compatible,tpm=1000:m", "heavy"); /* 1020 tokens each */
+    kf_llm_reply first = ask(llm);
+    double start_time = kf_now();
+    kf_llm_reply second = ask(llm); /* 20 tokens and one more at 16.7 a second */
+    assert_true(kf_now() - start_time >= 0.9);
+    assert_true(first.outcome == KF_LLM_OK && second.outcome == KF_LLM_OK && second.completion_tokens == 1020);
+    kf_llm_reply_free(&first);
+    kf_llm_reply_free(&second);
+}
+
+/* What the server says that a call has cost is booked, whatever the price table says. */
+static void servers_that_say_what_they_charge(void **state)
+{
+    (void)state;
+    kf_budget budget = {.limit = {kf_nanodollars(1), 0, 0}};
+    kf_auto(kf_llm) llm = open_at("openrouter,price_in=1,price_out=2:a/b", "billed");
+    kf_llm_set_budget(llm, &budget);
+    kf_llm_reply reply = ask(llm);
+    assert_true(reply.cost_usd == 0.0125);
+    assert_int_equal(budget.spent.nanodollars, 12500000);
+    assert_int_equal(budget.reserved.nanodollars, 0);
+    kf_llm_reply_free(&reply);
+}
+
+/* A port of this machine that refuses connections, or, with `full`, lets them wait for ever. *fds keep it so. */
+static int deaf_port(bool full, int fds[16])
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof address;
+    for (int i = 0; i < 16; i++) fds[i] = -1;
+    fds[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(fds[0], (struct sockaddr *)&address, size), 0);
+    assert_int_equal(getsockname(fds[0], (struct sockaddr *)&address, &size), 0);
+    if (full) assert_int_equal(listen(fds[0], 0), 0);
+    for (int i = 1; full && i < 16; i++) { /* nobody accepts them */
+        fds[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        connect(fds[i], (struct sockaddr *)&address, size);
+    }
+    return ntohs(address.sin_port);
+}
+
+static void servers_that_are_not_there(void **state)
+{
+    (void)state;
+    static const struct {
+        bool full;
+        const char *options;
+        double least;
+    } rows[] = {{false, "retries=2,backoff=0.01", 0}, {true, "retries=2,backoff=0.01,connect=0.3", 0.9}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int fds[16];
+        char spec[200];
+        kf_error error = {0};
+        kf_budget budget = {.limit = {kf_nanodollars(1), 0, 0}};
+        int port = deaf_port(rows[i].full, fds);
+        snprintf(spec, sizeof spec, "compatible,price_in=1,price_out=2,%s:m@http://127.0.0.1:%d/v1", rows[i].options, port);
+        kf_auto(kf_llm) llm = kf_llm_open(spec, &error);
+        if (!llm) fail_msg("%s", error.text);
+        kf_llm_set_budget(llm, &budget);
+        double start_time = kf_now();
+        kf_llm_reply reply = ask(llm);
+        assert_int_equal(reply.outcome, KF_LLM_FAILED);
+        if (!strstr(reply.error.text, "no connection: ") || !strstr(reply.error.text, "(3 attempts)"))
+            fail_msg("%s", reply.error.text);
+        assert_true(kf_now() - start_time >= rows[i].least);
+        assert_int_equal(reply.requests, 3);
+        assert_true(budget.spent.tokens == 0 && budget.spent.nanodollars == 0 && budget.reserved.nanodollars == 0);
+        kf_llm_reply_free(&reply);
+        for (int k = 0; k < 16; k++)
+            if (fds[k] >= 0) close(fds[k]);
+    }
+}
+
+/* Gateways: all models of a provider go to another address. */
+static void addresses_from_the_environment(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *variable, *end, *spec, *path;
+    } rows[] = {{"OPENAI_BASE_URL", "/gate1/v1", "openai:gpt-x", "/gate1/v1/chat/completions"},
+                {"OPENAI_BASE_URL", "/gate2/v1/", "openai,api=responses:gpt-x", "/gate2/v1/responses"},
+                {"ANTHROPIC_BASE_URL", "/gate3", "anthropic:c", "/gate3/v1/messages"},
+                {"ANTHROPIC_BASE_URL", "/gate4/v1", "anthropic:c", "/gate4/v1/messages"},
+                {"AZURE_OPENAI_ENDPOINT", "/gate5/", "azure:d", "/gate5/openai/v1/chat/completions"},
+                {"OPENAI_BASE_URL", "/wrong/v1", "openai:gpt-x@%s/gate6/v1", "/gate6/v1/chat/completions"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char base[100], address[200], spec[300], scenario[8];
+        kf_error error = {0};
+        snprintf(base, sizeof base, "http://127.0.0.1:%d", server.port);
+        snprintf(address, sizeof address, "%s%s", base, rows[i].end);
+        const char *at = strstr(rows[i].spec, "%s");
+        snprintf(spec, sizeof spec, "%.*s%s%s", (int)(at ? at - rows[i].spec : 300), rows[i].spec, at ? base : "",
+                 at ? at + 2 : "");
+        snprintf(scenario, sizeof scenario, "gate%zu", i + 1);
+        setenv(rows[i].variable, address, 1);
+        kf_auto(kf_llm) llm = kf_llm_open(spec, &error);
+        unsetenv(rows[i].variable);
+        if (!llm) fail_msg("%s: %s", spec, error.text);
+        kf_llm_reply reply = ask(llm);
+        if (reply.outcome != KF_LLM_OK) fail_msg("%s: %s", spec, reply.error.text);
+        kf_llm_reply_free(&reply);
+        expect_request(scenario, rows[i].path, "\"model\":", "content-type", "application/json");
+    }
+    /* Plain http to another machine, when that is meant; it is refused otherwise (unit.llm). */
+    kf_error error = {0};
+    setenv("KFORGE_PLAIN_HTTP", "1", 1);
+    kf_auto(kf_llm) plain = kf_llm_open("m@http://example.com/v1", &error);
+    unsetenv("KFORGE_PLAIN_HTTP");
+    if (!plain) fail_msg("%s", error.text);
 }
 
 /* Room for one request at a time: the others wait, all are answered, the last finds no room. */
@@ -336,6 +457,10 @@ int main(void)
         cmocka_unit_test(the_next_model_answers),
         cmocka_unit_test(a_broken_circuit_is_busy),
         cmocka_unit_test(requests_a_minute),
+        cmocka_unit_test(tokens_a_minute),
+        cmocka_unit_test(servers_that_say_what_they_charge),
+        cmocka_unit_test(servers_that_are_not_there),
+        cmocka_unit_test(addresses_from_the_environment),
         cmocka_unit_test(budgets_hold_with_many_in_flight),
         cmocka_unit_test(what_is_cancelled_is_booked),
         cmocka_unit_test(waiting_for_descriptors),
