@@ -5,6 +5,7 @@ kf_test(budget kf_agent)
 kf_test(bandit kf_agent)
 kf_test(llm_pace kf_agent)
 kf_test(llm_continue kf_agent)
+kf_test(llm_dialect kf_agent)
 # One test for each row of the fault table, so that a failure names it.
 add_executable(test_llm_fault unit/test_llm_fault.c)
 target_link_libraries(test_llm_fault PRIVATE kf_agent PkgConfig::CMOCKA kf_options)

@@ -90,6 +90,18 @@ import json, sqlite3, sys
 (options,) = sqlite3.connect("priced.db").execute("select options from run").fetchone()
 sys.exit("price_in=1" not in (options if isinstance(options, str) else options.decode()))
 END
+# So are those of a table: a run that goes on keeps them, whatever the table says by then.
+prices() { echo "{\"schema\": \"kforge-prices/1\", \"prices\": [{\"provider\": \"compatible\", \"model\": \"m\", \"date\": \"2026-01-01\", \"input\": $1, \"output\": $2}]}" >prices.json; }
+export KFORGE_PRICES=$work/prices.json
+prices 1 2
+expect 0 optimize "$task" --workers "$fake" --model "m@$(at table)" --budget-usd 1 --budget-requests 2 --store table.db --json
+json 'o["requests"] == 2 and abs(o["cost_usd"] - 2 * 25e-6) < 1e-9'
+run=$(python3 -c 'import json; print(json.load(open("out"))["run"])')
+prices 100 200
+python3 -c 'import sqlite3; db = sqlite3.connect("table.db"); db.execute("update run set status = \"interrupted\""); db.commit()'
+expect 0 optimize --resume "$run" --workers "$fake" --budget-requests 4 --store table.db --json
+json 'o["requests"] == 4 and abs(o["cost_usd"] - 4 * 25e-6) < 1e-9'
+unset KFORGE_PRICES
 # A list of models: the second answers where the first does not.
 expect 0 optimize "$task" --workers "$fake" --model "fallback:compatible,retries=0:m@$(at fails-9999) then m@$(at second)" --candidates 4 --store fallback.db --json
 [ "$(requests second)" -ge 1 ] || fail "the second model was not asked"
@@ -107,6 +119,12 @@ HTTPS_PROXY=http://127.0.0.1:$port_proxy KFORGE_CA_FILE=$work/tls.pem expect 0 d
 [ "$(requests proxy)" = 1 ] || fail "the proxy was asked for this machine"
 HTTPS_PROXY=http://127.0.0.1:$port_proxy KFORGE_CA_FILE=$work/tls.pem expect 3 doctor --llm "compatible,retries=0:m@https://other.test/tls/v1"
 says "the server's certificate is not accepted"
+# A server gets the key that is named after its domain, and no other.
+sent() { python3 -c 'import json, sys, urllib.request as u; print(json.load(u.build_opener(u.ProxyHandler({})).open(sys.argv[1]))[-1]["headers"].get("authorization"))' "http://127.0.0.1:$port/log/$1"; }
+HTTPS_PROXY=http://127.0.0.1:$port_proxy KFORGE_CA_FILE=$work/tls.pem KFORGE_API_KEY=$key MODEL_API_KEY=sk-of-that-domain expect 0 doctor --llm "m@https://model.test/domain/v1"
+[ "$(sent domain)" = "Bearer sk-of-that-domain" ] || fail "another machine was sent $(sent domain)"
+HTTPS_PROXY=http://127.0.0.1:$port_proxy KFORGE_CA_FILE=$work/tls.pem KFORGE_API_KEY=$key expect 0 doctor --llm "m@https://model.test/foreign/v1"
+[ "$(sent foreign)" = None ] || fail "another machine was sent $(sent foreign)"
 if [ "$port6" != 0 ]; then
     expect 0 doctor --llm "m@http://[::1]:$port6/six/v1"
     says "served-1 answered after"
