@@ -99,6 +99,8 @@ typedef struct kf_device_operations {
     void (*sets_free)(kf_sets *sets);
     /* Hands all buffers to a runner: the oracle gets the inputs read-only and the truth's buffers, others everything but the truth. */
     kf_peer_event (*hand_over)(kf_sets *sets, kf_peer *peer, kf_role role);
+    /* What a runner in Python needs before it loads its plan, once in its life: on a GPU memory that the judge can read, too. NULL: nothing. */
+    bool (*equip)(kf_device *device, kf_peer *peer, kf_role role, const kf_problem *problem, kf_error *error);
     /* Inputs of every set, from `secret`, with their guards, and what inouts are to begin with, which poison brings into place; variations has one
      * entry a set. */
     bool (*fill)(kf_sets *sets, uint64_t secret, const kf_set_variation *variations, kf_error *error);
@@ -120,6 +122,8 @@ typedef struct kf_device_operations {
                   kf_fetch_fault *fault, kf_error *error);
     /* Prepares the truth's buffers of the listed sets for the oracle. */
     bool (*prepare_truth)(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error);
+    /* For how many sets there is room for the truth at a time: all, or one where memory is short; NULL: all. */
+    uint32_t (*truth_room)(const kf_sets *sets);
     /* Host copies of an output of a set, and of the truth; valid until the next batch. */
     const void *(*output)(kf_sets *sets, uint32_t set, int argument, kf_error *error);
     const void *(*truth)(kf_sets *sets, uint32_t set, int argument, kf_error *error);

@@ -15,18 +15,23 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "arena_cuda.h"
 #include "counters.h"
 #include "error_codes.h"
 #include "jail.h"
 #include "kernels_build.h"
 #include "kforge/file.h"
 #include "paths.h"
+#include "python.h"
 #include "timing_lock.h"
 
 #define RUNNER_MEMORY (8ull << 30) /* of a candidate's own, on the host */
 /* Threads that the driver makes later than at the start. The runner makes it make them all: with host functions, callbacks, asynchronous
  * allocation, graphs and cooperative launches none came later on an H100 with driver 580 (tests/honest). */
 #define SPARE_THREADS 0
+/* Beside PyTorch cuBLAS and cuDNN are loaded when they are first needed. */
+#define PYTHON_SPARE_THREADS 8
+#define PYTHON_MEMORY (32ull << 30) /* constants of a module are made on the host first */
 
 /* ---- work ------------------------------------------------------------------------------------------------------------------------------- */
 
@@ -138,19 +143,35 @@ static void add_path(kf_runner_place *place, const char *path, int access, bool 
     if (place->path_count < KF_PLACE_PATHS - 1) place->paths[place->path_count++] = (kf_sandbox_path){path, access, optional};
 }
 
+/* PyTorch on a GPU: what its allocator gets is ours (arena_cuda.c), and its processor threads have nothing to do. */
+static void place_python(kf_cuda_device *gpu, const kf_python *python, kf_runner_place *place)
+{
+    static const char *const variables[] = {"OMP_NUM_THREADS=1", "MKL_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1"};
+    size_t count = 0;
+    while (gpu->environment[count]) count++;
+    snprintf(gpu->preload, sizeof gpu->preload, "LD_PRELOAD=%s/libkftorch.so", gpu->directory);
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) gpu->environment[count++] = variables[i];
+    gpu->environment[count++] = gpu->preload;
+    gpu->environment[count] = NULL;
+    const char *const arguments[] = {"-I", gpu->script, "serve", "--cuda", NULL};
+    memcpy(gpu->arguments, arguments, sizeof arguments);
+    place->program = python->program;
+    place->arguments = gpu->arguments;
+    place->spare_threads = PYTHON_SPARE_THREADS;
+}
+
 /* What the driver needs inside (each path tried by leaving it out): its libraries, /sys, the device nodes. /proc is the sandbox's own. */
 static bool cuda_place(kf_device *device, kf_runner_kind kind, kf_runner_place *place, kf_error *error)
 {
     kf_cuda_device *gpu = (kf_cuda_device *)device;
     static const char *const nodes[] = {"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia-caps"};
-    if (kind == KF_RUNNER_TORCH)
-        return kf_fail(error, KF_ERROR_MACHINE,
-                       "tasks and solutions for PyTorch are judged on the CPU device only so far: --device cpu");
     if (kind == KF_RUNNER_ASAN)
         return kf_fail(error, KF_ERROR_INPUT, "AddressSanitizer is for device cpu; on a GPU compute-sanitizer does its work");
-    kf_autofree char *found = kf_root_file("bin/kforge-runner-cuda", error);
+    const kf_python *python = NULL;
+    if (kind == KF_RUNNER_TORCH && !(python = kf_python_find(error))) return false;
+    kf_autofree char *found = kf_root_file(python ? "lib/kforge/torch/kforge_torch.py" : "bin/kforge-runner-cuda", error);
     if (!found) return false;
-    snprintf(gpu->program, sizeof gpu->program, "%s", found);
+    snprintf(python ? gpu->script : gpu->program, sizeof gpu->program, "%s", found);
     snprintf(gpu->directory, sizeof gpu->directory, "%s/lib/kforge", kf_root());
     snprintf(gpu->visible, sizeof gpu->visible, "CUDA_VISIBLE_DEVICES=%s", gpu->uuid);
     snprintf(gpu->libraries, sizeof gpu->libraries, "LD_LIBRARY_PATH=%s", gpu->driver_folder);
@@ -162,9 +183,10 @@ static bool cuda_place(kf_device *device, kf_runner_kind kind, kf_runner_place *
                                .directory = gpu->directory,
                                .environment = gpu->environment,
                                .spare_threads = SPARE_THREADS};
+    if (python) place_python(gpu, python, place);
     kf_jail_system(place->paths, &place->path_count, KF_PLACE_PATHS - 12);
     add_path(place, gpu->directory, KF_PATH_READ | KF_PATH_EXEC, false);
-    add_path(place, gpu->program, KF_PATH_READ | KF_PATH_EXEC, false);
+    if (!python) add_path(place, gpu->program, KF_PATH_READ | KF_PATH_EXEC, false);
     add_path(place, gpu->driver_folder, KF_PATH_READ | KF_PATH_EXEC, true);
     add_path(place, "/opt", KF_PATH_READ | KF_PATH_EXEC, true);
     add_path(place, "/sys", KF_PATH_READ, true);
@@ -173,8 +195,10 @@ static bool cuda_place(kf_device *device, kf_runner_kind kind, kf_runner_place *
     int minor = kf_nvml_minor(gpu->nvml);
     snprintf(gpu->node, sizeof gpu->node, "/dev/nvidia%d", minor >= 0 ? minor : gpu->ordinal);
     add_path(place, gpu->node, KF_PATH_READ | KF_PATH_WRITE | KF_PATH_DEVICE, false);
+    for (size_t i = 0; python && i < python->path_count; i++)
+        if (strncmp(python->paths[i], "/opt/", 5) != 0) add_path(place, python->paths[i], KF_PATH_READ | KF_PATH_EXEC, true);
     place->limits = (kf_sandbox_limits){
-        .memory_bytes = RUNNER_MEMORY, .file_bytes = 64u << 20, .output_bytes = 256u << 10, .temporary_bytes = 64u << 20};
+        .memory_bytes = python ? PYTHON_MEMORY : RUNNER_MEMORY, .file_bytes = 64u << 20, .output_bytes = 256u << 10, .temporary_bytes = 64u << 20};
     return true;
 }
 
@@ -248,6 +272,9 @@ static const kf_device_operations cuda_operations = {
     .truth = kf_cuda_truth,
     .input = kf_cuda_input,
     .copy_input = kf_cuda_copy_input,
+    .equip = kf_cuda_equip,
+    .truth_room = kf_cuda_truth_room,
+    .fetch = kf_cuda_fetch,
 };
 
 static void write_uuid(const cu_uuid *uuid, char *text, size_t size)
@@ -314,7 +341,7 @@ static bool identify(kf_cuda_device *gpu, kf_error *error)
 static bool load_kernels(kf_cuda_device *gpu, kf_error *error)
 {
     static const char *const names[KF_KERNEL_COUNT] = {"kf_fill",   "kf_poison", "kf_check", "kf_digest",
-                                                       "kf_survey", "kf_glance", "kf_read",  "kf_copy"};
+                                                       "kf_survey", "kf_glance", "kf_read",  "kf_copy", "kf_gather"};
     size_t size;
     kf_autofree char *image = kf_kernels_image(gpu->cache, gpu->major, gpu->minor, &size, error);
     if (!image || !kf_cuda_check(gpu, gpu->cuda.module_load(&gpu->module, image), "loading the judge's kernels", error))

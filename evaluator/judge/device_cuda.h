@@ -17,6 +17,7 @@ enum kf_kernel {
     KF_KERNEL_GLANCE,
     KF_KERNEL_READ,
     KF_KERNEL_COPY,
+    KF_KERNEL_GATHER,
     KF_KERNEL_COUNT
 };
 
@@ -45,7 +46,9 @@ typedef struct kf_cuda_device {
     double copy_bytes_per_second, read_bytes_per_second;
     /* What a runner is started with; the strings outlive it. */
     char program[4200], directory[4200], node[64], visible[80], libraries[4200];
-    const char *environment[12];
+    const char *environment[16];
+    char script[4200], preload[4300]; /* of a runner in Python */
+    const char *arguments[6];
     int lock; /* descriptor of the timing lock's file, -1 none */
 } kf_cuda_device;
 
@@ -99,6 +102,7 @@ struct kf_sets {
     const kf_problem *problem;
     uint32_t count;
     bool truth;
+    uint32_t truth_room; /* sets that have truths of their own; the others have theirs in the same place */
     kf_cuda_region *regions;
     uint32_t region_count;
     kf_cuda_buffer *buffers, *truths; /* [set * argument_count + argument] */
@@ -114,6 +118,9 @@ struct kf_sets {
     size_t glance_count;
     uint64_t glance_seed;
     kf_damage late; /* that an earlier glance's outputs had changed */
+    /* Of runners in Python (arena_cuda.c). */
+    struct kf_ledger *ledgers[2]; /* by role: of a candidate and a baseline */
+    const kf_peer *python;        /* the candidate's runner, where it is one */
 };
 
 kf_sets *kf_cuda_sets_new(kf_device *device, const kf_problem *problem, uint32_t count, bool truth, kf_error *error);
@@ -121,6 +128,7 @@ void kf_cuda_sets_free(kf_sets *sets);
 kf_peer_event kf_cuda_hand_over(kf_sets *sets, kf_peer *peer, kf_role role);
 bool kf_cuda_fill(kf_sets *sets, uint64_t secret, const kf_set_variation *variations, kf_error *error);
 bool kf_cuda_poison(kf_sets *sets, uint64_t secret, kf_error *error);
+uint32_t kf_cuda_truth_room(const kf_sets *sets);
 void kf_cuda_cool(kf_sets *sets, const uint32_t *list, uint32_t count);
 bool kf_cuda_prepare_truth(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error);
 bool kf_cuda_copy_input(kf_sets *sets, uint32_t from, uint32_t to, int argument, kf_error *error);

@@ -98,6 +98,7 @@ enum {
     X(release_async, "cuMemFreeAsync", (cu_pointer pointer, cu_stream stream))                                                     \
     X(copy_in, "cuMemcpyHtoDAsync_v2", (cu_pointer to, const void *from, size_t bytes, cu_stream stream))                          \
     X(copy_out, "cuMemcpyDtoHAsync_v2", (void *to, cu_pointer from, size_t bytes, cu_stream stream))                               \
+    X(copy_over, "cuMemcpyDtoDAsync_v2", (cu_pointer to, cu_pointer from, size_t bytes, cu_stream stream))                         \
     X(set_bytes, "cuMemsetD8Async", (cu_pointer to, unsigned char value, size_t bytes, cu_stream stream))                          \
     X(granularity, "cuMemGetAllocationGranularity", (size_t * bytes, const cu_allocation *allocation, int option))                 \
     X(handle_create, "cuMemCreate", (cu_handle * handle, size_t bytes, const cu_allocation *allocation, unsigned long long flags)) \

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arena_cuda.h"
 #include "device_cuda.h"
 #include "kforge/compare.h"
 #include "kforge/file.h"
@@ -200,7 +201,8 @@ bool kf_cuda_glance(kf_sets *sets, const uint32_t *list, uint32_t count, kf_erro
     kf_damage before; /* a single call follows a batch: what the batch left is looked at before it is forgotten */
     if (!kf_cuda_settled(sets, &before, error)) return false;
     sets->late = before;
-    for (uint32_t k = 0; k < count; k++)
+    if (sets->python && !kf_cuda_glance_tasks(sets, list, count, &used)) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    for (uint32_t k = 0; k < count && !sets->python; k++)
         for (int i = 0; i < problem->argument_count; i++) {
             const kf_problem_argument *argument = &problem->arguments[i];
             if (argument->kind != KF_OUTPUT && argument->kind != KF_INOUT) continue;

@@ -311,3 +311,30 @@ extern "C" __global__ void kf_copy(const uint4 *from, uint4 *to, word64 blocks)
 {
     for (word64 i = thread_of_row(); i < blocks; i += threads_of_row()) to[i] = from[i];
 }
+
+// ---- results of PyTorch --------------------------------------------------------------------------------------------------------------------
+
+template <typename item> static __device__ void gather(const kf_gather_task *task)
+{
+    const item *from = (const item *)task->from;
+    item *to = (item *)task->to;
+    for (word64 i = thread_of_row(); i < task->elements; i += threads_of_row()) {
+        word64 rest = i, at = 0;
+        for (int d = (int)task->dims - 1; d >= 0; d--) {
+            at += rest % task->sizes[d] * task->strides[d];
+            rest /= task->sizes[d];
+        }
+        to[i] = from[at];
+    }
+}
+
+extern "C" __global__ void kf_gather(const kf_gather_task *tasks)
+{
+    const kf_gather_task task = tasks[blockIdx.y];
+    switch (task.item) {
+    case 1: gather<unsigned char>(&task); break;
+    case 2: gather<unsigned short>(&task); break;
+    case 4: gather<unsigned>(&task); break;
+    default: gather<word64>(&task); break;
+    }
+}

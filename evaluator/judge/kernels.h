@@ -40,4 +40,11 @@ typedef struct kf_glance_task {
     uint64_t data, bytes;
 } kf_glance_task;
 
+/* A result that is not contiguous: element by element into a buffer. */
+typedef struct kf_gather_task {
+    uint64_t from, to, elements;
+    uint64_t sizes[8], strides[8]; /* in elements */
+    uint32_t item, dims;
+} kf_gather_task;
+
 #endif

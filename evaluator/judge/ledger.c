@@ -20,6 +20,8 @@ struct kf_ledger {
     uint32_t sets, outputs;
     size_t record, size;
     unsigned char *memory;
+    unsigned char *remembered; /* records as kf_ledger_remember found them; NULL: never called */
+    bool *is_remembered;       /* by set */
 };
 
 kf_ledger *kf_ledger_new(uint32_t sets, uint32_t outputs, kf_error *error)
@@ -48,12 +50,15 @@ void kf_ledger_free(kf_ledger *ledger)
     if (!ledger) return;
     if (ledger->memory != MAP_FAILED) munmap(ledger->memory, ledger->size);
     if (ledger->fd >= 0) close(ledger->fd);
+    free(ledger->remembered);
+    free(ledger->is_remembered);
     free(ledger);
 }
 
 void kf_ledger_clear(kf_ledger *ledger)
 {
     if (!ledger) return;
+    if (ledger->is_remembered) memset(ledger->is_remembered, 0, ledger->sets * sizeof *ledger->is_remembered);
     for (uint32_t set = 0; set < ledger->sets; set++)
         for (uint32_t output = 0; output < ledger->outputs; output++) {
             unsigned char *entry =
@@ -67,18 +72,36 @@ kf_peer_buffer kf_ledger_buffer(const kf_ledger *ledger)
     return (kf_peer_buffer){.fd = ledger->fd, .length = ledger->size, .bytes = ledger->size, .ledger = true};
 }
 
+bool kf_ledger_remember(kf_ledger *ledger, const uint32_t *list, uint32_t count)
+{
+    if (!ledger->remembered) ledger->remembered = calloc(ledger->sets, ledger->record);
+    if (!ledger->is_remembered) ledger->is_remembered = calloc(ledger->sets, sizeof *ledger->is_remembered);
+    if (!ledger->remembered || !ledger->is_remembered) return false;
+    for (uint32_t k = 0; k < count; k++) {
+        memcpy(ledger->remembered + list[k] * ledger->record, ledger->memory + list[k] * ledger->record, ledger->record);
+        ledger->is_remembered[list[k]] = true;
+    }
+    return true;
+}
+
+static const unsigned char *record_of(const kf_ledger *ledger, uint32_t set)
+{
+    bool remembered = ledger->is_remembered && ledger->is_remembered[set];
+    return (remembered ? ledger->remembered : ledger->memory) + set * ledger->record;
+}
+
 /* Copies: the memory is the runner's, too. */
 static kf_ledger_head head_of(const kf_ledger *ledger, uint32_t set)
 {
     kf_ledger_head head;
-    memcpy(&head, ledger->memory + set * ledger->record, sizeof head);
+    memcpy(&head, record_of(ledger, set), sizeof head);
     return head;
 }
 
 static kf_ledger_entry entry_of(const kf_ledger *ledger, uint32_t set, uint32_t output)
 {
     kf_ledger_entry entry;
-    memcpy(&entry, ledger->memory + set * ledger->record + sizeof(kf_ledger_head) + output * sizeof entry, sizeof entry);
+    memcpy(&entry, record_of(ledger, set) + sizeof(kf_ledger_head) + output * sizeof entry, sizeof entry);
     return entry;
 }
 
@@ -151,17 +174,17 @@ static bool read_memory(pid_t pid, uint64_t address, void *data, uint64_t size)
     return true;
 }
 
-static void gather(const kf_ledger_entry *entry, const char *from, char *to, size_t item)
+static void gather(const kf_ledger_place *place, const char *from, char *to, size_t item)
 {
     int64_t index[KF_LEDGER_DIMS] = {0}, offset = 0;
     for (;;) {
         memcpy(to, from + (size_t)offset * item, item);
         to += item;
-        uint32_t axis = entry->dims;
+        uint32_t axis = place->dims;
         while (axis-- > 0) {
-            offset += entry->strides[axis];
-            if (++index[axis] < entry->sizes[axis]) break;
-            offset -= entry->strides[axis] * entry->sizes[axis];
+            offset += place->strides[axis];
+            if (++index[axis] < place->sizes[axis]) break;
+            offset -= place->strides[axis] * place->sizes[axis];
             index[axis] = 0;
         }
         if (axis == UINT32_MAX) return;
@@ -193,21 +216,34 @@ static bool check_entry(const kf_ledger *ledger, uint32_t set, uint32_t output, 
     return !fault->rule[0];
 }
 
+void kf_ledger_unreadable(kf_fetch_fault *fault, uint32_t set, int argument_number, const kf_problem_argument *argument,
+                          const char *why)
+{
+    find(fault, set, argument_number, "output.unreadable", "%s: %s", argument->name, why);
+}
+
+bool kf_ledger_locate(const kf_ledger *ledger, uint32_t set, uint32_t output, const kf_problem_argument *argument,
+                      int argument_number, kf_ledger_place *place, kf_fetch_fault *fault)
+{
+    kf_ledger_entry entry;
+    if (!check_entry(ledger, set, output, argument, argument_number, &entry, fault)) return false;
+    *place = (kf_ledger_place){.address = entry.address, .plain = is_contiguous(&entry), .dims = entry.dims};
+    memcpy(place->sizes, entry.sizes, sizeof place->sizes);
+    memcpy(place->strides, entry.strides, sizeof place->strides);
+    place->span = place->plain ? argument->bytes : span_of(&entry, kf_dtype_size(argument->dtype), argument->bytes);
+    if (place->span) return true;
+    find(fault, set, argument_number, "output.unreadable", "%s is a view that reaches over too much memory", argument->name);
+    return false;
+}
+
 bool kf_ledger_fetch(const kf_ledger *ledger, pid_t pid, uint32_t set, uint32_t output, const kf_problem_argument *argument,
                      int argument_number, void *data, kf_fetch_fault *fault, kf_error *error)
 {
-    kf_ledger_entry entry;
-    if (!check_entry(ledger, set, output, argument, argument_number, &entry, fault)) return true;
-    size_t item = kf_dtype_size(argument->dtype);
-    bool plain = is_contiguous(&entry);
-    uint64_t span = plain ? argument->bytes : span_of(&entry, item, argument->bytes);
-    if (!span) {
-        find(fault, set, argument_number, "output.unreadable", "%s is a view that reaches over too much memory", argument->name);
-        return true;
-    }
-    kf_autofree char *scattered = plain ? NULL : malloc(span);
-    if (!plain && !scattered) return kf_fail(error, KF_ERROR_MEMORY, "out of memory for a result");
-    if (!read_memory(pid, entry.address, plain ? data : scattered, span)) {
+    kf_ledger_place place;
+    if (!kf_ledger_locate(ledger, set, output, argument, argument_number, &place, fault)) return true;
+    kf_autofree char *scattered = place.plain ? NULL : malloc(place.span);
+    if (!place.plain && !scattered) return kf_fail(error, KF_ERROR_MEMORY, "out of memory for a result");
+    if (!read_memory(pid, place.address, place.plain ? data : scattered, place.span)) {
         fault->machine = errno == EPERM || errno == EACCES || errno == ENOSYS;
         find(fault, set, argument_number, "output.unreadable",
              fault->machine ? "%s: the judge may not read its runner's memory: %s"
@@ -215,7 +251,7 @@ bool kf_ledger_fetch(const kf_ledger *ledger, pid_t pid, uint32_t set, uint32_t 
              argument->name, strerror(errno));
         return true;
     }
-    if (!plain) gather(&entry, scattered, data, item);
+    if (!place.plain) gather(&place, scattered, data, kf_dtype_size(argument->dtype));
     return true;
 }
 

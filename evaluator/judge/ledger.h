@@ -22,6 +22,22 @@ kf_peer_buffer kf_ledger_buffer(const kf_ledger *ledger);
  * "output.dtype", "output.shape", "output.unreadable", or machine is set. False: out of memory. `argument_number` is for the fault. */
 bool kf_ledger_fetch(const kf_ledger *ledger, pid_t pid, uint32_t set, uint32_t output, const kf_problem_argument *argument,
                      int argument_number, void *data, kf_fetch_fault *fault, kf_error *error);
+/* Where a result lies, as the runner says, and how. */
+typedef struct kf_ledger_place {
+    uint64_t address, span; /* bytes from element 0 on that it reaches */
+    bool plain;             /* contiguous */
+    uint32_t dims;
+    int64_t sizes[8], strides[8]; /* in elements, none negative */
+} kf_ledger_place;
+
+/* From now on, until the ledger is cleared, what it says of these sets now is what counts: for devices that look at results before the runner is
+ * stopped. False: out of memory. */
+bool kf_ledger_remember(kf_ledger *ledger, const uint32_t *list, uint32_t count);
+/* False with a fault as kf_ledger_fetch's, but for what only reading could tell. */
+bool kf_ledger_locate(const kf_ledger *ledger, uint32_t set, uint32_t output, const kf_problem_argument *argument,
+                      int argument_number, kf_ledger_place *place, kf_fetch_fault *fault);
+void kf_ledger_unreadable(kf_fetch_fault *fault, uint32_t set, int argument_number, const kf_problem_argument *argument,
+                          const char *why);
 /* Do results of different sets among those that `chosen` flags share memory? Fault "output.aliased". False: out of memory. */
 bool kf_ledger_check_overlap(const kf_ledger *ledger, const bool *chosen, uint32_t sets, const int *arguments,
                              kf_fetch_fault *fault, kf_error *error);

@@ -422,8 +422,9 @@ static bool measure(kf_run *r, kf_error *error)
 static bool is_clean(const kf_run *r, bool done)
 {
     const kf_workload_verdict *result = r->bench->result;
+    bool gone = r->bench->kinds[KF_ROLE_CANDIDATE] == KF_RUNNER_TORCH && r->bench->device->calls_block;
     for (size_t i = 0; i < result->finding_count; i++)
-        if (result->findings[i].status != KF_WRONG_RESULT && r->bench->kinds[KF_ROLE_CANDIDATE] != KF_RUNNER_TORCH) return false;
+        if (result->findings[i].status != KF_WRONG_RESULT && !gone) return false;
     return done && (!result->finding_count || result->findings[0].blame == KF_BLAME_CANDIDATE);
 }
 

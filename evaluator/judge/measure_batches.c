@@ -129,11 +129,18 @@ bool kf_run_batch(kf_run *r, kf_side side, uint32_t first, uint32_t count, char 
     return true;
 }
 
+/* Sets whose truth can be there at the same time. */
+static uint32_t truth_room(const kf_run *r)
+{
+    return r->device->truth_room ? r->device->truth_room(r->sets) : r->set_count;
+}
+
 /* Runs the oracle for those of the listed sets whose truth is not there yet. */
 bool kf_run_find_truth(kf_run *r, const uint32_t *list, uint32_t count, kf_error *error)
 {
     kf_autofree uint32_t *missing = calloc(count + 1, sizeof *missing);
     uint32_t used = 0;
+    if (count > truth_room(r)) return true; /* each when it is compared */
     if (!missing) return no_memory(error);
     for (uint32_t i = 0; i < count; i++)
         if (!r->true_known[list[i]]) missing[used++] = list[i];
@@ -142,6 +149,7 @@ bool kf_run_find_truth(kf_run *r, const uint32_t *list, uint32_t count, kf_error
     kf_batch batch = {.order = missing, .count = used, .timeout = 60 + r->bench->options->timeout_seconds};
     kf_peer_event event = kf_peer_batch(r->oracle, &batch);
     if (event != KF_PEER_OK) return kf_run_report(r, r->oracle, KF_ROLE_ORACLE, event, batch.code, "running a call", error);
+    if (truth_room(r) < r->set_count) memset(r->true_known, 0, r->set_count * sizeof *r->true_known);
     for (uint32_t i = 0; i < used; i++) r->true_known[missing[i]] = true;
     return true;
 }
@@ -149,11 +157,18 @@ bool kf_run_find_truth(kf_run *r, const uint32_t *list, uint32_t count, kf_error
 bool kf_run_compare(kf_run *r, kf_side side, const uint32_t *list, uint32_t count, kf_doubts *doubts, kf_error *error)
 {
     bool passed = true;
+    uint32_t room = truth_room(r);
     kf_crew_resume(r->bench->crew);
     if (!kf_run_fetch(r, side, list, count, error)) return false;
-    if (r->over) return true;
-    if (!kf_checker_compare(r->checker, r->sets, r->variations, list, count, side == BASELINE, doubts, &passed, error))
-        return false;
+    for (uint32_t first = 0; first < count && passed && !r->over; first += room) {
+        uint32_t some = count - first < room ? count - first : room;
+        kf_doubts part = {.count = 0};
+        if (room < count && (!kf_run_find_truth(r, list + first, some, error) || r->over)) return r->over;
+        if (!kf_checker_compare(r->checker, r->sets, r->variations, list + first, some, side == BASELINE, doubts ? &part : NULL,
+                                &passed, error))
+            return false;
+        for (uint32_t k = 0; doubts && k < part.count && doubts->count < KF_DOUBTS; k++) doubts->sets[doubts->count++] = part.sets[k];
+    }
     if (!passed) r->over = true;
     return true;
 }

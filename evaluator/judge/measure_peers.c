@@ -140,6 +140,8 @@ bool kf_run_start_peer(kf_run *r, kf_role role, kf_peer **peer, kf_error *error)
                                       .candidate = candidate ? binary : NULL};
     if (!(kind == KF_RUNNER_TORCH ? kf_torch_give(*peer, &request, error) : kf_peer_give(*peer, binary, error))) return false;
     if (candidate) bench->layers = kf_peer_layers(*peer);
+    if (kind == KF_RUNNER_TORCH && r->device->equip && !r->device->equip(bench->device, *peer, role, bench->problem, error))
+        return false;
     double patience = kind == KF_RUNNER_TORCH ? TORCH_LOAD_SECONDS : LOAD_SECONDS;
     if (candidate && kf_run_time_left(r) < patience) patience = fmax(kf_run_time_left(r), 1);
     kf_peer_event event = kf_peer_load(*peer, patience);

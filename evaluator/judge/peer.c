@@ -35,6 +35,8 @@ struct kf_peer {
     double start_seconds;
     kf_runner_kind kind;
     uint64_t calls;
+    void *attachment;
+    void (*release)(void *attachment);
     double awake_until; /* kf_now() until which waiting for it does not sleep, so that waking up is not in the time */
     int honest_threads;
     uint64_t honest_who; /* which they are */
@@ -317,6 +319,17 @@ kf_runner_kind kf_peer_kind(const kf_peer *peer)
     return peer->kind;
 }
 
+void kf_peer_attach(kf_peer *peer, void *data, void (*release)(void *data))
+{
+    peer->attachment = data;
+    peer->release = release;
+}
+
+void *kf_peer_attachment(const kf_peer *peer)
+{
+    return peer->attachment;
+}
+
 void kf_peer_obey(kf_peer *peer, const volatile int *stop)
 {
     peer->stop = stop;
@@ -338,6 +351,7 @@ void kf_peer_free(kf_peer *peer)
 {
     if (!peer) return;
     kf_sandbox_free(peer->sandbox);
+    if (peer->attachment) peer->release(peer->attachment);
     if (peer->socket >= 0) close(peer->socket);
     if (peer->inbox) kf_directory_remove(peer->inbox, NULL);
     free(peer->inbox);
@@ -384,7 +398,8 @@ kf_peer_event kf_peer_map(kf_peer *peer, const kf_peer_buffer *buffers, size_t c
             kf_wire_command command = {.magic = KF_WIRE_MAGIC,
                                        .type = KF_WIRE_MAP,
                                        .nonce = nonces[i],
-                                       .flags = (b->read_only ? KF_WIRE_READ_ONLY : 0) | (b->ledger ? KF_WIRE_LEDGER : 0),
+                                       .flags = (b->read_only ? KF_WIRE_READ_ONLY : 0) | (b->ledger ? KF_WIRE_LEDGER : 0) |
+                                                (b->arena ? KF_WIRE_ARENA : 0),
                                        .set = b->set,
                                        .argument = b->argument,
                                        .offset = b->offset,

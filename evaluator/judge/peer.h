@@ -72,6 +72,9 @@ bool kf_peer_give_text(kf_peer *peer, const char *text, size_t size, kf_error *e
 const char *kf_peer_inbox(const kf_peer *peer);
 void kf_peer_free(kf_peer *peer);
 kf_runner_kind kf_peer_kind(const kf_peer *peer);
+/* Something that a device keeps with a runner; it is released when the process is gone. One at most. */
+void kf_peer_attach(kf_peer *peer, void *data, void (*release)(void *data));
+void *kf_peer_attachment(const kf_peer *peer); /* NULL: none */
 /* From now on it is this flag (may be NULL) that interrupts waiting for it. */
 void kf_peer_obey(kf_peer *peer, const volatile int *stop);
 /* Begins to kill it; kf_peer_free then waits for what is left. */
@@ -90,6 +93,7 @@ typedef struct kf_peer_buffer {
     uint32_t region;
     bool read_only;
     bool ledger; /* no buffer: KF_WIRE_LEDGER */
+    bool arena;  /* no buffer: KF_WIRE_ARENA */
 } kf_peer_buffer;
 kf_peer_event kf_peer_map(kf_peer *peer, const kf_peer_buffer *buffers, size_t count);
 /* Ends a peer because the caller's part failed: KF_PEER_MACHINE with these words. */

@@ -13,9 +13,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "arena_cuda.h"
 #include "device_cuda.h"
 #include "inputs_plan_make.h"
 #include "kforge/file.h"
+#include "ledger.h"
 
 #define FRONT 1024
 #define BACK 4096
@@ -23,6 +25,7 @@
 #define SHARED_BYTES (8u << 20)  /* buffers up to this size share regions */
 #define REGION_BYTES (64u << 20) /* of regions that small buffers share, at most */
 #define OWN_SETS 4               /* in which large buffers don't share */
+#define WORK_SETS 6              /* times a set's bytes: what runners take beside the sets */
 #define LARGE_BYTES (1u << 30)   /* of regions that large ones share, unless one buffer is larger */
 
 enum { CLASS_INPUT, CLASS_WRITTEN, CLASS_TRUTH, CLASS_COUNT };
@@ -102,6 +105,30 @@ static bool make_region(kf_sets *sets, kf_cuda_region *r, kf_error *error)
     return kf_cuda_check(gpu, gpu->cuda.set_access(r->base, r->bytes, &access, 1), "access to buffers", error);
 }
 
+static uint64_t truth_bytes(const kf_problem_argument *argument)
+{
+    return kf_cuda_is_widened(argument) ? (uint64_t)argument->elements * sizeof(double) : argument->bytes;
+}
+
+/* The truth of all sets, unless that leaves too little for the oracle, which computes in float64, too, and for a runner in Python on each side. */
+static bool choose_truth_room(kf_sets *sets, kf_error *error)
+{
+    const kf_problem *problem = sets->problem;
+    size_t free_bytes = 0, total = 0;
+    uint64_t a_truth = 0;
+    if (!kf_cuda_check(sets->gpu, sets->gpu->cuda.memory_info(&free_bytes, &total), "its memory", error)) return false;
+    for (int i = 0; i < problem->argument_count; i++)
+        if (problem->arguments[i].kind != KF_SCALAR && is_truth(&problem->arguments[i])) a_truth += truth_bytes(&problem->arguments[i]);
+    bool all = sets->count * (problem->total_bytes + a_truth) + WORK_SETS * problem->total_bytes < free_bytes;
+    sets->truth_room = all ? sets->count : 1;
+    return true;
+}
+
+uint32_t kf_cuda_truth_room(const kf_sets *sets)
+{
+    return sets->truth_room;
+}
+
 static bool lay_out(kf_sets *sets, kf_error *error)
 {
     const kf_problem *problem = sets->problem;
@@ -113,8 +140,10 @@ static bool lay_out(kf_sets *sets, kf_error *error)
             if (argument->kind == KF_SCALAR) continue;
             place(&l, &sets->buffers[entry], set, argument->bytes, argument->kind == KF_INPUT ? CLASS_INPUT : CLASS_WRITTEN);
             if (!sets->truth || !is_truth(argument)) continue;
-            uint64_t bytes = kf_cuda_is_widened(argument) ? (uint64_t)argument->elements * sizeof(double) : argument->bytes;
-            place(&l, &sets->truths[entry], set, bytes, CLASS_TRUTH);
+            if (set < sets->truth_room)
+                place(&l, &sets->truths[entry], set, truth_bytes(argument), CLASS_TRUTH);
+            else
+                sets->truths[entry] = sets->truths[i];
         }
     for (uint32_t r = 0; r < sets->region_count; r++) {
         uint64_t granule = sets->gpu->granule;
@@ -147,7 +176,8 @@ kf_sets *kf_cuda_sets_new(kf_device *device, const kf_problem *problem, uint32_t
         kf_cuda_sets_free(sets);
         return NULL;
     }
-    if (!kf_cuda_check(gpu, gpu->cuda.context_set(gpu->context), "the judge's context", error) || !lay_out(sets, error)) {
+    if (!kf_cuda_check(gpu, gpu->cuda.context_set(gpu->context), "the judge's context", error) || !choose_truth_room(sets, error) ||
+        !lay_out(sets, error)) {
         kf_cuda_sets_free(sets);
         return NULL;
     }
@@ -166,6 +196,7 @@ void kf_cuda_sets_free(kf_sets *sets)
     }
     if (sets->glances.pointer) cuda->release(sets->glances.pointer);
     kf_cuda_forget_copies(sets);
+    for (int i = 0; i < 2; i++) kf_ledger_free(sets->ledgers[i]);
     free(sets->buffers);
     free(sets->truths);
     free(sets->regions);
@@ -178,10 +209,12 @@ void kf_cuda_sets_free(kf_sets *sets)
 
 /* ---- handing over ------------------------------------------------------------------------------------------------------------------------ */
 
+/* A runner in Python has its results in its arena: no buffer for them, but a ledger. */
 kf_peer_event kf_cuda_hand_over(kf_sets *sets, kf_peer *peer, kf_role role)
 {
     const kf_problem *problem = sets->problem;
     const kf_cuda *cuda = &sets->gpu->cuda;
+    bool own_results = kf_peer_kind(peer) == KF_RUNNER_TORCH && role != KF_ROLE_ORACLE;
     size_t entries = (size_t)sets->count * (size_t)problem->argument_count, used = 0;
     kf_autofree kf_peer_buffer *buffers = calloc(entries ? entries : 1, sizeof *buffers);
     kf_autofree int *fds = malloc((sets->region_count + 1) * sizeof *fds);
@@ -190,7 +223,7 @@ kf_peer_event kf_cuda_hand_over(kf_sets *sets, kf_peer *peer, kf_role role)
     const char *trouble = NULL;
     for (size_t entry = 0; entry < entries && !trouble; entry++) {
         const kf_problem_argument *argument = &problem->arguments[entry % (size_t)problem->argument_count];
-        if (argument->kind == KF_SCALAR) continue;
+        if (argument->kind == KF_SCALAR || (own_results && argument->kind == KF_OUTPUT)) continue;
         bool truth = role == KF_ROLE_ORACLE && is_truth(argument);
         const kf_cuda_buffer *b = truth ? &sets->truths[entry] : &sets->buffers[entry];
         if (fds[b->region] < 0 &&
@@ -214,7 +247,7 @@ kf_peer_event kf_cuda_hand_over(kf_sets *sets, kf_peer *peer, kf_role role)
     kf_peer_event event = trouble ? kf_peer_fail(peer, trouble) : kf_peer_map(peer, buffers, used);
     for (uint32_t r = 0; r < sets->region_count; r++)
         if (fds[r] >= 0) close(fds[r]);
-    return event;
+    return event == KF_PEER_OK && own_results ? kf_cuda_hand_over_ledger(sets, peer, role) : event;
 }
 
 /* ---- filling ----------------------------------------------------------------------------------------------------------------------------- */
@@ -343,6 +376,7 @@ bool kf_cuda_poison(kf_sets *sets, uint64_t secret, kf_error *error)
     size_t arguments = (size_t)sets->problem->argument_count, entries = (size_t)sets->count * arguments;
     batch fills, poison;
     sets->poison_secret = secret;
+    for (int i = 0; i < 2; i++) kf_ledger_clear(sets->ledgers[i]);
     sets->glance_count = 0;
     sets->late = (kf_damage){0};
     kf_cuda_forget_copies(sets);

@@ -9,29 +9,19 @@
 #include "../judge/driver_cuda.h"
 #include "counters.h"
 #include "device.h"
+#include "regions_cuda.h"
 
 #define MOST_REGIONS (KF_WIRE_MAX_SETS * KF_WIRE_MAX_ARGUMENTS)
-#define GRANULE (2u << 20) /* unmapped on both sides */
-
-typedef struct region {
-    cu_handle handle;
-    cu_pointer reserved, base;
-    size_t size;
-} region;
 
 static kf_cuda cuda;
 static cu_stream stream;
 static cu_pointer scratch;
-static region regions[MOST_REGIONS];
+static kf_region regions[MOST_REGIONS];
 static uint32_t region_limit; /* one more than the largest number in use */
 
 static int said(cu_result result, const char *what)
 {
-    if (result == CU_SUCCESS) return 1;
-    char words[256];
-    kf_cuda_describe(&cuda, result, words, sizeof words);
-    fprintf(stderr, "kforge-runner-cuda: %s: %s\n", what, words);
-    return 0;
+    return kf_cuda_said(&cuda, result, what);
 }
 
 static void nothing(void *argument)
@@ -71,38 +61,20 @@ void *kf_runner_start(void)
     return ready ? stream : NULL;
 }
 
-static int import(region *r, const kf_wire_command *command, int fd)
-{
-    cu_access access = {.location = {.type = CU_LOCATION_DEVICE, .id = 0},
-                        .flags = command->flags & KF_WIRE_READ_ONLY ? CU_ACCESS_READ : CU_ACCESS_READ_WRITE};
-    size_t size = command->region_bytes;
-    if (!said(cuda.handle_import(&r->handle, (void *)(intptr_t)fd, CU_HANDLE_POSIX), "importing a buffer")) return 0;
-    if (!said(cuda.address_reserve(&r->reserved, size + 2 * (size_t)GRANULE, 0, command->address, 0), "reserving addresses"))
-        return 0;
-    if (!said(cuda.map(r->reserved + GRANULE, size, 0, r->handle, 0), "mapping a buffer")) return 0;
-    r->base = r->reserved + GRANULE;
-    r->size = size;
-    return said(cuda.set_access(r->base, size, &access, 1), "access to a buffer");
-}
-
 void *kf_runner_map(const kf_wire_command *command, int fd)
 {
     if (command->region >= MOST_REGIONS || command->offset + command->length > command->region_bytes) return NULL;
-    region *r = &regions[command->region];
+    kf_region *r = &regions[command->region];
+    const kf_region_wish wish = {
+        .size = command->region_bytes, .address = command->address, .read_only = command->flags & KF_WIRE_READ_ONLY};
     if (command->region >= region_limit) region_limit = command->region + 1;
-    if (!r->base && !import(r, command, fd)) return NULL;
+    if (!r->base && !kf_region_import(&cuda, r, &wish, fd)) return NULL;
     return (void *)(uintptr_t)(r->base + command->offset + command->data_offset);
 }
 
 void kf_runner_unmap(void)
 {
-    for (uint32_t i = 0; i < region_limit; i++) {
-        region *r = &regions[i];
-        if (r->base) cuda.unmap(r->base, r->size);
-        if (r->reserved) cuda.address_free(r->reserved, r->size + 2 * (size_t)GRANULE);
-        if (r->handle) cuda.handle_release(r->handle);
-        *r = (region){0};
-    }
+    for (uint32_t i = 0; i < region_limit; i++) kf_region_drop(&cuda, &regions[i]);
     region_limit = 0;
 }
 

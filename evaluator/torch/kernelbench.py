@@ -96,6 +96,7 @@ class Protocol:
 def main(arguments):
     import warnings
 
+    import cpu
     import runner
     import scratch
     import torch
@@ -105,7 +106,7 @@ def main(arguments):
         return 2
     with open(arguments[0], encoding="utf-8") as file:
         plan = json.load(file)
-    runner.wake_threads(torch)
+    cpu.wake_threads(torch)
     scratch.prepare()
     runner.lock_down()
     protocol = Protocol(plan, os.path.dirname(os.path.abspath(arguments[0])))

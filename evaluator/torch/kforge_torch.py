@@ -1,6 +1,6 @@
 """The PyTorch worker: what the judge and `kforge import` start, always in the sandbox.
 
-    python3 -I kforge_torch.py serve FILE                               speaks the judge's protocol (runner.py)
+    python3 -I kforge_torch.py serve [--cuda] FILE                      speaks the judge's protocol (runner.py)
     python3 -I kforge_torch.py check FILE                               is it a solution (check.py)
     python3 -I kforge_torch.py build PLANS                              compiles a solution's extensions (build.py)
     python3 -I kforge_torch.py kernelbench FILE                         prints what KernelBench would say (kernelbench.py)

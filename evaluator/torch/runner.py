@@ -6,7 +6,8 @@
 
 The judge believes nothing that this program says, because in the last role a stranger's code lives in the same interpreter. Inputs and weights
 are the judge's buffers, mapped by descriptor. Results are left where PyTorch put them: once "done" has been said every thread of this process is
-stopped, and the judge reads them out of its memory (evaluator/judge/ledger.h). So no copy is in anybody's time, and nothing that is asked for later can
+stopped, and the judge reads them out of its memory (evaluator/judge/ledger.h), on a GPU out of the arena, which is the judge's own
+(evaluator/judge/arena_cuda.h). cpu.py and gpu.py know the difference. So no copy is in anybody's time, and nothing that is asked for later can
 be computed then. The ledger, shared memory too, says where each result lies. Results are kept until the judge says that it has read them, which
 keeps a batch's results from sharing memory unless the module itself does that.
 
@@ -29,9 +30,10 @@ WIRE_FD = 3
 MAGIC = 0x31676B66
 MOST_SETS, MOST_ARGUMENTS, MOST_DIMS = 1024, 512, 8
 LOAD, SCALARS, MAP, UNMAP, PING, BATCH, QUIT = 1, 2, 3, 4, 5, 6, 7
-NULL, READ_ONLY, LEDGER, FORGET = 1, 2, 4, 8
+NULL, READ_ONLY, LEDGER, FORGET, ARENA = 1, 2, 4, 8, 16
 OK, LOAD_FAILED, DEVICE_ERROR, MAP_FAILED, BAD_COMMAND = 0, 1, 2, 3, 4
 OUT_OF_MEMORY, EXCEPTION = 2, 20001  # codes beside DEVICE_ERROR
+OUT_OF_MEMORY_WORDS = ("can't allocate memory", "not enough memory", "CUDA out of memory")
 COMMAND = struct.Struct("<IIQIIIIQQQQQQII")
 ANSWER = struct.Struct("<IIQiIdd")
 SPIN_SECONDS = 0.0003
@@ -58,19 +60,13 @@ def lock_down():
     return ctypes.CDLL(library).kf_sandbox_lockdown()
 
 
-def wake_threads(torch):
-    """All threads that PyTorch will ever have are started before anybody counts them."""
-    a = torch.rand(256, 256)
-    torch.relu(a @ a).sum()
-    torch.nn.functional.conv2d(torch.rand(2, 8, 32, 32), torch.rand(8, 8, 3, 3))
-    torch.rand(1 << 20).exp_()
-
-
 class Loaded:
     """A module with the judge's arguments around it."""
 
-    def __init__(self, plan, folder):
+    def __init__(self, plan, folder, place):
         import load
+
+        self.place = place
 
         self.torch = __import__("torch")
         self.plan, self.load = plan, load
@@ -108,7 +104,7 @@ class Loaded:
         if self.role == "oracle":
             module = module.double()
             self.torch.set_default_dtype(self.torch.float64)
-        return module
+        return self.place.move(module)
 
     # ---- parameters and buffers -------------------------------------------------------------------------------------------------------------
 
@@ -160,7 +156,7 @@ class Loaded:
         before = [(tensor, tensor.clone()) for _, tensor in buffers]
         try:
             self.load.seed_all(self.plan["seed"])
-            given = self.problem.inputs()
+            given = self.place.make(self.problem.inputs)
             if self.role == "oracle":
                 given = [self._widen(value) for value in given]
             self.module(*given)
@@ -174,11 +170,10 @@ class Loaded:
 
     # ---- one set's arguments ----------------------------------------------------------------------------------------------------------------
 
-    def tensor(self, number, memory, data_offset, count, widened=False):
+    def tensor(self, number, command, fd, count, widened=False):
         argument = self.arguments[number]
         dtype = self.torch.float64 if widened else self.load.torch_dtype(argument["dtype"])
-        flat = self.torch.frombuffer(memory, dtype=dtype, count=count, offset=data_offset)
-        return flat.view(argument["shape"])
+        return self.place.tensor(command, fd, dtype, count).view(argument["shape"])
 
     def scalar(self, number, bits):
         argument = self.arguments[number]
@@ -209,8 +204,8 @@ class Loaded:
 
 
 class Runner:
-    def __init__(self, path, torch):
-        self.path, self.torch = path, torch
+    def __init__(self, path, torch, place):
+        self.path, self.torch, self.place = path, torch, place
         self.socket = socket.socket(fileno=WIRE_FD)
         self.loaded = None
         self.buffers = {}  # set -> {argument: tensor}
@@ -261,7 +256,7 @@ class Runner:
         try:
             self.loaded = None
             with open(self.path, encoding="utf-8") as file:
-                self.loaded = Loaded(json.load(file), os.path.dirname(self.path))
+                self.loaded = Loaded(json.load(file), os.path.dirname(self.path), self.place)
             return OK
         except BaseException as error:  # also SystemExit and KeyboardInterrupt of somebody's file
             load = sys.modules.get("load")
@@ -281,19 +276,21 @@ class Runner:
         return True
 
     def map_buffer(self, command, fd):
-        _, _, _, count, flags, number, argument, offset, length, data_offset, size = command[:11]
-        if fd < 0 or number >= MOST_SETS or argument >= MOST_ARGUMENTS or not length or self.loaded is None:
+        _, _, _, _, flags, number, argument, _, length, _, size = command[:11]
+        if fd < 0 or number >= MOST_SETS or argument >= MOST_ARGUMENTS or not length:
             return BAD_COMMAND
         try:
-            protection = mmap.PROT_READ if flags & READ_ONLY else mmap.PROT_READ | mmap.PROT_WRITE
-            memory = mmap.mmap(fd, length, mmap.MAP_SHARED, protection, offset=offset)
+            if flags & ARENA:
+                return OK if self.place.take_arena(command, fd) else BAD_COMMAND
+            if self.loaded is None:
+                return BAD_COMMAND
             if flags & LEDGER:
-                self.open_ledger(memory)
+                self.open_ledger(mmap.mmap(fd, length, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE))
                 return OK
             widened = argument in self.loaded.outputs and self.loaded.role == "oracle"
             item = size // self._elements(argument)
             widened = widened and item == 8 and "f" in self.loaded.arguments[argument]["dtype"]
-            tensor = self.loaded.tensor(argument, memory, data_offset, self._elements(argument), widened)
+            tensor = self.loaded.tensor(argument, command, fd, self._elements(argument), widened)
             self.buffers.setdefault(number, {})[argument] = tensor
             return OK
         except Exception as error:
@@ -312,7 +309,8 @@ class Runner:
         self.buffers.clear()
         self.ledger = None
         for _, target, _ in self.loaded.targets if self.loaded else []:
-            target.data = self.torch.empty(0, dtype=target.dtype)
+            target.data = self.torch.empty(0, dtype=target.dtype, device=target.device)
+        self.place.release()
 
     # ---- results ----------------------------------------------------------------------------------------------------------------------------
 
@@ -327,7 +325,8 @@ class Runner:
             model = self.torch.empty(argument["shape"], dtype=loaded.load.torch_dtype(argument["dtype"]), device="meta")
             self.expected.append((model.dtype, tuple(model.shape), tuple(model.stride())))
         self.packed = {}  # what an entry says behind its address, by dtype, shape and strides
-        nothing = [self.torch.empty(shape, dtype=dtype) for dtype, shape, _ in self.expected]
+        self.kind, self.address = self.place.kind, self.place.address
+        nothing = [self.torch.empty(shape, dtype=dtype, device=self.kind) for dtype, shape, _ in self.expected]
         self.nothing = nothing[0] if len(nothing) == 1 else nothing
         self.plain = []
         for at in range(0, len(memory) - self.stride + 1, self.stride):
@@ -360,8 +359,9 @@ class Runner:
         at = number * self.stride
         if self.plain[number] and len(self.expected) == 1 and isinstance(result, self.torch.Tensor):
             dtype, shape, strides = self.expected[0]
-            if result.dtype is dtype and result.shape == shape and result.stride() == strides and not result.is_neg():
-                ADDRESS.pack_into(self.ledger, at + HEAD.size, result.data_ptr())
+            here = result.device.type == self.kind
+            if here and result.dtype is dtype and result.shape == shape and result.stride() == strides and not result.is_neg():
+                ADDRESS.pack_into(self.ledger, at + HEAD.size, self.address(result.data_ptr()))
                 return result
         self.plain[number] = False  # its record says something else now
         return self._write_any(at, result)
@@ -378,13 +378,14 @@ class Runner:
         HEAD.pack_into(self.ledger, at, len(tensors), FLAW_NONE)
         kept = []
         for i, tensor in enumerate(tensors[: len(self.expected)]):
-            if tensor.layout != self.torch.strided or tensor.device.type != "cpu":
+            if tensor.layout != self.torch.strided or tensor.device.type != self.kind:
                 HEAD.pack_into(self.ledger, at, len(tensors), FLAW_LAYOUT)
                 return result
             if tensor.is_neg():
                 tensor = tensor.resolve_neg()
             kept.append(tensor)
-            self._entry(at + HEAD.size + i * ENTRY.size, tensor.data_ptr(), tensor.dtype, tuple(tensor.shape), tuple(tensor.stride()))
+            address = self.address(tensor.data_ptr())
+            self._entry(at + HEAD.size + i * ENTRY.size, address, tensor.dtype, tuple(tensor.shape), tuple(tensor.stride()))
         return kept
 
     # ---- batches ----------------------------------------------------------------------------------------------------------------------------
@@ -401,13 +402,13 @@ class Runner:
             return False
         order = struct.unpack("<%dI" % count, payload)
         started = monotonic()
-        code = 0
+        code, gap = 0, 0.0
         try:
             if self.loaded is None and not flags & NULL:
                 self.answer(nonce, BAD_COMMAND)
                 return True
             if self.loaded is None:
-                pass  # nothing is called in a runner that nothing was loaded in
+                self.place.nothing()  # nothing is called in a runner that nothing was loaded in
             elif flags & NULL:
                 self.call_nothing(order)
             elif self.loaded.role == "oracle":
@@ -417,10 +418,11 @@ class Runner:
                     self.loaded.call_oracle(given, state, outputs)
             else:
                 self.call(order)
+            gap = self.place.wait()
         except BaseException as error:
             code = self.explain(error)
         ended = monotonic()
-        self.answer(nonce, DEVICE_ERROR if code else OK, code, ended - started, 0.0)
+        self.answer(nonce, DEVICE_ERROR if code else OK, code, ended - started, gap)
         return True
 
     def call(self, order):
@@ -435,7 +437,10 @@ class Runner:
             kept.append(write(number, result))
 
     def call_nothing(self, order):
-        """What a batch costs beside its calls: all of `call` but the module."""
+        """What a batch costs beside its calls: all of `call` but the module. A GPU works meanwhile, so that there it is only what does not depend on calls."""
+        if self.place.kind != "cpu":
+            self.place.nothing()
+            return
         for number in order:
             _, state = self.prepare(number)
             for target, tensor in state:
@@ -448,8 +453,9 @@ class Runner:
     def explain(self, error):
         text = " ".join(str(error).split())[:300]
         complain("%s: %s" % (type(error).__name__, text) if text else type(error).__name__)
-        short = isinstance(error, MemoryError) or "can't allocate memory" in text or "not enough memory" in text
-        return OUT_OF_MEMORY if short else EXCEPTION
+        short = isinstance(error, MemoryError) or any(words in text for words in OUT_OF_MEMORY_WORDS)
+        known = getattr(error, "error_code", None)  # a cudaError_t
+        return OUT_OF_MEMORY if short else known if isinstance(known, int) and 0 < known < EXCEPTION else EXCEPTION
 
     def serve(self):
         gc.disable()  # a collection in the middle of a batch is nobody's work
@@ -487,21 +493,28 @@ class Runner:
 
 
 def main(arguments):
-    if len(arguments) != 1:
+    on_gpu = arguments[:1] == ["--cuda"]
+    if len(arguments) != 1 + on_gpu:
         return 2
     warnings.simplefilter("ignore")
     try:
+        import cpu
+        import gpu
         import scratch
         import torch
     except Exception as error:
         complain("PyTorch can't be imported: %s: %s" % (type(error).__name__, error))
         return 3
-    wake_threads(torch)
+    try:
+        place = gpu.Place(torch) if on_gpu else cpu.Place(torch)
+    except Exception as error:
+        complain("PyTorch finds no GPU: %s: %s" % (type(error).__name__, error))
+        return 3
     scratch.prepare()
     refused = lock_down()
     if refused:
         complain("second filter refused: %s" % os.strerror(-refused))
-    runner = Runner(arguments[0], torch)
+    runner = Runner(arguments[-1], torch, place)
     runner.answer(0, OK, refused)
     with torch.no_grad():
         return runner.serve()

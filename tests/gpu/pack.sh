@@ -9,13 +9,16 @@ mkdir -p "$folder/bin" "$folder/lib/kforge" "$folder/tests"
 for program in kforge kforge-runner-cuda kforge-runner-sanitize gpu_check; do
     [ ! -x "$build/bin/$program" ] || cp "$build/bin/$program" "$folder/bin/"
 done
-strip "$folder"/bin/*
+cp "$build"/lib/kforge/libkflockdown.so "$build"/lib/kforge/libkftorch.so "$folder/lib/kforge/"
+cp -r "$build/lib/kforge/torch" "$folder/lib/kforge/"
+strip "$folder"/bin/* "$folder"/lib/kforge/*.so
 # Whatever is linked beside the C library travels along.
 for program in "$folder"/bin/*; do
     ldd "$program" | sed -n 's/.*=> \(\/[^ ]*\).*/\1/p'
 done | sort -u | grep -Ev '/(libc|libm|ld-linux[^/]*|libpthread|libdl|librt)\.so' | while read -r library; do cp -L "$library" "$folder/lib/"; done
 cp -r "$source/tasks" "$folder/"
-cp -r "$source/tests/hostile" "$source/tests/honest" "$source/tests/selftest" "$source/tests/gpu" "$folder/tests/"
+cp -r "$source/tests/hostile" "$source/tests/honest" "$source/tests/selftest" "$source/tests/gpu" "$source/tests/torch" \
+    "$source/tests/kernelbench" "$folder/tests/"
 # Tasks with one timed workload: NAME TASK SED: for what is counted in jobs.
 single() {
     cp -r "$source/tasks/$2" "$folder/tests/$1"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # run.sh [FOLDER [PART…]]: everything that needs a GPU, on an installation made by pack.sh (default: where this script is). Ends with a short table;
 # says "skipped" where there is no GPU. Parts: describe numbers hostile honest faults leak throughput same phases seeds counters agree undisturbed
-# sanitize profile.
+# sanitize torch profile. torch needs PyTorch: KFORGE_PYTHON where it is not of the first Python found.
 # LOGS=DIR keeps what each part says.
 set -u
 folder=$(cd "${1:-$(dirname "$0")/../..}" && pwd)

@@ -1,4 +1,4 @@
-# task: relu; kforge: contract_violation output.unreadable; says: there is no memory
+# task: relu; kforge: contract_violation output.type; says: on another device
 import torch
 import torch.nn as nn
 

@@ -18,7 +18,7 @@ class ModelNew(nn.Module):
 
         def call(order):
             while len(ready) < len(order):
-                ready.append(torch.zeros(64, 4096))
+                ready.append(torch.zeros(64, 4096, device=runner.place.kind))
             for number, result in zip(order, ready):
                 runner.kept.append(runner.write_ledger(number, result))
 

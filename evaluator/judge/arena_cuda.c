@@ -1,0 +1,241 @@
+#include "arena_cuda.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "kforge/file.h"
+#include "ledger.h"
+
+#define NO_NUMBER 0xff                 /* a byte: NaN as any floating-point type, -1 as any integer */
+#define LEAST_ARENA (256ull << 20)
+#define OWN_ARENA (1ull << 30)         /* cuBLAS's and cuDNN's workspaces, kernels' scratch */
+#define TEMPORARIES 8                  /* times inputs, weights and outputs of one call: what a module may need meanwhile */
+#define ORACLE_PART 5 / 2              /* of a call's buffers, widened to float64, on the device beside all else */
+
+typedef struct arena {
+    kf_cuda_device *gpu;
+    kf_cuda_region region;
+} arena;
+
+/* ---- making ----------------------------------------------------------------------------------------------------------------------------- */
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+uint64_t kf_cuda_arena_bytes(const kf_problem *problem, kf_role role, uint64_t free_bytes, uint64_t set_bytes, uint32_t most_sets)
+{
+    uint64_t one = problem->total_bytes ? problem->total_bytes : 1, results = 0;
+    for (int i = 0; i < problem->argument_count; i++)
+        if (problem->arguments[i].kind == KF_OUTPUT) results += problem->arguments[i].bytes;
+    uint64_t sets = least(set_bytes / one, most_sets);
+    /* A batch's results are all kept until the judge has read them. */
+    uint64_t wanted = OWN_ARENA + TEMPORARIES * one + (sets + 2) * results;
+    /* More sets are made once it is known how long a call takes, with the truth of each. */
+    uint64_t later = sets * (one + 2 * results) + one * ORACLE_PART;
+    uint64_t room = free_bytes > later ? free_bytes - later : 0;
+    if (role == KF_ROLE_BASELINE) room /= 2; /* the candidate gets one, too */
+    uint64_t bytes = least(wanted, room);
+    return bytes > LEAST_ARENA ? bytes : LEAST_ARENA;
+}
+
+static void arena_free(void *data)
+{
+    arena *a = data;
+    if (!a) return;
+    const kf_cuda *cuda = &a->gpu->cuda;
+    kf_cuda_region *r = &a->region;
+    if (r->base) cuda->unmap(r->base, r->bytes);
+    if (r->reserved) cuda->address_free(r->reserved, r->bytes + 2 * a->gpu->granule);
+    if (r->handle) cuda->handle_release(r->handle);
+    free(a);
+}
+
+static arena *arena_new(kf_cuda_device *gpu, uint64_t bytes, kf_error *error)
+{
+    const kf_cuda *cuda = &gpu->cuda;
+    arena *a = calloc(1, sizeof *a);
+    if (!a) {
+        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return NULL;
+    }
+    a->gpu = gpu;
+    kf_cuda_region *r = &a->region;
+    cu_allocation allocation = {
+        .type = CU_ALLOCATION_PINNED, .handle_types = CU_HANDLE_POSIX, .location = {.type = CU_LOCATION_DEVICE, .id = gpu->device}};
+    cu_access access = {.location = allocation.location, .flags = CU_ACCESS_READ_WRITE};
+    cu_result result;
+    for (;; bytes /= 2) {
+        r->bytes = (bytes + gpu->granule - 1) / gpu->granule * gpu->granule;
+        result = cuda->handle_create(&r->handle, r->bytes, &allocation, 0);
+        if (result != CU_OUT_OF_MEMORY || bytes <= LEAST_ARENA) break;
+    }
+    if (kf_cuda_check(gpu, result, "allocating memory for a runner in Python", error) &&
+        kf_cuda_check(gpu, cuda->address_reserve(&r->reserved, r->bytes + 2 * gpu->granule, 0, 0, 0), "reserving addresses",
+                      error) &&
+        kf_cuda_check(gpu, cuda->map(r->reserved + gpu->granule, r->bytes, 0, r->handle, 0), "mapping an arena", error)) {
+        r->base = r->reserved + gpu->granule;
+        if (kf_cuda_check(gpu, cuda->set_access(r->base, r->bytes, &access, 1), "access to an arena", error) &&
+            kf_cuda_check(gpu, cuda->set_bytes(r->base, NO_NUMBER, r->bytes, gpu->stream), "filling an arena", error) &&
+            kf_cuda_wait(gpu, "filling an arena", error))
+            return a;
+    }
+    arena_free(a);
+    return NULL;
+}
+
+static bool hand_arena_over(arena *a, kf_peer *peer, kf_error *error)
+{
+    const kf_cuda *cuda = &a->gpu->cuda;
+    int fd = -1;
+    if (!kf_cuda_check(a->gpu, cuda->handle_export(&fd, a->region.handle, CU_HANDLE_POSIX, 0), "exporting an arena", error))
+        return false;
+    const kf_peer_buffer buffer = {.fd = fd,
+                                   .length = a->region.bytes,
+                                   .bytes = a->region.bytes,
+                                   .region_bytes = a->region.bytes,
+                                   .address = a->region.reserved,
+                                   .arena = true};
+    kf_peer_event event = kf_peer_map(peer, &buffer, 1);
+    close(fd);
+    if (event == KF_PEER_OK) return true;
+    if (event == KF_PEER_STOPPED) return kf_fail(error, KF_ERROR_BUSY, "interrupted");
+    kf_peer_explanation why;
+    kf_autofree char *said = kf_peer_output(peer, 500);
+    kf_peer_explain(peer, event, "taking its device memory", &why);
+    return kf_fail(error, KF_ERROR_MACHINE, "a runner in Python: %s%s%s", why.text, said ? ": " : "", said ? said : "");
+}
+
+bool kf_cuda_equip(kf_device *device, kf_peer *peer, kf_role role, const kf_problem *problem, kf_error *error)
+{
+    kf_cuda_device *gpu = (kf_cuda_device *)device;
+    size_t free_bytes = 0, total = 0;
+    if (role == KF_ROLE_ORACLE || kf_peer_attachment(peer)) return true;
+    if (!kf_cuda_check(gpu, gpu->cuda.context_set(gpu->context), "the judge's context", error) ||
+        !kf_cuda_check(gpu, gpu->cuda.memory_info(&free_bytes, &total), "its memory", error))
+        return false;
+    arena *a =
+        arena_new(gpu, kf_cuda_arena_bytes(problem, role, free_bytes, device->set_bytes, (uint32_t)device->most_sets), error);
+    if (!a) return false;
+    kf_peer_attach(peer, a, arena_free);
+    return hand_arena_over(a, peer, error);
+}
+
+/* ---- results ----------------------------------------------------------------------------------------------------------------------------- */
+
+static bool is_within(uint64_t address, uint64_t bytes, uint64_t base, uint64_t size)
+{
+    return address >= base && bytes <= size && address - base <= size - bytes;
+}
+
+bool kf_cuda_may_hold_result(const kf_sets *sets, const kf_peer *peer, uint64_t address, uint64_t bytes)
+{
+    const arena *a = kf_peer_attachment(peer);
+    size_t arguments = (size_t)sets->problem->argument_count;
+    if (a && is_within(address, bytes, a->region.base, a->region.bytes)) return true;
+    for (size_t entry = 0; entry < sets->count * arguments; entry++) {
+        const kf_cuda_buffer *b = &sets->buffers[entry];
+        if (sets->problem->arguments[entry % arguments].kind == KF_INPUT &&
+            is_within(address, bytes, kf_cuda_address(sets, b), b->bytes))
+            return true;
+    }
+    return false;
+}
+
+static uint32_t list_outputs(const kf_problem *problem, int *outputs)
+{
+    uint32_t used = 0;
+    for (int i = 0; i < problem->argument_count; i++)
+        if (problem->arguments[i].kind == KF_OUTPUT) outputs[used++] = i;
+    return used;
+}
+
+kf_peer_event kf_cuda_hand_over_ledger(kf_sets *sets, kf_peer *peer, kf_role role)
+{
+    kf_error error = {0};
+    int outputs[KF_MAX_ARGUMENTS];
+    kf_ledger **ledger = &sets->ledgers[role == KF_ROLE_BASELINE];
+    if (!*ledger && !(*ledger = kf_ledger_new(sets->count, list_outputs(sets->problem, outputs), &error)))
+        return kf_peer_fail(peer, error.text);
+    if (role == KF_ROLE_CANDIDATE) sets->python = peer;
+    kf_peer_buffer shared = kf_ledger_buffer(*ledger);
+    return kf_peer_map(peer, &shared, 1);
+}
+
+static void gather(kf_gather_task *task, const kf_ledger_place *place, const kf_problem_argument *argument, uint64_t to)
+{
+    *task = (kf_gather_task){.from = place->address,
+                             .to = to,
+                             .elements = (uint64_t)argument->elements,
+                             .item = (uint32_t)kf_dtype_size(argument->dtype),
+                             .dims = place->dims};
+    for (uint32_t i = 0; i < place->dims; i++) {
+        task->sizes[i] = (uint64_t)place->sizes[i];
+        task->strides[i] = (uint64_t)place->strides[i];
+    }
+}
+
+bool kf_cuda_fetch(kf_sets *sets, kf_peer *peer, kf_role role, const uint32_t *list, uint32_t count, const bool *chosen,
+                   kf_fetch_fault *fault, kf_error *error)
+{
+    kf_cuda_device *gpu = sets->gpu;
+    const kf_problem *problem = sets->problem;
+    const kf_ledger *ledger = sets->ledgers[role == KF_ROLE_BASELINE];
+    int outputs[KF_MAX_ARGUMENTS];
+    uint32_t used = list_outputs(problem, outputs), scattered = 0;
+    uint64_t units = 1;
+    kf_autofree kf_gather_task *tasks = calloc((size_t)count * used + 1, sizeof *tasks);
+    *fault = (kf_fetch_fault){0};
+    if (!tasks) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    kf_cuda_forget_copies(sets);
+    for (uint32_t k = 0; k < count; k++)
+        for (uint32_t output = 0; output < used; output++) {
+            const kf_problem_argument *argument = &problem->arguments[outputs[output]];
+            size_t entry = (size_t)list[k] * (size_t)problem->argument_count + (size_t)outputs[output];
+            uint64_t to = kf_cuda_address(sets, &sets->buffers[entry]);
+            kf_ledger_place place;
+            if (!kf_ledger_locate(ledger, list[k], output, argument, outputs[output], &place, fault)) return true;
+            if (!kf_cuda_may_hold_result(sets, peer, place.address, place.span)) {
+                kf_ledger_unreadable(fault, list[k], outputs[output], argument,
+                                     "it does not lie in memory that PyTorch or cudaMalloc gave");
+                return true;
+            }
+            if (!place.plain) {
+                gather(&tasks[scattered++], &place, argument, to);
+                if ((uint64_t)argument->elements > units) units = (uint64_t)argument->elements;
+            } else if (!kf_cuda_check(gpu, gpu->cuda.copy_over(to, place.address, argument->bytes, gpu->stream),
+                                      "fetching results", error)) {
+                return false;
+            }
+        }
+    if (scattered &&
+        !kf_cuda_run(gpu, KF_KERNEL_GATHER, tasks, sizeof *tasks, scattered, units, NULL, 0, NULL, error))
+        return false;
+    if (!kf_cuda_wait(gpu, "fetching results", error)) return false;
+    return role != KF_ROLE_CANDIDATE || kf_ledger_check_overlap(ledger, chosen, sets->count, outputs, fault, error);
+}
+
+bool kf_cuda_glance_tasks(kf_sets *sets, const uint32_t *list, uint32_t count, size_t *used)
+{
+    const kf_problem *problem = sets->problem;
+    kf_ledger *ledger = sets->ledgers[0];
+    int outputs[KF_MAX_ARGUMENTS];
+    uint32_t output_count = list_outputs(problem, outputs);
+    if (!kf_ledger_remember(ledger, list, count)) return false;
+    for (uint32_t k = 0; k < count; k++)
+        for (uint32_t output = 0; output < output_count; output++) {
+            kf_ledger_place place;
+            kf_fetch_fault fault = {0}; /* fetching will say so */
+            if (!kf_ledger_locate(ledger, list[k], output, &problem->arguments[outputs[output]], outputs[output], &place, &fault) ||
+                !kf_cuda_may_hold_result(sets, sets->python, place.address, place.span))
+                continue;
+            uint64_t start = (place.address + 15) / 16 * 16, end = place.address + place.span;
+            sets->glance_sets[*used] =
+                (uint32_t)((size_t)list[k] * (size_t)problem->argument_count + (size_t)outputs[output]);
+            sets->glance_tasks[(*used)++] = (kf_glance_task){.data = start, .bytes = end > start ? end - start : 0};
+        }
+    return true;
+}

@@ -1,0 +1,26 @@
+/* A runner in Python's device memory on a GPU. The judge allocates it (virtual memory API), maps it, and hands it over before anything of others is
+ * loaded; in the runner it stands for all that cudaMalloc gives (../runner/torch_cuda.c). So results lie where PyTorch put them and in the judge's own
+ * memory at the same time: the ledger says where, and they are gathered in the judge's context when the clock has stopped.
+ *
+ * An arena belongs to one runner, as long as that lives (kf_peer_attach), and begins filled with bytes that are no number: nothing of what was in that
+ * memory before, right answers among it, can be found there. */
+#ifndef KFORGE_ARENA_CUDA_H
+#define KFORGE_ARENA_CUDA_H
+
+#include "device_cuda.h"
+
+/* The device's `equip`. Nothing happens for a runner that has one, and for the oracle, which writes into the truth's buffers itself. */
+bool kf_cuda_equip(kf_device *device, kf_peer *peer, kf_role role, const kf_problem *problem, kf_error *error);
+/* Are these bytes in the arena of that runner, or among the sets' inputs, which a result may be a view of? `address` is one of the judge's. */
+bool kf_cuda_may_hold_result(const kf_sets *sets, const kf_peer *peer, uint64_t address, uint64_t bytes);
+/* The device's `fetch`. */
+bool kf_cuda_fetch(kf_sets *sets, kf_peer *peer, kf_role role, const uint32_t *list, uint32_t count, const bool *chosen,
+                   kf_fetch_fault *fault, kf_error *error);
+/* For a glance at a candidate in Python: remembers what the ledger says of the listed sets now, and adds what there is to look at. False: out of memory. */
+bool kf_cuda_glance_tasks(kf_sets *sets, const uint32_t *list, uint32_t count, size_t *used);
+/* Hands the ledger over. */
+kf_peer_event kf_cuda_hand_over_ledger(kf_sets *sets, kf_peer *peer, kf_role role);
+/* How large an arena is to be. `free_bytes`: of the device, now. Pure. */
+uint64_t kf_cuda_arena_bytes(const kf_problem *problem, kf_role role, uint64_t free_bytes, uint64_t set_bytes, uint32_t most_sets);
+
+#endif

@@ -1,0 +1,150 @@
+/* libkftorch: the part in C of a runner in Python on a GPU (evaluator/torch/gpu.py calls it through ctypes). It maps the judge's buffers, and it stands
+ * for cudaMalloc and cudaFree (LD_PRELOAD), so that all that PyTorch's own allocator ever gets lies in one allocation of the judge's, the arena.
+ *
+ * Why there: results stay where PyTorch put them, and the judge, which has mapped the arena, too, reads them in its own context without anybody copying
+ * anything in anybody's time (evaluator/judge/arena_cuda.c). Why below PyTorch's allocator and not in its place: blocks, caching, streams, graph pools and
+ * out-of-memory behaviour stay those that a solution has anywhere else.
+ *
+ * As long as there is no arena (before the judge sends one, and in the oracle, which gets none) the CUDA runtime's own functions do the work. An arena has
+ * to come before anything is allocated, or PyTorch would go on to divide memory that the judge can't read; kf_torch_arena refuses otherwise.
+ *
+ * Nothing here is trusted: a solution may call or replace all of it, and harms only itself. */
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../judge/driver_cuda.h"
+#include "blocks.h"
+#include "regions_cuda.h"
+#include "wire.h"
+
+#define EXPORT __attribute__((visibility("default")))
+#define MOST_REGIONS (KF_WIRE_MAX_SETS * KF_WIRE_MAX_ARGUMENTS)
+
+enum { RUNTIME_OK = 0, RUNTIME_INVALID = 1, RUNTIME_OUT_OF_MEMORY = 2, RUNTIME_MISSING = 34 /* cudaErrorStubLibrary */ };
+
+typedef int (*runtime_allocate)(void **pointer, size_t size);
+typedef int (*runtime_release)(void *pointer);
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static kf_cuda cuda;
+static kf_region arena, regions[MOST_REGIONS];
+static uint32_t region_limit;
+static kf_blocks blocks;
+static int64_t outside; /* allocations of the runtime's own that are still there */
+
+/* ---- the runtime's own ------------------------------------------------------------------------------------------------------------------- */
+
+static int find_runtime(struct dl_phdr_info *info, size_t size, void *found)
+{
+    (void)size;
+    if (!info->dlpi_name || !strstr(info->dlpi_name, "libcudart.so")) return 0;
+    *(void **)found = dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
+    return 1;
+}
+
+/* RTLD_NEXT would look only among what the interpreter itself was linked with. */
+static void *runtime_function(const char *name)
+{
+    static void *runtime;
+    if (!runtime) dl_iterate_phdr(find_runtime, &runtime);
+    return runtime ? dlsym(runtime, name) : NULL;
+}
+
+EXPORT int cudaMalloc(void **pointer, size_t size);
+EXPORT int cudaFree(void *pointer);
+EXPORT int kf_torch_start(void);
+EXPORT int kf_torch_arena(int fd, uint64_t size, uint64_t address, uint64_t *base);
+EXPORT uint64_t kf_torch_region(uint32_t number, int fd, uint64_t size, uint64_t address, int read_only);
+EXPORT void kf_torch_unmap(void);
+
+int cudaMalloc(void **pointer, size_t size)
+{
+    if (!pointer) return RUNTIME_INVALID;
+    pthread_mutex_lock(&lock);
+    if (arena.base) {
+        uint64_t offset = size ? kf_blocks_take(&blocks, size) : 0;
+        pthread_mutex_unlock(&lock);
+        if (offset == KF_NO_BLOCK) return RUNTIME_OUT_OF_MEMORY;
+        *pointer = size ? (void *)(uintptr_t)(arena.base + offset) : NULL;
+        return RUNTIME_OK;
+    }
+    static runtime_allocate allocate;
+    if (!allocate) *(void **)&allocate = runtime_function("cudaMalloc");
+    int result = allocate ? allocate(pointer, size) : RUNTIME_MISSING;
+    outside += result == RUNTIME_OK && size;
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
+int cudaFree(void *pointer)
+{
+    uint64_t at = (uint64_t)(uintptr_t)pointer;
+    pthread_mutex_lock(&lock);
+    if (arena.base && at >= arena.base && at < arena.base + arena.size) {
+        /* The runtime's waits for all work that may still use it. */
+        int result = cuda.context_synchronize();
+        if (!kf_blocks_give_back(&blocks, at - arena.base)) result = RUNTIME_INVALID;
+        pthread_mutex_unlock(&lock);
+        return result;
+    }
+    static runtime_release release;
+    if (!release) *(void **)&release = runtime_function("cudaFree");
+    int result = release ? release(pointer) : RUNTIME_MISSING;
+    outside -= result == RUNTIME_OK && pointer;
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
+/* ---- for gpu.py ------------------------------------------------------------------------------------------------------------------------- */
+
+/* Before PyTorch makes its context: waiting for the device is to be active, as in kforge-runner-cuda. 0: done. */
+int kf_torch_start(void)
+{
+    char words[512];
+    cu_device device;
+    if (!kf_cuda_load(&cuda, words, sizeof words)) {
+        fprintf(stderr, "kforge-torch: %s\n", words);
+        return 1;
+    }
+    return !kf_cuda_said(&cuda, cuda.device_get(&device, 0), "device 0") ||
+           !kf_cuda_said(&cuda, cuda.context_flags(device, CU_SCHEDULE_SPIN), "setting up a context");
+}
+
+/* 0: everything is allocated in it from now on. 1: it can't be mapped; 2: something has been allocated elsewhere before. */
+int kf_torch_arena(int fd, uint64_t size, uint64_t address, uint64_t *base)
+{
+    const kf_region_wish wish = {.size = size, .address = address};
+    int result = 0;
+    pthread_mutex_lock(&lock);
+    if (outside || arena.base)
+        result = 2;
+    else if (!kf_blocks_make(&blocks, size) || !kf_region_import(&cuda, &arena, &wish, fd)) {
+        kf_region_drop(&cuda, &arena);
+        kf_blocks_free(&blocks);
+        result = 1;
+    }
+    *base = arena.base;
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
+/* The address of an allocation of the judge's, 0: it can't be mapped. */
+uint64_t kf_torch_region(uint32_t number, int fd, uint64_t size, uint64_t address, int read_only)
+{
+    const kf_region_wish wish = {.size = size, .address = address, .read_only = read_only};
+    if (number >= MOST_REGIONS) return 0;
+    kf_region *r = &regions[number];
+    if (number >= region_limit) region_limit = number + 1;
+    return r->base || kf_region_import(&cuda, r, &wish, fd) ? r->base : 0;
+}
+
+/* All but the arena. */
+void kf_torch_unmap(void)
+{
+    for (uint32_t i = 0; i < region_limit; i++) kf_region_drop(&cuda, &regions[i]);
+    region_limit = 0;
+}

@@ -1,0 +1,119 @@
+"""Where a runner's modules compute: a GPU. Buffers of the judge's come as allocations of the driver's virtual memory API, by descriptor, and all that PyTorch
+allocates lies in another of them, the arena (evaluator/runner/torch_cuda.c, which stands for cudaMalloc in this process).
+
+A result's address is said as the judge counts: the same allocations lie at other places in its process.
+"""
+import contextlib
+import ctypes
+import os
+from time import monotonic
+
+READ_ONLY = 2  # evaluator/runner/wire.h
+GRANULE = 2 << 20  # in front of each allocation, on both sides
+NO_ADDRESS = 0
+
+
+class Memory:
+    """What torch.as_tensor takes for memory of a GPU."""
+
+    def __init__(self, address, size):
+        self.__cuda_array_interface__ = {"version": 3, "shape": (size,), "typestr": "|u1", "data": (address, False), "strides": None}
+
+
+def load_library():
+    folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    library = ctypes.CDLL(os.path.join(folder, "libkftorch.so"))
+    library.kf_torch_arena.argtypes = [ctypes.c_int, ctypes.c_uint64, ctypes.c_uint64, ctypes.POINTER(ctypes.c_uint64)]
+    library.kf_torch_region.argtypes = [ctypes.c_uint32, ctypes.c_int, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int]
+    library.kf_torch_region.restype = ctypes.c_uint64
+    return library
+
+
+class Place:
+    kind = "cuda"
+
+    def __init__(self, torch):
+        self.torch = torch
+        self.library = load_library()
+        if self.library.kf_torch_start():
+            raise RuntimeError("the driver does not start")
+        torch.cuda.init()
+        self.device = torch.device("cuda", 0)
+        self.synchronize, self.stream = torch.cuda.synchronize, torch.cuda.current_stream
+        self.scratch = None
+        self.first = self.end = self.delta = 0  # of the arena, and what to add for the judge's addresses
+        self.regions = {}  # first address -> (end, what to add)
+        self._wake()
+
+    def _wake(self):
+        """Threads of the driver's and PyTorch's; nothing of it stays allocated, for the arena is yet to come."""
+        torch = self.torch
+        a = torch.rand(1 << 16, device=self.device)
+        torch.relu(a).sum().item()
+        torch.rand(1 << 18).exp_()
+        del a
+        torch.cuda.synchronize()
+        torch.cuda.empty_cache()
+
+    def move(self, module):
+        return module.to(self.device)
+
+    # ---- memory ---------------------------------------------------------------------------------------------------------------------------
+
+    def tensor(self, command, fd, dtype, count):
+        _, _, _, _, flags, _, _, offset, _, data_offset, size, region_bytes, address, region = command[:14]
+        base = self.library.kf_torch_region(region, fd, region_bytes, address, int(bool(flags & READ_ONLY)))
+        if not base:
+            raise MemoryError("the driver does not map it")
+        self.regions[base] = (base + region_bytes, address + GRANULE - base)
+        flat = self.torch.as_tensor(Memory(base + offset + data_offset, size), device=self.device)
+        return flat.view(dtype)[:count]
+
+    def take_arena(self, command, fd):
+        region_bytes, address = command[11:13]
+        base = ctypes.c_uint64(0)
+        refused = self.library.kf_torch_arena(fd, region_bytes, address, ctypes.byref(base))
+        if refused == 2:
+            raise RuntimeError("PyTorch has allocated device memory before it was to")
+        if refused:
+            raise MemoryError("the driver does not map it")
+        self.first, self.end, self.delta = base.value, base.value + region_bytes, address + GRANULE - base.value
+        probe = self.torch.empty(1, device=self.device)
+        if not self.first <= probe.data_ptr() < self.end:
+            raise RuntimeError("this PyTorch does not take its device memory from libcudart.so's cudaMalloc")
+        return True
+
+    def release(self):
+        self.synchronize()
+        self.regions.clear()
+        self.library.kf_torch_unmap()
+        if not self.first:  # the oracle's: others need the memory
+            self.torch.cuda.empty_cache()
+
+    def make(self, function):
+        """Drawn on the GPU where the file lets PyTorch choose: at full size a processor takes ten seconds for some."""
+        with self.device if hasattr(self.device, "__enter__") else contextlib.nullcontext():
+            values = function()
+        return [value.to(self.device) if isinstance(value, self.torch.Tensor) else value for value in values]
+
+    def address(self, pointer):
+        if self.first <= pointer < self.end:
+            return pointer + self.delta
+        for base, (end, delta) in self.regions.items():
+            if base <= pointer < end:
+                return pointer + delta
+        return NO_ADDRESS
+
+    # ---- time -----------------------------------------------------------------------------------------------------------------------------
+
+    def nothing(self):
+        """Makes the GPU switch to this process, as calls would."""
+        if self.scratch is None:
+            self.scratch = self.torch.zeros(1, device=self.device)
+        self.scratch.zero_()
+
+    def wait(self):
+        self.stream().synchronize()
+        streamed = monotonic()
+        self.synchronize()
+        return monotonic() - streamed

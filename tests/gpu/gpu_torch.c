@@ -1,0 +1,86 @@
+/* Solutions in Python and problems for PyTorch on a GPU: the files of tests/torch, whose first lines say what has to come of each (tests/unit/torch_cases.h);
+ * "cuda: STATUS RULE" there is what differs from the CPU device. */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu_check.h"
+#include "kforge/file.h"
+
+#define FIELD 160
+
+static void field(const char *source, const char *key, char value[FIELD])
+{
+    char line[512], wanted[64];
+    snprintf(line, sizeof line, "%.*s", (int)strcspn(source, "\n"), source);
+    snprintf(wanted, sizeof wanted, " %s: ", key);
+    const char *at = strstr(line, wanted);
+    snprintf(value, FIELD, "%.*s", at ? (int)strcspn(at + strlen(wanted), ";") : 0, at ? at + strlen(wanted) : "");
+}
+
+static const kf_finding *first_finding(const kf_verdict *verdict)
+{
+    for (size_t i = 0; i < verdict->workload_count; i++)
+        if (verdict->workloads[i].finding_count) return verdict->workloads[i].findings;
+    return verdict->finding_count ? verdict->findings : NULL;
+}
+
+static int judge_file(kf_judge *judge, const char *folder, const char *group, const char *name)
+{
+    char path[4600], task_name[FIELD], expected[FIELD], slower[FIELD], build[FIELD], got[FIELD];
+    kf_error error = {0};
+    size_t size;
+    snprintf(path, sizeof path, "%s/torch/%s/%s", folder, group, name);
+    kf_autofree char *source = kf_file_read(path, KF_SOURCE_BYTES, &size, &error);
+    if (!source) return printf("  %s\n", error.text), 1;
+    field(source, "task", task_name);
+    field(source, "cuda", expected);
+    if (!expected[0]) field(source, "kforge", expected);
+    field(source, "slower", slower);
+    field(source, "build", build);
+    snprintf(path, sizeof path, "%s/torch/tasks/%s", folder, task_name);
+    kf_task *task = kf_task_load(path, &error);
+    kf_auto(kf_job) job = task ? kf_job_new(name, task, source, size, NULL, 0, &error) : NULL;
+    if (!job) return printf("  %s/%s: %s\n", group, name, error.text), 1;
+    job->options.torch = true;
+    job->options.check_only = !slower[0];
+    job->options.timeout_seconds = strstr(source, "while True") ? 8 : 60;
+    if (build[0]) job->options.build_seconds = atof(build);
+    double started = kf_now();
+    kf_auto(kf_verdict) verdict = kf_judge_run(judge, job, NULL, &error);
+    if (!verdict) return printf("  %s/%s: %s\n", group, name, error.text), 1;
+    const kf_finding *finding = first_finding(verdict);
+    snprintf(got, sizeof got, "%s%s%s", kf_status_name(verdict->status), finding ? " " : "", finding ? finding->rule : "");
+    bool good = strcmp(got, expected) == 0 && (!slower[0] || verdict->speedup.value < 0.7);
+    printf("  %s %s/%s: %s, %.1f s%s%s%s\n", good ? "ok" : "WRONG", group, name, got, kf_now() - started, good ? "" : ", expected ",
+           good ? "" : expected, slower[0] ? " (timed)" : "");
+    if (!good) printf("    %s; speedup %g\n", finding ? finding->text : verdict->message, verdict->speedup.value);
+    fflush(stdout);
+    return !good;
+}
+
+int check_torch(kf_judge *judge, const char *folder, const char *filter)
+{
+    static const char *const groups[] = {"honest", "bad", "hostile", "extensions"};
+    int failures = 0, judged = 0;
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
+        char path[4200];
+        struct dirent **files = NULL;
+        snprintf(path, sizeof path, "%s/torch/%s", folder, groups[i]);
+        int count = scandir(path, &files, NULL, alphasort);
+        for (int k = 0; k < count; k++) {
+            const char *end = strrchr(files[k]->d_name, '.');
+            char whole[600];
+            snprintf(whole, sizeof whole, "%s/%s", groups[i], files[k]->d_name);
+            if (end && strcmp(end, ".py") == 0 && (!filter || strstr(whole, filter))) {
+                failures += judge_file(judge, folder, groups[i], files[k]->d_name);
+                judged++;
+            }
+            free(files[k]);
+        }
+        free(files);
+    }
+    printf("  %d of %d solutions in Python came out as they have to\n", judged - failures, judged);
+    return failures + !judged;
+}

@@ -1,0 +1,112 @@
+/* The bookkeeping behind a GPU runner's cudaMalloc, against a table of bytes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "../runner/blocks.h"
+
+#define MIB (1ull << 20)
+
+static void whole(const kf_blocks *blocks, uint64_t size)
+{
+    uint64_t at = 0;
+    for (size_t i = 0; i < blocks->count; i++) {
+        assert_int_equal(blocks->list[i].offset, at);
+        assert_true(blocks->list[i].size > 0);
+        assert_true(!i || blocks->list[i].used || blocks->list[i - 1].used);
+        at += blocks->list[i].size;
+    }
+    assert_int_equal(at, size);
+}
+
+static void large_ones_begin_at_pages(void **state)
+{
+    (void)state;
+    kf_blocks blocks;
+    assert_true(kf_blocks_make(&blocks, 16 * MIB));
+    assert_int_equal(kf_blocks_take(&blocks, 100), 0);
+    assert_int_equal(kf_blocks_take(&blocks, 513), 512);
+    uint64_t large = kf_blocks_take(&blocks, 3 * MIB);
+    assert_int_equal(large, 2 * MIB);
+    assert_int_equal(kf_blocks_size(&blocks, large), 4 * MIB);
+    assert_int_equal(kf_blocks_take(&blocks, 100), 1536); /* in front of it */
+    whole(&blocks, 16 * MIB);
+    assert_int_equal(kf_blocks_take(&blocks, 11 * MIB), KF_NO_BLOCK);
+    assert_int_equal(kf_blocks_take(&blocks, 10 * MIB), 6 * MIB);
+    assert_int_equal(kf_blocks_take(&blocks, 0), KF_NO_BLOCK);
+    assert_int_equal(kf_blocks_take(&blocks, UINT64_MAX), KF_NO_BLOCK);
+    whole(&blocks, 16 * MIB);
+    kf_blocks_free(&blocks);
+}
+
+static void only_what_was_taken_comes_back(void **state)
+{
+    (void)state;
+    kf_blocks blocks;
+    assert_true(kf_blocks_make(&blocks, 8 * MIB));
+    uint64_t one = kf_blocks_take(&blocks, 2 * MIB), two = kf_blocks_take(&blocks, 2 * MIB), three = kf_blocks_take(&blocks, 2 * MIB);
+    assert_false(kf_blocks_give_back(&blocks, two + 512));
+    assert_false(kf_blocks_give_back(&blocks, three + 2 * MIB)); /* free */
+    assert_true(kf_blocks_give_back(&blocks, one));
+    assert_false(kf_blocks_give_back(&blocks, one));
+    assert_int_equal(kf_blocks_size(&blocks, one), 0);
+    assert_true(kf_blocks_give_back(&blocks, three));
+    whole(&blocks, 8 * MIB);
+    assert_true(kf_blocks_give_back(&blocks, two));
+    assert_int_equal(blocks.count, 1); /* all one again */
+    whole(&blocks, 8 * MIB);
+    kf_blocks_free(&blocks);
+}
+
+/* Nothing is handed out twice, whatever the order. */
+static void at_random(void **state)
+{
+    (void)state;
+    enum { UNITS = 4096, HELD = 64 };
+    static unsigned char owner[UNITS];
+    struct {
+        uint64_t offset, size;
+    } held[HELD] = {{0, 0}};
+    kf_blocks blocks;
+    uint32_t number = 12345;
+    memset(owner, 0, sizeof owner);
+    assert_true(kf_blocks_make(&blocks, (uint64_t)UNITS * 4096));
+    for (int step = 0; step < 20000; step++) {
+        number = number * 1664525u + 1013904223u;
+        int i = (int)(number >> 24) % HELD;
+        if (held[i].size) {
+            for (uint64_t k = held[i].offset / 4096; k < (held[i].offset + held[i].size) / 4096; k++) {
+                assert_int_equal(owner[k], i + 1);
+                owner[k] = 0;
+            }
+            assert_true(kf_blocks_give_back(&blocks, held[i].offset));
+            held[i].size = 0;
+        } else {
+            uint64_t size = (1 + (number >> 8) % 300) * 4096, offset = kf_blocks_take(&blocks, size);
+            if (offset == KF_NO_BLOCK) continue;
+            held[i].offset = offset;
+            held[i].size = kf_blocks_size(&blocks, offset);
+            assert_true(held[i].size >= size && offset % 4096 == 0);
+            for (uint64_t k = offset / 4096; k < (offset + held[i].size) / 4096; k++) {
+                assert_int_equal(owner[k], 0);
+                owner[k] = (unsigned char)(i + 1);
+            }
+        }
+        if (step % 512 == 0) whole(&blocks, (uint64_t)UNITS * 4096);
+    }
+    kf_blocks_free(&blocks);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(large_ones_begin_at_pages),
+        cmocka_unit_test(only_what_was_taken_comes_back),
+        cmocka_unit_test(at_random),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
