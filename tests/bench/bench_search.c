@@ -5,7 +5,7 @@
  * *proposals*: calls of the model, a critic's included, and points of the tuner; neither the baseline and the seed, which all start from, nor measuring
  * the best again. `speedup after N` is that of the best candidate among the first N proposals. Means are geometric over seeds.
  *
- * Usage: bench_search [--seeds N] [--first N] [--proposals N] [--task NAME] [--strategy NAME|FILE.json]…
+ * Usage: bench_search [--seeds N] [--first N] [--proposals N] [--task NAME] [--strategy NAME|FILE.json]… [--rethink mapping|any]
  *        bench_search --measure KFORGE        fills the table, with KFORGE as `kforge worker`
  *        bench_search --loop [N]              what the loop costs with N candidates in the run
  */
@@ -26,7 +26,7 @@ enum { TASKS = sizeof task_names / sizeof *task_names, STRATEGIES = 16, SEEDS = 
 
 typedef struct settings {
     int seeds, first, proposals;
-    const char *task, *self;
+    const char *task, *self, *rethink;
     const char *strategies[STRATEGIES];
     kf_strategy values[STRATEGIES];
     int strategy_count;
@@ -93,7 +93,8 @@ static bool run_once(const settings *set, const kf_task *task, const kf_strategy
     if (!folder) return false;
     kf_autofree char *path = kf_path_join(folder, "store.db");
     char model[4096 + 256], worker[4096 + 256];
-    snprintf(model, sizeof model, "exec:exec %s --answer %s %d %s/calls", set->self, kf_task_name(task), seed, folder);
+    snprintf(model, sizeof model, "exec:exec %s --answer %s %d %s/calls %s", set->self, kf_task_name(task), seed, folder,
+             set->rethink);
     snprintf(worker, sizeof worker, "exec %s --table %s", set->self, kf_task_name(task));
     kf_auto(kf_store) store = path ? kf_store_open(path, KF_STORE_CREATE, error) : NULL;
     kf_auto(kf_workers) workers =
@@ -219,6 +220,8 @@ static bool parse(int argc, char **argv, settings *set)
             set->proposals = atoi(argv[i + 1]);
         else if (strcmp(argv[i], "--task") == 0)
             set->task = argv[i + 1];
+        else if (strcmp(argv[i], "--rethink") == 0)
+            set->rethink = argv[i + 1];
         else if (strcmp(argv[i], "--first") == 0)
             set->first = atoi(argv[i + 1]);
         else if (strcmp(argv[i], "--strategy") == 0 && set->strategy_count < STRATEGIES)
@@ -233,7 +236,8 @@ static bool parse(int argc, char **argv, settings *set)
         if (!kf_strategy_load(set->strategies[i], &set->values[i], &error)) return fprintf(stderr, "%s\n", error.text), false;
         set->strategies[i] = set->values[i].name;
     }
-    return argc % 2 && set->seeds >= 1 && set->seeds <= SEEDS && set->proposals >= 1 && set->proposals <= PROPOSALS;
+    bool known = strcmp(set->rethink, "mapping") == 0 || strcmp(set->rethink, "any") == 0;
+    return argc % 2 && known && set->seeds >= 1 && set->seeds <= SEEDS && set->proposals >= 1 && set->proposals <= PROPOSALS;
 }
 
 int main(int argc, char **argv)
@@ -246,11 +250,15 @@ int main(int argc, char **argv)
     if (argc == 3 && strcmp(argv[1], "--table") == 0) return serve_table(argv[2]);
     if (argc == 2 && strcmp(argv[1], "--instant") == 0) return serve_instant();
     if (argc >= 2 && strcmp(argv[1], "--loop") == 0) return measure_loop(self, argc > 2 ? atoll(argv[2]) : 100000);
-    if (argc == 5 && strcmp(argv[1], "--answer") == 0) return answer(argv[2], strtoull(argv[3], NULL, 10), argv[4]);
+    if (argc == 6 && strcmp(argv[1], "--answer") == 0)
+        return answer(argv[2], strtoull(argv[3], NULL, 10), argv[4], strcmp(argv[5], "any") == 0);
     static settings set;
-    set = (settings){.seeds = 20, .first = 1, .proposals = 40, .self = self};
+    set = (settings){.seeds = 20, .first = 1, .proposals = 40, .self = self, .rethink = "mapping"};
     if (!parse(argc, argv, &set))
-        return fprintf(stderr, "usage: bench_search [--seeds N] [--proposals N] [--task NAME] [--strategy NAME]...\n"), 2;
+        return fprintf(
+                   stderr,
+                   "usage: bench_search [--seeds N] [--proposals N] [--task NAME] [--strategy NAME] [--rethink mapping|any]...\n"),
+               2;
     kf_autofree results *r = calloc(1, sizeof *r);
     kf_error error = {0};
     if (!r || !compare(&set, r, &error)) return fprintf(stderr, "bench_search: %s\n", error.text), 3;

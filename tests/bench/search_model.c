@@ -11,7 +11,7 @@
  *                   one does
  *   two parents     each choice from one or the other
  *   "another algorithm"  does what the prompt asks for: another mapping of the work, which is the first choice of every space, and each other choice
- *                   anew with 0.25
+ *                   anew with 0.25; with `bench_search --rethink any` another of any one choice instead, for a model that does not see which matters
  *   notes, negatives     a value that is said to have failed is avoided with OBEDIENCE; one that paid is taken with the same
  *   a diagnosis     of a critic: the change that it names is made with OBEDIENCE and nothing else is changed. The critic (also this program) names a
  *                   change as blindly as the model itself would make it: a critic that knows the answer would decide the comparison
@@ -239,7 +239,18 @@ static enum bug draw_mistake(const space *s, const variant *v, const variant *fr
     return !fails ? BUG_NONE : chance(draws, COMPILE / (COMPILE + WRONG)) ? BUG_COMPILE : BUG_WRONG;
 }
 
-static variant make(const space *s, const seen *p, kf_draws *draws)
+/* One of the choices that are no tunables. */
+static int any_move(const space *s, kf_draws *draws)
+{
+    int moves = 0;
+    for (int i = 0; i < s->count; i++) moves += !s->axes[i].tunable;
+    int left = (int)(kf_draw_fraction(draws) * moves);
+    for (int i = 0; i < s->count; i++)
+        if (!s->axes[i].tunable && left-- == 0) return i;
+    return 0;
+}
+
+static variant make(const space *s, const seen *p, bool any, kf_draws *draws)
 {
     variant v = p->parent, plain = space_naive(s);
     v.bug = BUG_NONE;
@@ -252,8 +263,9 @@ static variant make(const space *s, const seen *p, kf_draws *draws)
     } else if (p->diagnosed_axis >= 0 && chance(draws, OBEDIENCE)) {
         v.index[p->diagnosed_axis] = p->diagnosed_value;
     } else if (p->rethink) {
+        int other = any ? any_move(s, draws) : 0;
         for (int i = 0; i < s->count; i++)
-            if (i == 0 || chance(draws, 0.25)) v.index[i] = draw_value(s, p, i, v.index[i], draws);
+            if (i == other || chance(draws, 0.25)) v.index[i] = draw_value(s, p, i, v.index[i], draws);
     } else {
         if (chance(draws, DUPLICATE)) return v;
         if (p->cross)
@@ -305,7 +317,7 @@ static unsigned long long count_call(const char *state)
     return count;
 }
 
-int answer(const char *task, unsigned long long seed, const char *state)
+int answer(const char *task, unsigned long long seed, const char *state, bool any)
 {
     space s;
     kf_error error = {0};
@@ -320,7 +332,7 @@ int answer(const char *task, unsigned long long seed, const char *state)
     if (p.critic) {
         criticise(&s, &p, &draws);
     } else {
-        variant v = make(&s, &p, &draws);
+        variant v = make(&s, &p, any, &draws);
         kf_autobuffer source = {0};
         space_emit(&s, &v, chance(&draws, DECLARED), &source);
         say_move(&s, &p, &v);

@@ -38,7 +38,7 @@ int serve_table(const char *task);
 int serve_instant(void);
 /* search_loop.c */
 int measure_loop(const char *self, int64_t candidates);
-/* The synthetic model: prompt on stdin, reply on stdout. */
-int answer(const char *task, unsigned long long seed, const char *state);
+/* The synthetic model: prompt on stdin, reply on stdout. `any`: asked for another algorithm it changes any one choice, not the mapping. */
+int answer(const char *task, unsigned long long seed, const char *state, bool any);
 
 #endif
