@@ -18,7 +18,7 @@ says "answered after"
 mkdir prompts
 for name in system first_draft improve repair_build repair_wrong; do echo 'Write a CUDA C++ function named {{entry}}.' >prompts/$name.md; done
 # The model is far too small to write CUDA: what counts is that every reply is streamed, counted, stored and made the best of.
-expect 0 optimize "$task" --workers "$bin/../tests/fake_worker" --model "compatible,max_tokens=120,temperature=0.7,price_in=0,price_out=0:$spec" \
+expect 0 optimize "$task" --workers "$bin/../tests/fake_worker" --model "compatible,max_tokens=120,continue=0,temperature=0.7,price_in=0,price_out=0:$spec" \
     --prompts prompts --budget-requests 2 --store real.db --json
 json 'o["model_calls"] == 2 and o["requests"] == 2 and o["tokens"] > 50'
 python3 - <<'END' || fail "the calls are not stored as they should be"
