@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #include "kforge/file.h"
 #include "table.h"
@@ -17,38 +18,57 @@ void kf_progress_clear(kf_progress_view *view)
     view->width = 0;
 }
 
-static void word(const kf_search_progress *p, char *line, size_t size)
+/* `brief`: what matters least is left out, first the number of calls, then the rate. */
+static void put_words(const kf_search_progress *p, int brief, kf_buffer *text)
 {
-    kf_autobuffer text = {0};
     char figure[KF_FIGURE];
-    kf_buffer_format(&text, "%lld judged, %lld correct", (long long)p->judged, (long long)p->correct);
-    if (p->best) kf_buffer_format(&text, ", best %.3fx%s", p->best_speedup.value, p->best_reverified ? "" : "?");
-    if (p->elapsed > 2 && p->judged) kf_buffer_format(&text, ", %.0f/min", (double)p->judged / p->elapsed * 60);
-    if (p->calls || p->calls_in_flight) kf_buffer_format(&text, ", %lld model calls", (long long)p->calls);
-    if (p->cost_usd > 0) kf_buffer_format(&text, ", $%.2f", p->cost_usd);
+    kf_buffer_format(text, "%lld judged, %lld correct", (long long)p->judged, (long long)p->correct);
+    if (p->best) kf_buffer_format(text, ", best %.3fx%s", p->best_speedup.value, p->best_reverified ? "" : "?");
+    if (p->elapsed > 2 && p->judged && brief < 2) kf_buffer_format(text, ", %.0f/min", (double)p->judged / p->elapsed * 60);
+    if ((p->calls || p->calls_in_flight) && brief < 1) kf_buffer_format(text, ", %lld calls", (long long)p->calls);
+    if (p->cost_usd > 0) kf_buffer_format(text, ", $%.2f", p->cost_usd);
     double left = p->budget.seconds - p->elapsed;
     if (p->ending)
-        kf_buffer_string(&text, ", finishing");
+        kf_buffer_string(text, ", finishing");
     else if (p->budget.seconds > 0)
-        kf_buffer_format(&text, ", %s left", kf_figure_seconds(left > 1 ? ceil(left) : 1, figure));
-    snprintf(line, size, "%s", text.data ? text.data : "");
+        kf_buffer_format(text, ", %s left", kf_figure_seconds(left > 1 ? ceil(left) : 1, figure));
+}
+
+/* In at most `most` characters, as far as that goes. */
+static void word(const kf_search_progress *p, size_t most, char *line, size_t size)
+{
+    for (int brief = 0; brief < 3; brief++) {
+        kf_autobuffer text = {0};
+        put_words(p, brief, &text);
+        snprintf(line, size, "%s", text.data ? text.data : "");
+        if (text.size <= most) return;
+    }
+}
+
+/* Characters that a line may have before the terminal breaks it. */
+static size_t room_of(const kf_progress_view *view, size_t size)
+{
+    struct winsize window = {0};
+    if (ioctl(fileno(view->log), TIOCGWINSZ, &window) != 0 || window.ws_col < 20) window.ws_col = 80;
+    return window.ws_col <= size ? window.ws_col - 2u : size - 1;
 }
 
 static void redraw(kf_progress_view *view, const kf_search_progress *progress)
 {
     double now = kf_now();
     char line[200];
+    size_t room = room_of(view, sizeof line);
     if (now - view->drawn < REDRAW_SECONDS) return;
     view->drawn = now;
     if (*progress->hardware) {
-        word(progress, line, sizeof line);
+        word(progress, room, line, sizeof line);
     } else {
         if (!view->waiting_since) view->waiting_since = now;
         if (now - view->waiting_since < PATIENCE_SECONDS) return;
         snprintf(line, sizeof line, "waiting for a worker");
     }
     kf_progress_clear(view);
-    view->width = fprintf(view->log, "%.78s", line);
+    view->width = fprintf(view->log, "%.*s", (int)room, line);
     fflush(view->log);
 }
 
@@ -80,7 +100,7 @@ void kf_progress_notify(void *context, kf_search_event event, const kf_search_pr
         }
         if (progress->judged < view->judged_told + COUNT_EVERY) return;
         view->judged_told = progress->judged;
-        word(progress, line, sizeof line);
+        word(progress, sizeof line, line, sizeof line);
         fprintf(view->log, "%s\n", line);
         break;
     case KF_SEARCH_STARTED:

@@ -44,6 +44,20 @@ json 'o["schema"] == "kforge-result/1" and o["judged"] == 4 and o["end"] == "spe
 json 'o["best"]["speedup"]["low"] < o["best"]["speedup"]["value"] and o["best"]["source"].endswith("best.cu")'
 grep -q axpy best.cu || fail "no best.cu"
 
+# On a terminal one line is redrawn: candidates, the best, the rate, money, the time left.
+cat >answer.sh <<'END'
+cat >/dev/null
+sleep 0.2
+printf '{"text": "```cuda\\n#pragma fake: note %s\\nvoid axpy() {}\\n```", "cost_usd": 0.25}' "$(date +%N)"
+END
+FAKE_SLEEP=0.1 python3 - "$program" optimize "$task" --workers "$fake" --model "exec:sh $work/answer.sh" --time 4s --store terminal.db <<'END' || fail "the line of progress: $(cat terminal)"
+import os, pty, re, sys
+with open("terminal", "wb") as log:
+    pty.spawn(sys.argv[1:], lambda fd: (lambda data: (log.write(data), data)[1])(os.read(fd, 4096)), lambda fd: b"")
+lines = open("terminal", errors="replace", newline="").read().split("\r")
+sys.exit(not any(re.match(r"\d+ judged, \d+ correct, best \d+\.\d+x\??, \d+/min, \d+ calls, \$\d+\.\d\d, \d+.* left", line) for line in lines))
+END
+
 # Recorded replies, and a model that fails.
 expect 0 optimize "$task" --workers "$fake" --model "replay:$root/tests/replay/axpy.jsonl" --store replay.db --json
 json 'o["model_calls"] == 4'

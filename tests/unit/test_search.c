@@ -230,6 +230,31 @@ static void useless_replies(void **state)
     assert_non_null(strstr(text, "judged correct 1.20"));
 }
 
+/* The next prompt says why a reply could not be used, in words that help. */
+static void models_are_told_what_was_of_no_use(void **state)
+{
+    fixture *f = *state;
+    static const char *const told[] = {
+        "0 fenced blocks, none of them CUDA code; answer with one ```cuda block that defines toy",
+        "edit 1 does not apply: its first line `nowhere to be found` is nowhere in the source",
+        "it was cut off at the token limit; answer with less: no remarks, and search/replace edits where they are allowed"};
+    make_task(f, (const char *const[]){"#pragma fake: speed 1.5\nvoid toy() {}\n", NULL});
+    kf_autofree char *spec = cassette(
+        f, REPLY("speed 1.6") "{\"reply\": \"I would rather not.\"}\n"
+                              "{\"reply\": \"<<<<<<< SEARCH\\nnowhere to be found\\n=======\\nx\\n>>>>>>> REPLACE\"}\n"
+                              "{\"reply\": \"First of all I would like to\", \"outcome\": \"truncated\"}\n" REPLY("speed 1.2"));
+    kf_search_settings settings = {.declared_flags = true, .seed = 1, .models = (const char *const[]){spec}, .model_count = 1};
+    settings.strategy = *kf_strategy_named("auto");
+    settings.strategy.rethink = settings.strategy.contrast = settings.strategy.crossover = 0;
+    search(f, &settings);
+    for (int64_t call = 3; call <= 5; call++) {
+        size_t size;
+        kf_autofree char *prompt = kf_store_model_call_text(f->store, call, KF_CALL_PROMPT, &size, &f->error);
+        if (!strstr(prompt, "Your last reply could not be used: ") || !strstr(prompt, told[call - 3]))
+            fail_msg("call %d: %s", (int)call, prompt);
+    }
+}
+
 static void failing_model_stops_the_run(void **state)
 {
     fixture *f = *state;
@@ -522,6 +547,7 @@ int main(void)
         TEST(no_worker),
         TEST(drafts_repairs_improves),
         TEST(useless_replies),
+        TEST(models_are_told_what_was_of_no_use),
         TEST(hidden_workloads_stay_hidden),
         TEST(failing_model_stops_the_run),
         TEST(tokens_and_money_end_a_run),
