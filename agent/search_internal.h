@@ -149,8 +149,12 @@ typedef struct kf_move_count {
 
 /* Verdicts in the order of a stored run that is replayed (search_order.c). */
 #define KF_ORDER_HELD 256
+typedef struct kf_place {
+    char hash[KF_HASH_HEX]; /* of the candidate that it had a verdict on; "" when that has happened here */
+    bool verify;            /* measured again: a verdict of its own */
+} kf_place;
 typedef struct kf_order {
-    char (*hashes)[KF_HASH_HEX]; /* of the candidates that it had verdicts on; "" when that has happened here */
+    kf_place *places;
     size_t count, capacity, next;
     kf_workers_result held[KF_ORDER_HELD]; /* come too early */
     size_t held_count;

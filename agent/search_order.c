@@ -30,16 +30,18 @@ static bool is_of_worker(const kf_store_attempt *attempt)
                                   attempt->outcome == KF_ATTEMPT_REVERIFIED || attempt->outcome == KF_ATTEMPT_LOST);
 }
 
-static bool append(kf_order *order, const char *hash, kf_error *error)
+static bool append(kf_order *order, const kf_store_attempt *attempt, kf_error *error)
 {
     if (order->count == order->capacity) {
         size_t capacity = order->capacity ? 2 * order->capacity : 256;
-        void *grown = realloc(order->hashes, capacity * sizeof *order->hashes);
+        void *grown = realloc(order->places, capacity * sizeof *order->places);
         if (!grown) return kf_fail(error, KF_ERROR_MEMORY, "out of memory for the order of a run");
-        order->hashes = grown;
+        order->places = grown;
         order->capacity = capacity;
     }
-    memcpy(order->hashes[order->count++], hash, KF_HASH_HEX);
+    kf_place *place = &order->places[order->count++];
+    memcpy(place->hash, attempt->hash, KF_HASH_HEX);
+    place->verify = strcmp(attempt->step, kf_step_name(KF_STEP_VERIFY)) == 0;
     return true;
 }
 
@@ -53,7 +55,7 @@ static bool read_attempts(kf_store *store, const char *run, kf_order *order, siz
     while ((row = row == 1 ? kf_store_next_attempt(cursor, &attempt, error) : row) == 1) {
         if (!is_of_worker(&attempt)) continue;
         ++*count;
-        if (order && !append(order, attempt.hash, error)) return false;
+        if (order && !append(order, &attempt, error)) return false;
     }
     return row == 0;
 }
@@ -76,7 +78,7 @@ bool kf_order_read(kf_search *s, kf_error *error)
 void kf_order_clear(kf_order *order)
 {
     for (size_t i = 0; i < order->held_count; i++) kf_workers_result_free(&order->held[i]);
-    free(order->hashes);
+    free(order->places);
     *order = (kf_order){0};
 }
 
@@ -98,14 +100,15 @@ static size_t place_of(const kf_search *s, const kf_proposal *p)
     char hex[KF_HASH_HEX];
     size_t i = s->order.next;
     hash_of(p, hex);
-    while (i < s->order.count && strcmp(s->order.hashes[i], hex) != 0) i++;
+    bool verify = p->step == KF_STEP_VERIFY;
+    while (i < s->order.count && (s->order.places[i].verify != verify || strcmp(s->order.places[i].hash, hex) != 0)) i++;
     return i;
 }
 
 static void strike(kf_order *order, size_t place)
 {
-    if (place < order->count) order->hashes[place][0] = '\0';
-    while (order->next < order->count && !order->hashes[order->next][0]) order->next++;
+    if (place < order->count) order->places[place].hash[0] = '\0';
+    while (order->next < order->count && !order->places[order->next].hash[0]) order->next++;
 }
 
 void kf_order_known(kf_search *s, const kf_proposal *p)
