@@ -13,8 +13,11 @@ static void path_of(const kf_call_settings *settings, kf_buffer *path)
 /* Tokens to think with; a budget has to be at least 1024 and below max_tokens. 0: no thinking. */
 static int64_t thinking_of(const kf_call_settings *s)
 {
-    static const int64_t by_effort[] = {
-        [KF_EFFORT_MINIMAL] = 1024, [KF_EFFORT_LOW] = 2048, [KF_EFFORT_MEDIUM] = 8192, [KF_EFFORT_HIGH] = 24576};
+    static const int64_t by_effort[] = {[KF_EFFORT_MINIMAL] = 1024,
+                                        [KF_EFFORT_LOW] = 2048,
+                                        [KF_EFFORT_MEDIUM] = 8192,
+                                        [KF_EFFORT_HIGH] = 24576,
+                                        [KF_EFFORT_XHIGH] = 49152};
     int64_t budget = s->thinking > 0 ? s->thinking : s->effort < sizeof by_effort / sizeof *by_effort ? by_effort[s->effort] : 0;
     if (s->without & KF_WITHOUT_EFFORT) return 0;
     if (budget >= s->max_tokens) budget = s->max_tokens / 2;

@@ -12,7 +12,7 @@
 
 #define MOST_TOKENS 1e9 /* larger counts are nonsense */
 
-const char *const kf_effort_names[] = {"default", "none", "minimal", "low", "medium", "high", NULL};
+const char *const kf_effort_names[] = {"default", "none", "minimal", "low", "medium", "high", "xhigh", NULL};
 
 void kf_answer_open(kf_answer *answer)
 {

@@ -22,7 +22,8 @@ typedef enum kf_effort {
     KF_EFFORT_MINIMAL,
     KF_EFFORT_LOW,
     KF_EFFORT_MEDIUM,
-    KF_EFFORT_HIGH
+    KF_EFFORT_HIGH,
+    KF_EFFORT_XHIGH
 } kf_effort;
 extern const char *const kf_effort_names[]; /* "default", "none", … */
 

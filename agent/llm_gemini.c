@@ -29,11 +29,9 @@ static bool add_turn(cJSON *contents, const char *role, const char *text)
 static bool body_of(const kf_call_settings *s, const kf_dialect_request *request, cJSON *json)
 {
     bool good = true;
-    static const int by_effort[] = {[KF_EFFORT_NONE] = 0,
-                                    [KF_EFFORT_MINIMAL] = 512,
-                                    [KF_EFFORT_LOW] = 2048,
-                                    [KF_EFFORT_MEDIUM] = 8192,
-                                    [KF_EFFORT_HIGH] = 24576};
+    static const int by_effort[] = {
+        [KF_EFFORT_NONE] = 0,     [KF_EFFORT_MINIMAL] = 512, [KF_EFFORT_LOW] = 2048, [KF_EFFORT_MEDIUM] = 8192,
+        [KF_EFFORT_HIGH] = 24576, [KF_EFFORT_XHIGH] = 24576}; /* the most that all of its models accept */
     if (request->system && *request->system && !add_parts(cJSON_AddObjectToObject(json, "systemInstruction"), request->system))
         return false;
     cJSON *contents = cJSON_AddArrayToObject(json, "contents");

@@ -73,7 +73,7 @@ static void specs_are_checked(void **state)
         {"replay:/nonexistent/store.db#1h3w", "/nonexistent/store.db"},
         {"replay:/nonexistent/file", "/nonexistent/file: No such file"},
         {"openai:m", "openai: no key: set OPENAI_API_KEY in the environment, in .env, or in a key file"},
-        {"openai,effort=huge:m@http://127.0.0.1:1/v1", "openai: effort=huge is none of default, none, minimal, low, medium, high"},
+        {"openai,effort=huge:m@http://127.0.0.1:1/v1", "openai: effort=huge is none of default, none, minimal, low, medium, high, xhigh"},
         {"openai,price_in=1:m@http://127.0.0.1:1/v1", "price_in and price_out belong together"},
         {"compatible:m", "compatible: write MODEL@http://HOST:PORT/v1"},
         {"compatible:@http://127.0.0.1/v1", "the model's name is missing"},

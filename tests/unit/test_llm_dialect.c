@@ -275,6 +275,9 @@ static void efforts_become_budgets(void **state)
     } cases[] = {
         {&kf_dialect_anthropic, KF_EFFORT_LOW, 0, 16384, 0, "\"budget_tokens\":2048", "temperature"},
         {&kf_dialect_anthropic, KF_EFFORT_HIGH, 0, 16384, 0, "\"budget_tokens\":8192", "24576"}, /* room for the answer is left */
+        {&kf_dialect_anthropic, KF_EFFORT_XHIGH, 0, 128000, 0, "\"budget_tokens\":49152", "temperature"},
+        {&kf_dialect_gemini, KF_EFFORT_XHIGH, 0, 65536, 0, "\"thinkingBudget\":24576", "xhigh"},
+        {&kf_dialect_responses, KF_EFFORT_XHIGH, 0, 65536, 0, "\"effort\":\"xhigh\"", "thinking"},
         {&kf_dialect_anthropic, KF_EFFORT_DEFAULT, 3000, 16384, 0, "\"budget_tokens\":3000", "temperature"},
         {&kf_dialect_anthropic, KF_EFFORT_NONE, 0, 16384, 0, "\"temperature\":0.5", "thinking"},
         {&kf_dialect_anthropic, KF_EFFORT_HIGH, 0, 1500, 0, "\"temperature\":0.5",
