@@ -196,6 +196,17 @@ static bool is_too_long(const char *kind, const char *message)
     return false;
 }
 
+/* Google says in the body what others say in a header: {"details": [{"@type": "…RetryInfo", "retryDelay": "34s"}]}. */
+static void take_delay(kf_ask *ask, const cJSON *error)
+{
+    const cJSON *detail;
+    cJSON_ArrayForEach(detail, kf_member(error, "details"))
+    {
+        const char *delay = kf_member_text(detail, "retryDelay");
+        if (delay) kf_server_limits_header(&ask->limits, "retry-after", delay, (double)time(NULL));
+    }
+}
+
 /* A reply with another status than 200. */
 static verdict judge_status(kf_ask *ask, int status, kf_error *error, kf_llm_outcome *outcome)
 {
@@ -207,6 +218,7 @@ static verdict judge_status(kf_ask *ask, int status, kf_error *error, kf_llm_out
     if (!member) member = object; /* FastAPI and others: {"message"} or {"detail"} at the top */
     const char *message = cJSON_IsString(member) ? member->valuestring : kf_member_text(member, "message");
     if (!message) message = kf_member_text(object, "detail");
+    take_delay(ask, member);
     const char *code = kf_member_text(member, "code"), *type = kf_member_text(member, "type");
     const char *kind = code ? code : type ? type : "";
     excerpt(ask, words, sizeof words);

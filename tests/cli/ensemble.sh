@@ -62,6 +62,21 @@ optimize role.db --candidates 12 --llm replay:cheap.jsonl --llm replay,role=crit
 optimize alone.db --candidates 6 --llm replay,role=critic:dear.jsonl
 [ "$(calls alone.db dear)" -ge 1 ] || fail "a critic alone was not asked"
 
+# It diagnoses, where the strategy asks for that, and the other writes the code.
+python3 - <<'END'
+import json
+with open("doctor.jsonl", "w") as file:
+    print(json.dumps({"schema": "kforge-cassette/1", "source": "written by tests/cli/ensemble.sh", "model": "doctor"}), file=file)
+    for i in range(100): print(json.dumps({"reply": json.dumps({"bottleneck": f"memory {i}", "advice": "wider loads"}), "cost_usd": 0.01}), file=file)
+END
+optimize critic.db --strategy critic --candidates 12 --llm replay:cheap.jsonl --llm replay,role=critic:doctor.jsonl
+python3 - <<'END' || fail "a critic and a proposer did each other's work"
+import collections, sqlite3, sys
+asked = collections.Counter(("doctor" in provider, purpose.startswith("critic")) for provider, purpose in sqlite3.connect("critic.db").execute("select provider, purpose from model_call"))
+print(dict(asked))
+sys.exit(not (asked[True, True] >= 2 and asked[False, False] >= 2 and not asked[True, False] and not asked[False, True]))
+END
+
 # A model that says the same for ever is not paid for ever.
 python3 - <<'END'
 import json

@@ -148,6 +148,10 @@ async def answer(scenario, argument, path, request, attempt, reply):
             return await reply.all(start + [broken])
         return await reply.all(anthropic_reply(TEXT))
     if "streamGenerateContent" in path:
+        if scenario == "delayed" and attempt == 1:  # no header says so
+            info = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "1s"}
+            error = {"code": 429, "message": "Quota exceeded", "status": "RESOURCE_EXHAUSTED", "details": [{"@type": "other"}, info]}
+            return await reply.error(429, [{"error": error}])
         if scenario == "blocked":
             return await reply.all([event(json.dumps({"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}}))])
         return await reply.all(gemini_reply(TEXT))

@@ -130,15 +130,18 @@ static void faults_of_other_formats(void **state)
         const char *spec, *scenario;
         kf_llm_outcome outcome;
         int requests;
-    } rows[] = {{"anthropic,backoff=0.01:c", "overloaded", KF_LLM_OK, 2},
-                {"anthropic,backoff=0.01:c", "error_in_stream", KF_LLM_OK, 2},
-                {"gemini:g", "blocked", KF_LLM_REFUSED, 1},
-                {"openai,api=responses,stall=0.3:r", "thinking", KF_LLM_OK, 1}};
+        double least; /* seconds */
+    } rows[] = {{"anthropic,backoff=0.01:c", "overloaded", KF_LLM_OK, 2, 0},
+                {"anthropic,backoff=0.01:c", "error_in_stream", KF_LLM_OK, 2, 0},
+                {"gemini:g", "blocked", KF_LLM_REFUSED, 1, 0},
+                {"gemini,backoff=0.01:g", "delayed", KF_LLM_OK, 2, 1},
+                {"openai,api=responses,stall=0.3:r", "thinking", KF_LLM_OK, 1, 0.7}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         kf_auto(kf_llm) llm = open_at(rows[i].spec, rows[i].scenario);
         kf_llm_reply reply = ask(llm);
         if (reply.outcome != rows[i].outcome) fail_msg("%s: %s", rows[i].scenario, reply.error.text);
         assert_int_equal(reply.requests, rows[i].requests);
+        assert_true(reply.seconds >= rows[i].least);
         kf_llm_reply_free(&reply);
     }
 }
