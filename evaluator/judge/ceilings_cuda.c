@@ -1,6 +1,8 @@
-/* What the GPU's memory can do at best: bytes read by a kernel that only reads, and bytes read plus written by a copy, of data far larger than
+/* What the GPU can do at best. Its memory: bytes read by a kernel that only reads, and bytes read plus written by a copy, of data far larger than
  * the L2. Reading alone is faster (3.1 against 2.8 TB/s on an H100), so a floor made of the copy's figure would call a good reduction
- * impossible. Measured once a device and driver and kept in the cache folder; the best of some passes counts. */
+ * impossible. And launches: how long one takes of many that do nothing. Measured once a device and driver and kept in the cache folder; the best of some
+ * passes counts. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,11 +12,13 @@
 
 #define COPY_BYTES (512u << 20)
 #define PASSES 6
+#define LAUNCHES 2000
+#define LAUNCH_PART 0.5 /* of an empty launch: what the least call is taken to be */
 
 static char *figure_path(const kf_cuda_device *gpu)
 {
     char *path = NULL;
-    if (!gpu->cache || asprintf(&path, "%s/devices/%s-%s-bandwidth.txt", gpu->cache, gpu->uuid, gpu->driver) < 0) return NULL;
+    if (!gpu->cache || asprintf(&path, "%s/devices/%s-%s-ceilings.txt", gpu->cache, gpu->uuid, gpu->driver) < 0) return NULL;
     return path;
 }
 
@@ -56,20 +60,62 @@ static bool measure_both(kf_cuda_device *gpu, kf_error *error)
     return done;
 }
 
+/* Launches that do nothing, one behind the other: the time of one, at best. */
+static bool measure_launches(kf_cuda_device *gpu, double *best, kf_error *error)
+{
+    unsigned long long nowhere = 0, blocks = 0;
+    void *parameters[] = {&nowhere, &nowhere, &blocks};
+    *best = 1;
+    for (int pass = 0; pass < PASSES; pass++) {
+        double started = kf_now();
+        for (int i = 0; i < LAUNCHES; i++)
+            if (!kf_cuda_check(gpu,
+                               gpu->cuda.launch(gpu->kernels[KF_KERNEL_COPY], 1, 1, 1, 32, 1, 1, 0, gpu->stream, parameters, NULL),
+                               "measuring launches", error))
+                return false;
+        if (!kf_cuda_wait(gpu, "measuring launches", error)) return false;
+        double seconds = (kf_now() - started) / LAUNCHES;
+        if (seconds < *best) *best = seconds;
+    }
+    return true;
+}
+
+static void keep(const kf_cuda_device *gpu)
+{
+    kf_autofree char *path = figure_path(gpu);
+    kf_autofree char *folder = gpu->cache ? kf_path_join(gpu->cache, "devices") : NULL;
+    char text[128];
+    int size = snprintf(text, sizeof text, "%.6g %.6g %.6g\n", gpu->copy_bytes_per_second, gpu->read_bytes_per_second,
+                        gpu->head.least_call / LAUNCH_PART);
+    if (path && folder && kf_directory_make(folder, NULL)) kf_file_write(path, text, (size_t)size, NULL);
+}
+
 bool kf_cuda_ceilings(kf_cuda_device *gpu, kf_error *error)
 {
     kf_autofree char *path = figure_path(gpu);
     kf_autofree char *known = path ? kf_file_read(path, 256, NULL, NULL) : NULL;
-    double copy = 0, read = 0;
-    if (known && sscanf(known, "%lf %lf", &copy, &read) == 2 && copy > 1e9 && copy < 1e15 && read > 1e9 && read < 1e15) {
+    double copy = 0, read = 0, launch = 0;
+    if (known && sscanf(known, "%lf %lf %lf", &copy, &read, &launch) == 3 && copy > 1e9 && copy < 1e15 && read > 1e9 &&
+        read < 1e15 && launch > 1e-8 && launch < 1e-3) {
         gpu->copy_bytes_per_second = copy;
         gpu->read_bytes_per_second = read;
+        gpu->head.least_call = LAUNCH_PART * launch;
         return true;
     }
-    if (!measure_both(gpu, error)) return false;
-    kf_autofree char *folder = gpu->cache ? kf_path_join(gpu->cache, "devices") : NULL;
-    char text[96];
-    int size = snprintf(text, sizeof text, "%.6g %.6g\n", gpu->copy_bytes_per_second, gpu->read_bytes_per_second);
-    if (path && folder && kf_directory_make(folder, NULL)) kf_file_write(path, text, (size_t)size, NULL);
+    if (!measure_both(gpu, error) || !measure_launches(gpu, &launch, error)) return false;
+    gpu->head.least_call = LAUNCH_PART * launch;
+    keep(gpu);
+    return true;
+}
+
+bool kf_cuda_measure_ceilings(kf_device *device, kf_error *error)
+{
+    kf_cuda_device *gpu = (kf_cuda_device *)device;
+    kf_error no_room = {0}; /* a job's buffers may have all the memory: then its figures stay */
+    double launch = 0;
+    measure_both(gpu, &no_room);
+    if (!measure_launches(gpu, &launch, error)) return false;
+    gpu->head.least_call = fmin(gpu->head.least_call, LAUNCH_PART * launch);
+    keep(gpu);
     return true;
 }

@@ -149,8 +149,11 @@ struct kf_device {
         slow_start; /* starting a runner takes as long as measuring: they are started ahead, and a candidate's serves all workloads */
     bool calls_block;    /* a runner's own clock around its calls sees all of what they do: no launches that go on behind it */
     double floor_margin; /* faster than this part of the floor is impossible */
-    double most_sets;    /* of a problem */
-    uint64_t set_bytes;  /* memory that all sets of a problem may take together */
+    double least_call;   /* seconds: what no call that has the device do something undercuts; 0: there is no such time */
+    /* Seconds that a call alone may take longer beside one of a batch than the baseline's does, and be honest; 0: nobody is convicted of that. */
+    double merged_call;
+    double most_sets;   /* of a problem */
+    uint64_t set_bytes; /* memory that all sets of a problem may take together */
 };
 
 /* NULL with an error when the machine has no such device. `parallel` is borrowed. */

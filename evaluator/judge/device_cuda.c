@@ -125,7 +125,8 @@ static bool cuda_describe(const kf_device *device, cJSON *object)
            cJSON_AddNumberToObject(object, "l2_bytes", (double)gpu->l2_bytes) &&
            cJSON_AddNumberToObject(object, "memory_bytes", (double)gpu->memory_bytes) &&
            cJSON_AddNumberToObject(object, "copy_bytes_per_second", gpu->copy_bytes_per_second) &&
-           cJSON_AddNumberToObject(object, "read_bytes_per_second", gpu->read_bytes_per_second);
+           cJSON_AddNumberToObject(object, "read_bytes_per_second", gpu->read_bytes_per_second) &&
+           cJSON_AddNumberToObject(object, "least_call_seconds", gpu->head.least_call);
 }
 
 static bool cuda_build(kf_device *device, const kf_build_request *request, kf_build *build, kf_error *error)
@@ -197,8 +198,10 @@ static bool cuda_place(kf_device *device, kf_runner_kind kind, kf_runner_place *
     add_path(place, gpu->node, KF_PATH_READ | KF_PATH_WRITE | KF_PATH_DEVICE, false);
     for (size_t i = 0; python && i < python->path_count; i++)
         if (strncmp(python->paths[i], "/opt/", 5) != 0) add_path(place, python->paths[i], KF_PATH_READ | KF_PATH_EXEC, true);
-    place->limits = (kf_sandbox_limits){
-        .memory_bytes = python ? PYTHON_MEMORY : RUNNER_MEMORY, .file_bytes = 64u << 20, .output_bytes = 256u << 10, .temporary_bytes = 64u << 20};
+    place->limits = (kf_sandbox_limits){.memory_bytes = python ? PYTHON_MEMORY : RUNNER_MEMORY,
+                                        .file_bytes = 64u << 20,
+                                        .output_bytes = 256u << 10,
+                                        .temporary_bytes = 64u << 20};
     return true;
 }
 
@@ -254,6 +257,7 @@ static const kf_device_operations cuda_operations = {
     .place = cuda_place,
     .error_status = kf_cuda_error_status,
     .floor_seconds = cuda_floor,
+    .measure_ceilings = kf_cuda_measure_ceilings,
     .reserve = cuda_reserve,
     .count = kf_cuda_count,
     .sample = cuda_sample,
@@ -340,8 +344,8 @@ static bool identify(kf_cuda_device *gpu, kf_error *error)
 
 static bool load_kernels(kf_cuda_device *gpu, kf_error *error)
 {
-    static const char *const names[KF_KERNEL_COUNT] = {"kf_fill",   "kf_poison", "kf_check", "kf_digest",
-                                                       "kf_survey", "kf_glance", "kf_read",  "kf_copy", "kf_gather"};
+    static const char *const names[KF_KERNEL_COUNT] = {"kf_fill",   "kf_poison", "kf_check", "kf_digest", "kf_survey",
+                                                       "kf_glance", "kf_read",   "kf_copy",  "kf_gather"};
     size_t size;
     kf_autofree char *image = kf_kernels_image(gpu->cache, gpu->major, gpu->minor, &size, error);
     if (!image || !kf_cuda_check(gpu, gpu->cuda.module_load(&gpu->module, image), "loading the judge's kernels", error))
@@ -400,6 +404,7 @@ kf_device *kf_device_cuda_open(int ordinal, const char *cache, kf_error *error)
     gpu->head.launch_bias = 0.8e-6;
     gpu->head.most_sets = 1024; /* KF_WIRE_MAX_SETS */
     gpu->head.floor_margin = 0.9;
+    gpu->head.merged_call = 10e-6; /* cold instructions, and clocks of the launch: a few microseconds a kernel */
     snprintf(gpu->head.name, sizeof gpu->head.name, ordinal < 0 ? "cuda" : "cuda:%d", ordinal);
     if (!kf_cuda_load(&gpu->cuda, words, sizeof words)) {
         kf_fail(error, KF_ERROR_MACHINE, "%s: %s", gpu->head.name, words);

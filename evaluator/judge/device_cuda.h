@@ -67,6 +67,8 @@ unsigned kf_cuda_columns(const kf_cuda_device *gpu, size_t count, uint64_t units
 
 /* Measures what the device can do, or reads it from the cache. */
 bool kf_cuda_ceilings(kf_cuda_device *gpu, kf_error *error);
+/* The device's `measure_ceilings`. */
+bool kf_cuda_measure_ceilings(kf_device *device, kf_error *error);
 /* nvcc in the build jail; and a line that changes when nvcc or its flags do, malloc'd. */
 bool kf_build_cuda(const kf_cuda_device *gpu, const kf_build_request *request, kf_build *build, kf_error *error);
 char *kf_cuda_toolchain(const kf_cuda_device *gpu);

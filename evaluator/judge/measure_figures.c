@@ -10,6 +10,7 @@
 #define EARLY_FACTOR 8.0
 #define EARLY_PART 0.1
 
+#define MERGED_CALLS 2.0  /* times a call of a batch that a call alone may take longer, beside what the baseline's does */
 #define INTERFERENCE 0.03 /* the baseline may be so much slower beside a candidate than alone */
 
 static void subtract(double *values, size_t count, double cost)
@@ -61,7 +62,8 @@ static kf_interval widen_launches(const kf_device *device, kf_interval speedup, 
     return (kf_interval){speedup.value, speedup.low / factor, speedup.high * factor};
 }
 
-/* Faster than physics allows, all of the candidate's interval and what is not known of the fixed cost included. */
+/* Faster than physics allows, all of the candidate's interval and what is not known of the fixed cost included: than the memory can be, or than calls can
+ * be launched, when the calls of a batch are done by one launch and return without any of their own. */
 static bool check_floor(kf_run *r, double uncertainty, kf_error *error)
 {
     kf_workbench *bench = r->bench;
@@ -71,8 +73,16 @@ static bool check_floor(kf_run *r, double uncertainty, kf_error *error)
     for (int look = 0; look < 2; look++) { /* a busy machine may have looked slow when its ceilings were measured */
         if (look == 1 && r->device->measure_ceilings && !r->device->measure_ceilings(bench->device, error)) return false;
         result->floor_seconds = r->device->floor_seconds(bench->device, bench->problem);
-        if (bench->problem->work_bytes_derived || !(slowest < margin * result->floor_seconds)) return true;
+        bool enough = bench->problem->work_bytes_derived || !(slowest < margin * result->floor_seconds);
+        if (enough && !(slowest < bench->device->least_call)) return true;
     }
+    if (slowest < bench->device->least_call)
+        return kf_verdict_add_finding(bench->verdict, result, KF_IMPOSSIBLE, KF_BLAME_CANDIDATE, "launch.undercut", slowest,
+                                      bench->device->least_call,
+                                      "at most %.3g s a call, less than half of what launching an empty kernel takes here: not "
+                                      "every call has the device do something",
+                                      slowest) != NULL ||
+               no_memory(error);
     return kf_verdict_add_finding(
                bench->verdict, result, KF_IMPOSSIBLE, KF_BLAME_CANDIDATE, "floor.undercut", slowest, margin * result->floor_seconds,
                "at most %.3g s a call, less than %.0f %% of the %.3g s that the task's memory traffic takes on this machine",
@@ -129,6 +139,29 @@ static double fixed_cost(const kf_series *series, size_t count, double *uncertai
     return 0;
 }
 
+/* Are calls in a batch as fast as they are because others do their work? Whoever knows what a batch will call can have one call do all of it, side by side on a
+ * device that one call does not fill. A single call tells: it is on a set that the batch left out. It takes longer than one of a batch, for its launch
+ * and cold caches are all its own, but so does the baseline's, and what honest candidates need more of that stays below some times their call. Quartiles on the side that accuses less,
+ * so that a noisy machine convicts nobody. In Python a call alone is mostly the interpreter's. */
+static bool check_merged(kf_run *r, kf_error *error)
+{
+    kf_workbench *bench = r->bench;
+    const kf_workload_verdict *result = bench->result;
+    if (!(bench->device->merged_call > 0) || r->idle || bench->kinds[KF_ROLE_CANDIDATE] == KF_RUNNER_TORCH) return true;
+    double alone = kf_quantile(r->latency[CANDIDATE].seconds, r->latency_pairs, 0.25) -
+                   kf_quantile(r->latency[BASELINE].seconds, r->latency_pairs, 0.75),
+           together = kf_quantile(r->throughput[CANDIDATE].seconds, r->pairs, 0.75) -
+                      kf_quantile(r->throughput[BASELINE].seconds, r->pairs, 0.25),
+           limit = MERGED_CALLS * result->candidate_seconds + bench->device->merged_call;
+    if (!(alone - together > limit)) return true;
+    return kf_verdict_add_finding(
+               bench->verdict, bench->result, KF_IMPOSSIBLE, KF_BLAME_CANDIDATE, "calls.merged", alone - together, limit,
+               "a call of a batch takes %.3g s, but alone, on inputs that no batch shows, %.3g s longer than that, when the "
+               "baseline's is to be expected to: the calls of a batch are not made one after the other",
+               result->candidate_seconds, alone - together) != NULL ||
+           no_memory(error);
+}
+
 bool kf_run_conclude(kf_run *r, kf_error *error)
 {
     kf_workbench *bench = r->bench;
@@ -177,7 +210,7 @@ bool kf_run_conclude(kf_run *r, kf_error *error)
         kf_speedup(r->latency[BASELINE].seconds, r->latency[CANDIDATE].seconds, r->latency_pairs, KF_TIMING_CONFIDENCE),
         result->latency_baseline_seconds, result->latency_candidate_seconds, uncertainty);
 
-    if (!check_floor(r, uncertainty, error)) return false;
+    if (!check_floor(r, uncertainty, error) || !check_merged(r, error)) return false;
     if (r->latency_pairs && result->latency_speedup.high < result->speedup.low / 2 &&
         !kf_verdict_add_flag(bench->verdict, "latency.disagrees:%s", result->workload))
         return no_memory(error);

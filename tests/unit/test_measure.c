@@ -248,6 +248,49 @@ static void a_fast_batch_of_slow_calls_is_flagged(void **state)
     drop(f);
 }
 
+/* One launch for all calls of a batch: each seems to take a tenth of a microsecond. */
+static void faster_than_launches_is_impossible(void **state)
+{
+    (void)state;
+    for (int honest = 0; honest < 2; honest++) {
+        figures *f = made(4e-6, honest ? 1.5e-6 : 0.1e-6, 0);
+        f->device.least_call = 1e-6;
+        f->problem.work_bytes_derived = true; /* whatever has to be moved: that takes a launch */
+        for (int k = 0; k < 64; k++) f->run.throughput[1].seconds[k] = (honest ? 1.5e-6 : 0.1e-6) + 0.0002 / CALLS;
+        kf_workload_verdict *w = concluded(f);
+        assert_int_equal(w->finding_count, !honest);
+        if (!honest) assert_string_equal(w->findings[0].rule, "launch.undercut");
+        if (!honest) assert_int_equal(w->findings[0].status, KF_IMPOSSIBLE);
+        drop(f);
+    }
+}
+
+/* A call of the candidate's takes 100 us alone, as the baseline's do, but 20 us in a batch. */
+static void calls_that_others_do_are_impossible(void **state)
+{
+    (void)state;
+    for (int trial = 0; trial < 6; trial++) {
+        figures *f = made(0.0001, 0.00002, 0);
+        f->device.merged_call = 10e-6;
+        if (trial == 5) f->bench.kinds[KF_ROLE_CANDIDATE] = KF_RUNNER_TORCH; /* the interpreter's time */
+        for (int k = 0; k < 64; k++) {
+            double noise = trial == 4 ? (k % 2 ? 2e-4 : 0) : 0; /* a machine that is late every second time */
+            double alone = trial == 1   ? 20e-6                 /* honest */
+                           : trial == 2 ? 60e-6                 /* honest: a dozen kernels, each launched with its code cold */
+                                        : 100e-6;
+            f->run.latency[1].seconds[k] = alone + 0.0002 + noise;
+            f->run.latency[0].seconds[k] = 100e-6 + 0.0002 + noise;
+            /* its batches are as noisy as that */
+            f->run.throughput[1].seconds[k] += trial == 3 ? (k % 2 ? 80e-6 : 0) : 0;
+        }
+        kf_workload_verdict *w = concluded(f);
+        assert_int_equal(w->finding_count, trial == 0);
+        if (trial == 0) assert_string_equal(w->findings[0].rule, "calls.merged");
+        if (trial == 0) assert_int_equal(w->findings[0].status, KF_IMPOSSIBLE);
+        drop(f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -261,6 +304,8 @@ int main(void)
         cmocka_unit_test(chance_convicts_nobody),
         cmocka_unit_test(a_machine_that_wakes_late_convicts_nobody),
         cmocka_unit_test(faster_than_memory_is_impossible),
+        cmocka_unit_test(faster_than_launches_is_impossible),
+        cmocka_unit_test(calls_that_others_do_are_impossible),
         cmocka_unit_test(a_fast_batch_of_slow_calls_is_flagged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
