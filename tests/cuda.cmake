@@ -10,6 +10,6 @@ target_link_libraries(gpu_check PRIVATE kf_agent kf_judge kf_options)
 target_include_directories(gpu_check PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/model ${CMAKE_SOURCE_DIR}/evaluator/judge)
 # gpu_phases.c puts clocks around these.
 foreach(name kf_measure_workload kf_run_draw kf_run_start_peer kf_run_null_batch kf_run_pair kf_run_audit kf_crew_settle kf_peer_batch kf_peer_load
-             kf_peer_map kf_peer_unmap kf_peer_give kf_peer_scalars kf_peer_extra_threads kf_crew_take kf_crew_pause kf_crew_resume kf_crew_retire)
+             kf_peer_map kf_peer_unmap kf_peer_give kf_peer_scalars kf_peer_extra_threads kf_crew_take kf_crew_pause kf_crew_resume kf_crew_retire kf_judge_count)
     target_link_options(gpu_check PRIVATE -Wl,--wrap=${name})
 endforeach()

@@ -2,7 +2,7 @@
 #ifndef KFORGE_JUDGE_COUNTERS_H
 #define KFORGE_JUDGE_COUNTERS_H
 
-#include "device.h"
+#include "device_cuda.h"
 #include "judge_internal.h"
 #include "kforge/counters.h"
 
@@ -12,6 +12,7 @@ typedef struct kf_counting {
     const char *binary, *wanted; /* "all" or names */
     kf_counters_origin origin;   /* the device fills in its compute capability */
     double seconds;              /* at most, from the start of the runner */
+    kf_crew *crew;               /* that may have started one; NULL: none has */
     bool strict_sandbox;
     const volatile int *stop;
 } kf_counting;
@@ -21,7 +22,10 @@ typedef struct kf_counting {
 bool kf_judge_count(kf_judge *judge, const kf_job *job, const char *binary, kf_verdict *verdict, const volatile int *stop,
                     kf_error *error);
 
-/* counters_cuda.c. NULL as above. */
+/* counters_cuda.c. kf_cuda_count: NULL as above. */
+bool kf_cuda_expect_count(kf_device *device, kf_crew *crew, const char *wanted);
+/* Makes of a place for a runner one for counting (environment, paths). */
+bool kf_cuda_count_place(kf_cuda_device *gpu, kf_runner_place *place, kf_error *error);
 cJSON *kf_cuda_count(kf_device *device, kf_counting *counting, kf_error *error);
 
 #endif

@@ -70,7 +70,6 @@ typedef struct counter_run {
     kf_cuda_device *gpu;
     kf_device *device;
     kf_counting *counting;
-    const char *library;
     char *names;
     kf_sets *sets;
     kf_peer *peer;
@@ -90,36 +89,66 @@ static bool explain(counter_run *run, kf_peer_event event, const char *doing, kf
     return true;
 }
 
+/* Which metrics runners are started for from now on; those that wait for others are of no use. */
+static bool choose_names(kf_cuda_device *gpu, kf_crew *crew, const char *names)
+{
+    if (gpu->count_names && strcmp(gpu->count_names, names) == 0) return true;
+    if (crew) kf_crew_forget(crew, KF_RUNNER_COUNT);
+    free(gpu->count_names);
+    return (gpu->count_names = strdup(names)) != NULL;
+}
+
+bool kf_cuda_expect_count(kf_device *device, kf_crew *crew, const char *wanted)
+{
+    char library[4096];
+    kf_autofree char *names = kf_counters_names(wanted);
+    return names && kf_cupti_find(library) && choose_names((kf_cuda_device *)device, crew, names);
+}
+
+bool kf_cuda_count_place(kf_cuda_device *gpu, kf_runner_place *place, kf_error *error)
+{
+    char library[4096];
+    size_t count = 0;
+    if (!gpu->count_names || !kf_cupti_find(library)) return kf_fail(error, KF_ERROR_MACHINE, MISSING);
+    snprintf(gpu->count_library, sizeof gpu->count_library, KF_COUNT_LIBRARY "=%s", library);
+    snprintf(gpu->count_folder, sizeof gpu->count_folder, "%s", library);
+    *strrchr(gpu->count_folder, '/') = '\0';
+    snprintf(gpu->count_search, sizeof gpu->count_search, "LD_LIBRARY_PATH=%s:%s", gpu->driver_folder, gpu->count_folder);
+    free(gpu->count_metrics);
+    gpu->count_metrics = NULL;
+    if (asprintf(&gpu->count_metrics, KF_COUNT_NAMES "=%s", gpu->count_names) < 0)
+        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    for (const char *const *word = place->environment; *word && count < 12; word++)
+        if (strncmp(*word, "LD_LIBRARY_PATH=", 16) != 0) gpu->count_environment[count++] = *word;
+    gpu->count_environment[count++] = gpu->count_search;
+    gpu->count_environment[count++] = gpu->count_library;
+    gpu->count_environment[count++] = gpu->count_metrics;
+    gpu->count_environment[count] = NULL;
+    place->environment = gpu->count_environment;
+    if (place->path_count < KF_PLACE_PATHS - 1)
+        place->paths[place->path_count++] = (kf_sandbox_path){gpu->count_folder, KF_PATH_READ | KF_PATH_EXEC, true};
+    return true;
+}
+
 static bool start(counter_run *run, kf_error *error)
 {
+    kf_counting *counting = run->counting;
     kf_runner_place place;
-    char library[4200], names[KF_COUNTERS_LIST_BYTES + 8192], search[8500], folder[4096];
-    const char *environment[16];
-    size_t count = 0;
-    if (!run->device->operations->place(run->device, KF_RUNNER_PLAIN, &place, error)) return false;
-    snprintf(folder, sizeof folder, "%s", run->library);
-    *strrchr(folder, '/') = '\0';
-    snprintf(library, sizeof library, KF_COUNT_LIBRARY "=%s", run->library);
-    snprintf(names, sizeof names, KF_COUNT_NAMES "=%s", run->names);
-    snprintf(search, sizeof search, "LD_LIBRARY_PATH=%s:%s", run->gpu->driver_folder, folder);
-    for (const char *const *word = place.environment; *word && count < 12; word++)
-        if (strncmp(*word, "LD_LIBRARY_PATH=", 16) != 0) environment[count++] = *word;
-    environment[count++] = search;
-    environment[count++] = library;
-    environment[count++] = names;
-    environment[count] = NULL;
-    place.paths[place.path_count++] = (kf_sandbox_path){run->counting->binary, KF_PATH_READ | KF_PATH_EXEC, false};
-    if (place.path_count < KF_PLACE_PATHS)
-        place.paths[place.path_count++] = (kf_sandbox_path){folder, KF_PATH_READ | KF_PATH_EXEC, true};
+    if (!choose_names(run->gpu, counting->crew, run->names)) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (counting->crew)
+        return (run->peer = kf_crew_take(counting->crew, KF_RUNNER_COUNT, counting->strict_sandbox, counting->stop, error)) &&
+               kf_peer_give(run->peer, counting->binary, error);
+    if (!run->device->operations->place(run->device, KF_RUNNER_COUNT, &place, error)) return false;
+    place.paths[place.path_count++] = (kf_sandbox_path){counting->binary, KF_PATH_READ | KF_PATH_EXEC, false};
     kf_peer_spec spec = {.program = place.program,
                          .directory = place.directory,
-                         .binary = run->counting->binary,
+                         .binary = counting->binary,
                          .paths = place.paths,
                          .path_count = place.path_count,
-                         .environment = environment,
+                         .environment = place.environment,
                          .limits = place.limits,
-                         .strict = run->counting->strict_sandbox,
-                         .stop = run->counting->stop};
+                         .strict = counting->strict_sandbox,
+                         .stop = counting->stop};
     return (run->peer = kf_peer_start(&spec, error)) != NULL;
 }
 
@@ -169,7 +198,7 @@ cJSON *kf_cuda_count(kf_device *device, kf_counting *counting, kf_error *error)
     counting->origin.major = gpu->major;
     counting->origin.minor = gpu->minor;
     if (!kf_cupti_find(library)) return kf_counters_note(&counting->origin, MISSING, INSTALL);
-    counter_run run = {.gpu = gpu, .device = device, .counting = counting, .library = library};
+    counter_run run = {.gpu = gpu, .device = device, .counting = counting};
     run.names = kf_counters_names(counting->wanted);
     run.launches = calloc(KF_COUNT_LAUNCHES, sizeof *run.launches);
     kf_error trouble = {0};
@@ -187,7 +216,10 @@ cJSON *kf_cuda_count(kf_device *device, kf_counting *counting, kf_error *error)
     else if (done)
         taken = conclude(&run);
     if (!taken && trouble.code != KF_ERROR_BUSY) kf_fail(error, KF_ERROR_MEMORY, "out of memory for counters");
-    kf_peer_free(run.peer);
+    if (counting->crew)
+        kf_crew_retire(counting->crew, run.peer, !done || run.note[0]);
+    else
+        kf_peer_free(run.peer);
     if (run.sets) device->operations->sets_free(run.sets);
     free(run.names);
     free(run.launches);

@@ -71,7 +71,7 @@ static void drop_blanks(kf_crew *crew)
 
 static bool is_slow(const kf_crew *crew, kf_runner_kind kind)
 {
-    return kind == KF_RUNNER_TORCH || (crew->device->slow_start && kind == KF_RUNNER_PLAIN);
+    return kind == KF_RUNNER_TORCH || (crew->device->slow_start && (kind == KF_RUNNER_PLAIN || kind == KF_RUNNER_COUNT));
 }
 
 /* The place of the blank of that kind that was started first; blank_count: there is none. */
@@ -94,6 +94,15 @@ void kf_crew_expect(kf_crew *crew, kf_runner_kind kind, bool strict, size_t coun
         kf_peer *peer = spawn(crew, kind, strict, &ignored);
         if (!peer) return;
         crew->blanks[crew->blank_count++] = peer;
+    }
+}
+
+void kf_crew_forget(kf_crew *crew, kf_runner_kind kind)
+{
+    for (size_t at; (at = find_blank(crew, kind)) < crew->blank_count;) {
+        kf_peer *peer = crew->blanks[at];
+        memmove(crew->blanks + at, crew->blanks + at + 1, (--crew->blank_count - at) * sizeof *crew->blanks);
+        kf_crew_retire(crew, peer, false);
     }
 }
 

@@ -20,6 +20,8 @@ KF_DEFINE_AUTO(kf_crew, kf_crew_free)
 /* Starts runners of a kind until `count` of it wait, and does not wait for them. Does nothing where starting one is quick. What fails here fails
  * again, and is reported, when one is taken. */
 void kf_crew_expect(kf_crew *crew, kf_runner_kind kind, bool strict, size_t count);
+/* Ends those of a kind that wait. */
+void kf_crew_forget(kf_crew *crew, kf_runner_kind kind);
 /* An empty runner, stopped. The caller's. */
 kf_peer *kf_crew_take(kf_crew *crew, kf_runner_kind kind, bool strict, const volatile int *stop, kf_error *error);
 /* Ends a runner: at once where `unclean`, because something may still be going on in it; else it may die while others work. */

@@ -57,6 +57,7 @@ typedef struct kf_fetch_fault {
 typedef struct kf_sets kf_sets;
 typedef struct kf_device kf_device;
 struct kf_counting;
+struct kf_crew;
 
 /* What a runner on this device needs beside its binary. Strings and paths are the device's. */
 #define KF_PLACE_PATHS 32
@@ -90,6 +91,9 @@ typedef struct kf_device_operations {
     bool (*measure_ceilings)(kf_device *device, kf_error *error);
     /* Takes or gives back the right to time on this device, which one process at a time has; NULL where nobody else can disturb. */
     bool (*reserve)(kf_device *device, bool take, const volatile int *stop, kf_error *error);
+    /* That these counters ("all" or names) will be wanted of a candidate, so that a runner for it can be started ahead (KF_RUNNER_COUNT); false:
+     * none can. NULL where there are none. */
+    bool (*expect_count)(kf_device *device, struct kf_crew *crew, const char *wanted);
     /* Hardware counters of one call of a candidate, in a runner of its own (counters.h); NULL where there are none. */
     cJSON *(*count)(kf_device *device, struct kf_counting *counting, kf_error *error);
     /* SM clock and throttle reasons now, for a sample. */

@@ -99,7 +99,7 @@ static void cuda_free(kf_device *device)
 {
     kf_cuda_device *gpu = (kf_cuda_device *)device;
     const kf_cuda *cuda = &gpu->cuda;
-    kf_cuda_room *rooms[] = {&gpu->tasks, &gpu->results, &gpu->flush};
+    kf_cuda_room *rooms[] = {&gpu->tasks, &gpu->results, &gpu->glances, &gpu->flush};
     for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++)
         if (rooms[i]->pointer) cuda->release(rooms[i]->pointer);
     if (gpu->module) cuda->module_unload(gpu->module);
@@ -108,6 +108,8 @@ static void cuda_free(kf_device *device)
     kf_nvml_close(gpu->nvml);
     if (gpu->lock >= 0) close(gpu->lock);
     free(gpu->cache);
+    free(gpu->count_names);
+    free(gpu->count_metrics);
     free(gpu);
 }
 
@@ -202,7 +204,7 @@ static bool cuda_place(kf_device *device, kf_runner_kind kind, kf_runner_place *
                                         .file_bytes = 64u << 20,
                                         .output_bytes = 256u << 10,
                                         .temporary_bytes = 64u << 20};
-    return true;
+    return kind != KF_RUNNER_COUNT || kf_cuda_count_place(gpu, place, error);
 }
 
 /* The least time that memory and arithmetic take: what has to be read, and of what is written all that the L2 can't keep; operations at the rate
@@ -259,6 +261,7 @@ static const kf_device_operations cuda_operations = {
     .floor_seconds = cuda_floor,
     .measure_ceilings = kf_cuda_measure_ceilings,
     .reserve = cuda_reserve,
+    .expect_count = kf_cuda_expect_count,
     .count = kf_cuda_count,
     .sample = cuda_sample,
     .sets_new = kf_cuda_sets_new,
@@ -367,6 +370,7 @@ static bool start(kf_cuda_device *gpu, kf_error *error)
         !kf_cuda_check(gpu, cuda->stream_create(&gpu->stream, CU_STREAM_NON_BLOCKING), "making a stream", error) ||
         !kf_cuda_check(gpu, cuda->granularity(&gpu->granule, &allocation, 0), "the size of pages", error) ||
         !load_kernels(gpu, error) || !kf_cuda_room_need(gpu, &gpu->tasks, 1, error) ||
+        !kf_cuda_room_need(gpu, &gpu->results, 1, error) || !kf_cuda_room_need(gpu, &gpu->glances, 1, error) ||
         !kf_cuda_room_need(gpu, &gpu->flush, 2 * gpu->l2_bytes, error) ||
         !kf_cuda_check(gpu, cuda->set_bytes(gpu->flush.pointer, 0x5a, gpu->flush.bytes, gpu->stream), "memory to flush with",
                        error) ||

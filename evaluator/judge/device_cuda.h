@@ -42,13 +42,17 @@ typedef struct kf_cuda_device {
     uint64_t memory_bytes;
     char uuid[48], driver_folder[4096], driver[64], architecture[32];
     int driver_version;
-    kf_cuda_room tasks, results, flush; /* flush: twice the L2 */
+    kf_cuda_room tasks, results, glances, flush; /* flush: twice the L2 */
     double copy_bytes_per_second, read_bytes_per_second;
     /* What a runner is started with; the strings outlive it. */
     char program[4200], directory[4200], node[64], visible[80], libraries[4200];
     const char *environment[16];
     char script[4200], preload[4300]; /* of a runner in Python */
     const char *arguments[6];
+    /* Of runners that count: the metrics' names with commas between them, NULL none yet. */
+    char *count_names;
+    char count_library[4200], count_search[8500], count_folder[4096], *count_metrics;
+    const char *count_environment[16];
     int lock; /* descriptor of the timing lock's file, -1 none */
 } kf_cuda_device;
 
@@ -113,8 +117,7 @@ struct kf_sets {
     uint32_t *sources;    /* the set whose numbers a buffer holds, its own but for copies */
     kf_cuda_copy *copies; /* on the host, until the next fill or poison */
     size_t copy_count;
-    /* What a glance at the end of the last batch saw. */
-    kf_cuda_room glances;
+    /* What a glance at the end of the last batch saw lies in the device's room for that. */
     kf_glance_task *glance_tasks;
     uint32_t *glance_sets;
     size_t glance_count;

@@ -183,10 +183,10 @@ static bool glance(kf_sets *sets, unsigned *changed, kf_error *error)
     int compare = changed != NULL;
     size_t count = sets->glance_count, bytes = count * KF_GLANCES * 16, counters = count * sizeof *changed;
     if (!count) return true;
-    if (!kf_cuda_room_need(gpu, &sets->glances, bytes + counters, error)) return false;
-    cu_pointer counts = sets->glances.pointer + bytes;
+    if (!kf_cuda_room_need(gpu, &gpu->glances, bytes + counters, error)) return false;
+    cu_pointer counts = gpu->glances.pointer + bytes;
     unsigned long long seed = sets->glance_seed;
-    void *parameters[] = {&seed, &sets->glances.pointer, &counts, &compare};
+    void *parameters[] = {&seed, &gpu->glances.pointer, &counts, &compare};
     return kf_cuda_check(gpu, gpu->cuda.set_bytes(counts, 0, counters, gpu->stream), "looking again", error) &&
            kf_cuda_run(gpu, KF_KERNEL_GLANCE, sets->glance_tasks, sizeof *sets->glance_tasks, count, 1, parameters, 4, NULL,
                        error) &&

@@ -259,6 +259,9 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
     int timed_left, left = count_workloads(r->judge, task, problem, &timed_left);
     double least = timed_left ? LEAST_PART * budget / timed_left : 0;
     bool one_runner = r->judge->device->slow_start && !options->asan, built = kf_prepared_is_built(r->prepared);
+    bool counts = options->counters && !options->torch && strcmp(options->counters, "none") != 0 &&
+                  r->judge->device->operations->expect_count &&
+                  r->judge->device->operations->expect_count(r->judge->device, r->judge->crew, options->counters);
     for (int pass = 0; pass < 2; pass++)
         for (int workload = 0; workload < kf_task_workload_count(task); workload++) {
             bool applies;
@@ -285,7 +288,8 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
                                   .await_candidate = await_candidate,
                                   .await_context = r->prepared,
                                   .crew = r->judge->crew,
-                                  .spare = r->more,
+                                  .spare = r->more ? options->torch ? 1 : 2 : 0, /* one that is ready, one that starts */
+                                  .counts = counts,
                                   .going = one_runner ? &r->going : NULL,
                                   .last = --left == 0,
                                   .secret = r->secret,

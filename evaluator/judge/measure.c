@@ -201,7 +201,8 @@ static bool adapt(kf_run *r, const double seconds[2], kf_stopping_rule *rule, bo
     return change_sets(r, count, error);
 }
 
-/* Batches on fresh inputs whose time does not count, until a side's calls have become as fast as they get. */
+/* Batches whose time does not count, until a side's calls have become as fast as they get. Where there are no inouts, outputs are
+ * poisoned before the first and all is looked at behind the last. */
 static bool warm_up(kf_run *r, kf_side side, kf_error *error)
 {
     double seconds = 0;
@@ -212,17 +213,19 @@ static bool warm_up(kf_run *r, kf_side side, kf_error *error)
     for (uint32_t i = 0; i < WARM_BATCHES && seconds < WARM_SECONDS && !r->over; i++) {
         kf_batch batch;
         kf_choices_permute(&r->choices, r->order, r->set_count);
-        if (!(side == BASELINE ? kf_run_ready_baseline(r, -1 - (int)i, r->calls[side], error)
-                               : kf_run_refresh(r, -1 - (int)i, side, r->calls[side], error)) ||
-            !kf_run_batch(r, side, 0, r->calls[side], 0, -1, &batch, error) ||
-            (side == CANDIDATE && !kf_run_inspect(r, side, error)))
+        if (i && !r->in_place)
+            r->device->cool(r->sets, r->order, r->calls[side]);
+        else if (!(side == BASELINE ? kf_run_ready_baseline(r, -1, r->calls[side], error)
+                                    : kf_run_refresh(r, -1, side, r->calls[side], error)))
             return false;
+        if (!kf_run_batch(r, side, 0, r->calls[side], 0, -1, &batch, error)) return false;
+        if (side == CANDIDATE && r->in_place && !kf_run_inspect(r, side, error)) return false;
         seconds += batch.seconds;
         bool settled = fabs(batch.seconds - last) < WARM_SETTLED * batch.seconds;
         if (settled && (!launches || kf_peer_calls(r->peers[side]) >= WARM_CALLS)) break;
         last = batch.seconds;
     }
-    return true;
+    return side == BASELINE || r->in_place || kf_run_inspect(r, side, error);
 }
 
 /* The baseline's batches with no candidate there. */
@@ -231,6 +234,8 @@ bool kf_run_measure_alone(kf_run *r, uint32_t calls, kf_error *error)
     r->alone_count = 0;
     r->alone_calls = calls;
     for (uint32_t i = 0; i < r->set_count; i++) r->order[i] = i;
+    /* Inputs varied as beside a candidate: where results are denormal, for one, a division takes longer. */
+    kf_checker_vary(r->checker, &r->choices, r->order, 0, r->set_count, false, r->variations);
     if (!r->device->fill(r->sets, kf_run_draw(r, "alone", 0), r->variations, error)) return false;
     for (int i = 0; i <= ALONE_BATCHES && !r->over; i++) { /* the first one warms up */
         kf_batch batch;
@@ -283,6 +288,23 @@ static void keep_times(kf_run *r, const double seconds[2], const double latency[
     r->latency_pairs++;
 }
 
+/* Those for jobs to come, and the one that will count. A driver that starts some has little time for buffers meanwhile, and what is timed beside it is
+ * noisy: so when all buffers are there, and pairs wait for them. */
+static void expect_spares(const kf_run *r)
+{
+    const kf_workbench *bench = r->bench;
+    bool strict = bench->options->strict_sandbox;
+    if (bench->options->asan) return;
+    if (bench->counts && bench->last) kf_crew_expect(bench->crew, KF_RUNNER_COUNT, strict, 1);
+    if (bench->spare) kf_crew_expect(bench->crew, bench->kinds[KF_ROLE_CANDIDATE], strict, bench->spare);
+}
+
+/* Python takes seconds to start: nobody waits for that. */
+static bool await_spares(const kf_run *r, kf_error *error)
+{
+    return r->bench->kinds[KF_ROLE_CANDIDATE] == KF_RUNNER_TORCH || kf_crew_settle(r->bench->crew, true, error);
+}
+
 static bool measure_pairs(kf_run *r, const kf_stopping_rule *rule, kf_error *error)
 {
     kf_stopping_rule bound = *rule;
@@ -296,6 +318,7 @@ static bool measure_pairs(kf_run *r, const kf_stopping_rule *rule, kf_error *err
                              .compare_all = number < COMPARED_PAIRS || !r->timed,
                              .latency = r->timed && number > 0 && number <= LATENCY_PAIRS,
                              .candidate_first = number >= COMPARED_PAIRS && r->timed && number % 2};
+        if (plan.timed && number == 1 && !await_spares(r, error)) return false;
         for (int i = 0; i < NULLS_A_PAIR && plan.timed && !r->over && r->null_count < NULL_BATCHES; i++)
             if (!kf_run_null_batch(r, r->calls[BASELINE], error)) return false;
         if (!r->over && !kf_run_pair(r, &plan, seconds, latency, error)) return false;
@@ -377,7 +400,7 @@ static void expect_runners(const kf_run *r)
     bool strict = bench->options->strict_sandbox;
     char key[4400];
     size_t counts[KF_RUNNER_KINDS] = {0};
-    counts[bench->kinds[KF_ROLE_CANDIDATE]] += bench->spare + !(bench->going && *bench->going);
+    counts[bench->kinds[KF_ROLE_CANDIDATE]] += !(bench->going && *bench->going);
     counts[bench->kinds[KF_ROLE_BASELINE]] +=
         !kf_crew_has_trusted(bench->crew, KF_ROLE_BASELINE, kf_run_key(bench, KF_ROLE_BASELINE, key), strict);
     counts[bench->kinds[KF_ROLE_ORACLE]] +=
@@ -404,6 +427,7 @@ static bool measure(kf_run *r, kf_error *error)
     /* Nothing that pairs could tell is finer than what two processes differ by. */
     if (r->baseline_call < bench->device->launch_bound)
         rule.half_width = fmax(rule.half_width, bench->device->launch_bias / r->baseline_call / 4);
+    if (!r->over && (r->timed || bench->last)) expect_spares(r);
     if (!r->over && r->timed && !warm_up(r, BASELINE, error)) return false;
     if (!r->over && r->timed && !kf_run_measure_alone(r, r->calls[BASELINE], error)) return false;
     if (!r->over && !kf_run_start_peer(r, KF_ROLE_CANDIDATE, &r->peers[CANDIDATE], error)) return false;

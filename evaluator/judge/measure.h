@@ -30,6 +30,7 @@ typedef struct kf_workbench {
     kf_crew *crew;
     size_t spare;    /* runners to start beyond those that this workload needs */
     kf_peer **going; /* the candidate's runner, where one serves all workloads of a round; NULL where each has its own */
+    bool counts;     /* the candidate's hardware counters will be wanted: a runner for that may be started */
     bool last;       /* no other workload follows in this round */
     const kf_secret *secret;
     double seconds;           /* for timing this workload */

@@ -33,6 +33,7 @@ typedef enum kf_runner_kind {
     KF_RUNNER_PLAIN,
     KF_RUNNER_ASAN,  /* for a candidate built with AddressSanitizer */
     KF_RUNNER_TORCH, /* Python with PyTorch; what it loads is a plan (torch_plan.h) */
+    KF_RUNNER_COUNT, /* one that takes hardware counters (counters.h) */
     KF_RUNNER_KINDS
 } kf_runner_kind;
 

@@ -22,11 +22,10 @@
 #define FRONT 1024
 #define BACK 4096
 #define STAGGER 256
-#define SHARED_BYTES (8u << 20)  /* buffers up to this size share regions */
-#define REGION_BYTES (64u << 20) /* of regions that small buffers share, at most */
-#define OWN_SETS 4               /* in which large buffers don't share */
-#define WORK_SETS 6              /* times a set's bytes: what runners take beside the sets */
-#define LARGE_BYTES (1u << 30)   /* of regions that large ones share, unless one buffer is larger */
+#define SHARED_BYTES (8u << 20)   /* buffers up to this size share regions */
+#define OWN_SETS 4                /* in which larger ones don't */
+#define REGION_BYTES (4ull << 30) /* of regions that several share, unless one buffer is larger */
+#define WORK_SETS 6               /* times a set's bytes: what runners take beside the sets */
 
 enum { CLASS_INPUT, CLASS_WRITTEN, CLASS_TRUTH, CLASS_COUNT };
 
@@ -70,9 +69,8 @@ static void place(layout *l, kf_cuda_buffer *b, uint32_t set, uint64_t bytes, in
     b->bytes = bytes;
     b->data_offset = FRONT + l->placed++ * 5 % 16 * STAGGER;
     b->length = (b->data_offset + bytes + BACK + BACK - 1) / BACK * BACK;
-    bool small = b->length <= SHARED_BYTES, shared = small || set >= OWN_SETS;
-    uint64_t most = small ? REGION_BYTES : LARGE_BYTES;
-    if (!shared || !l->open[class] || sets->regions[l->open[class] - 1].bytes + b->length > most) {
+    bool shared = b->length <= SHARED_BYTES || set >= OWN_SETS;
+    if (!shared || !l->open[class] || sets->regions[l->open[class] - 1].bytes + b->length > REGION_BYTES) {
         sets->regions[sets->region_count] = (kf_cuda_region){0};
         b->region = sets->region_count++;
         if (shared) l->open[class] = sets->region_count;
@@ -118,7 +116,8 @@ static bool choose_truth_room(kf_sets *sets, kf_error *error)
     uint64_t a_truth = 0;
     if (!kf_cuda_check(sets->gpu, sets->gpu->cuda.memory_info(&free_bytes, &total), "its memory", error)) return false;
     for (int i = 0; i < problem->argument_count; i++)
-        if (problem->arguments[i].kind != KF_SCALAR && is_truth(&problem->arguments[i])) a_truth += truth_bytes(&problem->arguments[i]);
+        if (problem->arguments[i].kind != KF_SCALAR && is_truth(&problem->arguments[i]))
+            a_truth += truth_bytes(&problem->arguments[i]);
     bool all = sets->count * (problem->total_bytes + a_truth) + WORK_SETS * problem->total_bytes < free_bytes;
     sets->truth_room = all ? sets->count : 1;
     return true;
@@ -194,7 +193,6 @@ void kf_cuda_sets_free(kf_sets *sets)
         if (r->reserved) cuda->address_free(r->reserved, r->bytes + 2 * sets->gpu->granule);
         if (r->handle) cuda->handle_release(r->handle);
     }
-    if (sets->glances.pointer) cuda->release(sets->glances.pointer);
     kf_cuda_forget_copies(sets);
     for (int i = 0; i < 2; i++) kf_ledger_free(sets->ledgers[i]);
     free(sets->buffers);
@@ -406,8 +404,8 @@ bool kf_cuda_poison(kf_sets *sets, uint64_t secret, kf_error *error)
            (!inouts || remember_digests(sets, KF_INOUT, error)) && kf_cuda_wait(sets->gpu, "poisoning outputs", error);
 }
 
-/* Reads twice the cache's size of other data, so that what is left in it is neither the problem's nor to be written back. */
-/* The whole L2, whatever the list. */
+/* Reads twice the cache's size of other data, so that what is left in it is neither the problem's nor to be written back: the whole L2, whatever the
+ * list. */
 void kf_cuda_cool(kf_sets *sets, const uint32_t *list, uint32_t count)
 {
     (void)list, (void)count;

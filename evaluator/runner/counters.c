@@ -232,12 +232,18 @@ static int configure(void)
                                 .config_size = count.config_size,
                                 .config = count.config};
     cupti_passes passes = {.size = CUPTI_SIZE(cupti_passes, passes), .config_size = count.config_size, .config = count.config};
-    cupti_enable enable = {.size = CUPTI_SIZE(cupti_enable, profiler), .context = count.context};
-    if (!check(c->config_image(&image), "the configuration") || !check(c->passes(&passes), "the number of passes") ||
-        !check(c->enable(&enable), "enabling the profiler"))
-        return 0;
+    if (!check(c->config_image(&image), "the configuration") || !check(c->passes(&passes), "the number of passes")) return 0;
     count.passes = passes.passes;
-    count.profiler = enable.profiler;
+    return 1;
+}
+
+/* Whatever touches the GPU's counters comes only when there is something to count: this process may have been started while others are timed. */
+static int enable(void)
+{
+    const kf_cupti *c = &count.cupti;
+    cupti_enable on = {.size = CUPTI_SIZE(cupti_enable, profiler), .context = count.context};
+    if (!check(c->enable(&on), "enabling the profiler")) return 0;
+    count.profiler = on.profiler;
     cupti_data_size data = {.size = CUPTI_SIZE(cupti_data_size, data_size),
                             .profiler = count.profiler,
                             .names = count.metrics,
@@ -283,7 +289,7 @@ void kf_count_prepare(const kf_cuda *cuda, cu_context context, cu_stream stream)
     count.cuda = cuda;
     count.context = context;
     count.stream = stream;
-    if (load(library) && cut_names(names) && subscribe() && start_profiler() && choose_metrics() && configure() && make_flush())
+    if (load(library) && cut_names(names) && subscribe() && start_profiler() && choose_metrics() && configure())
         count.stage = KF_COUNT_DONE;
     count.setup_seconds = now() - started;
 }
@@ -342,6 +348,7 @@ void kf_count_calls(void (*call)(void *context), void *context, kf_count_header 
     memset(launches, 0, KF_COUNT_LAUNCHES * sizeof *launches);
     count.launch_count = 0;
     *header = (kf_count_header){.magic = KF_WIRE_MAGIC, .setup_seconds = count.setup_seconds};
+    if (count.stage == KF_COUNT_DONE && !count.profiler && enable()) make_flush();
     while (count.stage == KF_COUNT_DONE && !last) {
         count.launches = passes ? NULL : launches;
         if (passes == KF_COUNT_PASSES)

@@ -9,7 +9,7 @@
 #define KF_COUNT_LIBRARY "COUNTERS_LIBRARY"
 #define KF_COUNT_NAMES "COUNTERS_METRICS"
 
-/* Before the second filter: loads CUPTI where the environment names it, and does all that needs no kernel. What fails is told by kf_count_calls. */
+/* Before the second filter: loads CUPTI where the environment names it, and does all that leaves the GPU alone. What fails is told by kf_count_calls. */
 void kf_count_prepare(const kf_cuda *cuda, cu_context context, cu_stream stream);
 /* Calls `call` once a pass, after emptying the L2, and fills header and KF_COUNT_LAUNCHES launches. The kernels of one call must be the same each time. */
 void kf_count_calls(void (*call)(void *context), void *context, kf_count_header *header, kf_count_launch *launches);

@@ -145,9 +145,10 @@ int check_counters(kf_judge *judge, const char *task_path, double seconds)
         kf_autobuffer words = {0};
         if (verdict) kf_counters_words(verdict->counters, &words);
         cJSON *missing = verdict ? cJSON_GetObjectItem(verdict->counters, "missing") : NULL;
-        printf("  == %s %s: %s, %.2f s without, %.2f s with counters (%.0f passes, set up %.2f s, counted %.2f s), %d missing\n%s",
+        printf("  == %s %s: %s, %.2f s without, %.2f s with counters, of which %.2f s (%.0f passes, set up %.2f s, counted %.2f "
+               "s), %d missing\n%s",
                kf_task_name(task), file->name, verdict ? kf_status_name(verdict->status) : error.text, without, with,
-               verdict ? kf_json_get_number(verdict->counters, "passes", 0) : 0,
+               gpu_counting_seconds, verdict ? kf_json_get_number(verdict->counters, "passes", 0) : 0,
                verdict ? kf_json_get_number(verdict->counters, "setup_seconds", NAN) : NAN,
                verdict ? kf_json_get_number(verdict->counters, "count_seconds", NAN) : NAN, cJSON_GetArraySize(missing),
                words.data ? words.data : "");

@@ -20,6 +20,7 @@ typedef struct gpu_pipeline {
     double wall; /* set: seconds of all of them */
 } gpu_pipeline;
 int check_same_in(gpu_pipeline *line);
+extern double gpu_counting_seconds;                                             /* that the last job's counters took the judge */
 int check_phases(kf_judge *judge, const char *task, int times, double seconds); /* gpu_phases.c: and where their time goes */
 int check_agree(kf_judge *judge, const char *task, double seconds); /* gpu_agree.c: the judge's clock beside CUDA events */
 /* gpu_undisturbed.c: speedups with all defences on beside plain ones, the first timed workload of every seed. */

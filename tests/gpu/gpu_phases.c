@@ -201,6 +201,17 @@ WRAP(void, kf_crew_retire, (kf_crew * crew, kf_peer *peer, bool unclean))
     CLOCKED_VOID(RETIRE, __real_kf_crew_retire(crew, peer, unclean));
 }
 
+double gpu_counting_seconds;
+
+WRAP(bool, kf_judge_count,
+     (kf_judge * judge, const kf_job *job, const char *binary, kf_verdict *verdict, const volatile int *stop, kf_error *error))
+{
+    double began = kf_now();
+    bool done = __real_kf_judge_count(judge, job, binary, verdict, stop, error);
+    gpu_counting_seconds = kf_now() - began;
+    return done;
+}
+
 /* ---- the device's own ------------------------------------------------------------------------------------------------------------------ */
 
 static kf_sets *sets_new(kf_device *d, const kf_problem *p, uint32_t n, bool t, kf_error *e)
