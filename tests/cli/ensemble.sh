@@ -50,6 +50,9 @@ json 'sorted(p["proposer"].split(":")[1].split(".")[0] for p in o["proposers"] i
 json 'all(abs(p["cost_usd"] - p["calls"] * (0.1 if "dear" in p["proposer"] else 0.01)) < 1e-9 for p in o["proposers"] if p["calls"])'
 json 'abs(sum(p["cost_usd"] for p in o["proposers"]) - o["spent"]["cost_usd"]) < 1e-9'
 json '[p["cost_per_faster"] for p in o["proposers"] if "useless" in p["proposer"]] == [None]'
+json '[p["cost_per_faster"] for p in o["proposers"] if "cheap" in p["proposer"]] == [p["cost_usd"] / p["faster"] for p in o["proposers"] if "cheap" in p["proposer"] and p["faster"] > 1]'
+json 'list(o["spent"]["outcomes"]) == ["ok"] and abs(o["spent"]["outcomes"]["ok"]["cost_usd"] - o["spent"]["cost_usd"]) < 1e-9'
+json 'o["spent"]["outcomes"]["ok"]["calls"] == sum(p["calls"] for p in o["proposers"])'
 
 # Shares: three calls to one.
 optimize share.db --candidates 42 --ensemble share --llm replay,weight=3:cheap.jsonl --llm replay:dear.jsonl

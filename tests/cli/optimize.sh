@@ -50,7 +50,7 @@ cat >/dev/null
 sleep 0.2
 printf '{"text": "```cuda\\n#pragma fake: note %s\\nvoid axpy() {}\\n```", "cost_usd": 0.25}' "$(date +%N)"
 END
-FAKE_SLEEP=0.1 python3 - "$program" optimize "$task" --workers "$fake" --model "exec:sh $work/answer.sh" --time 4s --store terminal.db <<'END' || fail "the line of progress: $(cat terminal)"
+FAKE_SLEEP=0.1 python3 - "$program" optimize "$task" --workers "$fake" --model "exec:sh $work/answer.sh" --time 5s --store terminal.db <<'END' || fail "the line of progress: $(cat terminal)"
 import os, pty, re, sys
 with open("terminal", "wb") as log:
     pty.spawn(sys.argv[1:], lambda fd: (lambda data: (log.write(data), data)[1])(os.read(fd, 4096)), lambda fd: b"")

@@ -262,7 +262,7 @@ static void servers_that_are_not_there(void **state)
         bool full;
         const char *options;
         double least;
-    } rows[] = {{false, "retries=2,backoff=0.01", 0}, {true, "retries=2,backoff=0.01,connect=0.3", 0.9}};
+    } rows[] = {{false, "retries=2,backoff=0.01", 0}, {true, "retries=2,backoff=0.01,connect=0.3", 0.8}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         int fds[16];
         char spec[200];
