@@ -341,7 +341,8 @@ bool kf_sandbox_take_census(kf_sandbox *sandbox, kf_sandbox_census *census, kf_e
     if (census->threads <= 0) return kf_fail(error, KF_ERROR_INPUT, "sandbox: the program has ended");
     census->descriptors = kf_tree_descriptors(sandbox->pid);
     census->who = kf_tree_who(sandbox->pid);
-    if (!kf_may_have_descendants(sandbox)) return true; /* looking through all of /proc takes milliseconds where many processes are */
+    if (!kf_may_have_descendants(sandbox))
+        return true; /* looking through all of /proc takes milliseconds where many processes are */
     kf_tree tree;
     if (!kf_tree_scan(sandbox->pid, &tree)) return kf_fail(error, KF_ERROR_MACHINE, "sandbox: /proc cannot be read");
     census->processes = (int)tree.count;
