@@ -262,6 +262,11 @@ static int compile(driver *d, kf_error *error)
     if (status <= 0) return status;
     for (int i = 0; i < d->suspect_count && messages.size; i++)
         if (is_blamed(messages.data, d->suspects[i].word)) return show_finding(&d->suspects[i]);
+    char line[2048];
+    if (messages.size && kf_cpucc_unsupported_use(messages.data, line, sizeof line)) {
+        fprintf(stderr, "%s\n", line);
+        return KF_CPUCC_UNSUPPORTED;
+    }
     return show_messages(&messages);
 }
 

@@ -51,5 +51,7 @@ int kf_cpucc_run(const kf_cpucc_command *command, const char *temporary, kf_buff
 /* When the preprocessor's messages say that a header is missing or refused which belongs to something unsupported, writes
  * "FILE:LINE: unsupported on the CPU device: …" to `line` and returns true. */
 bool kf_cpucc_missing_header(const char *messages, char *line, size_t size);
+/* Ditto after the compiler: a static_assert of ours, "kforge-unsupported: CONSTRUCT", in a template that the candidate uses. */
+bool kf_cpucc_unsupported_use(const char *messages, char *line, size_t size);
 
 #endif

@@ -139,3 +139,22 @@ bool kf_cpucc_missing_header(const char *messages, char *line, size_t size)
     }
     return false;
 }
+
+bool kf_cpucc_unsupported_use(const char *messages, char *line, size_t size)
+{
+    static const char asserted[] = "static assertion failed: kforge-unsupported: ", here[] = "required from here";
+    char file[1024] = "";
+    long number = 0;
+    for (const char *at = messages; *at;) {
+        const char *end = strchrnul(at, '\n'), *reason = memmem(at, (size_t)(end - at), asserted, sizeof asserted - 1);
+        if (memmem(at, (size_t)(end - at), here, sizeof here - 1) && !read_place(at, end, file, sizeof file, &number)) *file = '\0';
+        if (reason && *file) {
+            reason += sizeof asserted - 1;
+            snprintf(line, size, "%s:%ld: unsupported on the CPU device: %.*s (use a CUDA device)", file, number,
+                     (int)(end - reason), reason);
+            return true;
+        }
+        at = *end ? end + 1 : end;
+    }
+    return false;
+}

@@ -195,8 +195,8 @@ static inline unsigned tile_mask(unsigned size)
 
 template <unsigned Size, class Parent = void> class thread_block_tile : public kfcpu_details::lanes_group
 {
-    static_assert(Size && Size <= 32 && (Size & (Size - 1)) == 0,
-                  "kforge-unsupported: tiles of more than 32 threads; the size must be a power of two");
+    static_assert(Size && (Size & (Size - 1)) == 0, "the size of a tile must be a power of two");
+    static_assert(Size <= 32, "kforge-unsupported: tiles of more than 32 threads");
 
   public:
     explicit thread_block_tile() : lanes_group(kfcpu_details::TILE, kfcpu_details::tile_mask(Size)) {}
