@@ -16,7 +16,7 @@
 typedef struct settings {
     const char *store, *device, *baseline, *sandbox, *counters, *replay, *sign;
     double seconds, timeout;
-    bool check_only, asan, sanitize, verify, keep, json;
+    bool check_only, asan, sanitize, verify, kernelbench, keep, json;
     kf_option_list flags, workers;
 } settings;
 
@@ -133,6 +133,7 @@ static kf_job *make_job(const settings *wanted, const char *task_path, const cha
     o->asan = wanted->asan;
     o->sanitize = wanted->sanitize;
     o->verify = wanted->verify;
+    o->kernelbench = wanted->kernelbench;
     if (strcmp(wanted->counters, "none") != 0 && !(o->counters = strdup(wanted->counters))) {
         kf_fail(error, KF_ERROR_MEMORY, "out of memory");
         return NULL;
@@ -298,6 +299,12 @@ static const kf_option options[] = {
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, verify),
      .help = "Measure twice, in fresh processes; on a GPU also as --sanitize."},
+    {.name = "kernelbench",
+     .type = KF_OPTION_FLAG,
+     .fallback = "true",
+     .offset = offsetof(settings, kernelbench),
+     .help = "A solution in Python: also say what KernelBench's own protocol would, which takes some seconds more (the default; --no-kernelbench "
+             "does not)."},
     {.name = "counters",
      .type = KF_OPTION_TEXT,
      .argument = "WHICH",

@@ -10,3 +10,5 @@ set_tests_properties(unit.torch_extensions PROPERTIES SKIP_RETURN_CODE 77 TIMEOU
 kf_test(blocks kf_base)
 target_sources(test_blocks PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/runner/blocks.c)
 target_include_directories(test_blocks PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/judge)
+kf_test(arena kf_judge)
+target_include_directories(test_arena PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/model ${CMAKE_SOURCE_DIR}/evaluator/judge)

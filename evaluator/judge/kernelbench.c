@@ -56,7 +56,9 @@ static kf_sandbox *start(const kf_judge *judge, const kf_job *job, const char *f
     if (!judge->device->operations->place(judge->device, KF_RUNNER_TORCH, &place, error)) return NULL;
     place.paths[place.path_count++] = (kf_sandbox_path){folder, KF_PATH_READ | KF_PATH_EXEC, false};
     place.limits.wall_seconds = seconds;
-    const char *const argv[] = {place.program, place.arguments[0], place.arguments[1], "kernelbench", path, NULL};
+    bool gpu = strcmp(judge->device->operations->kind, "cuda") == 0;
+    const char *const argv[] = {
+        place.program, place.arguments[0], place.arguments[1], "kernelbench", gpu ? "--cuda" : path, gpu ? path : NULL, NULL};
     kf_sandbox_spec spec = {.argv = argv,
                             .environment = place.environment,
                             .directory = place.directory,

@@ -2,7 +2,9 @@
 one tolerance on the same inputs, reference first; then three calls to warm up and a hundred timed ones on one input, in milliseconds.
 
 All of it happens in one process with the solution, as it does there, so what is printed is the solution's own claim and nothing more: a stranger's
-code may have patched anything that is used here. One difference: the time for timing is limited, since a processor may take seconds a call.
+code may have patched anything that is used here. On a GPU calls are timed with events, each behind a write of 256 MiB, as there. Two differences: the time
+for timing is limited, since a processor may take seconds a call; and for a GPU inputs are drawn on the GPU, where KernelBench draws them on a processor and
+copies, which takes it minutes at full size.
 """
 import json
 import os
@@ -22,24 +24,45 @@ def tolerance_of(dtype):
     return 1e-2 if str(dtype) in ("torch.float16", "torch.bfloat16") else 1e-4
 
 
-def time_calls(module, inputs, seconds):
+def time_call(module, inputs):
+    started = time.perf_counter()
+    module(*inputs)
+    return (time.perf_counter() - started) * 1e3
+
+
+def time_call_by_events(module, inputs):
+    import torch
+
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    torch.cuda.synchronize()
+    torch.empty((32, 1024, 1024), dtype=torch.int64, device="cuda").fill_(42)  # nothing of the inputs is in the cache
+    start.record()
+    module(*inputs)
+    end.record()
+    torch.cuda.synchronize()
+    return start.elapsed_time(end)
+
+
+def time_calls(module, inputs, seconds, one):
     for _ in range(WARM_UPS):
         module(*inputs)
+    if one is time_call_by_events:
+        one(module, inputs)  # the first one does not count there
     times, until = [], time.perf_counter() + seconds
     while len(times) < TIMED and (not times or time.perf_counter() < until):
-        started = time.perf_counter()
-        module(*inputs)
-        times.append((time.perf_counter() - started) * 1e3)
+        times.append(one(module, inputs))
     mean = sum(times) / len(times)
     spread = (sum((t - mean) ** 2 for t in times) / len(times)) ** 0.5
     return {"mean": mean, "std": spread, "min": min(times), "max": max(times), "num_trials": len(times)}
 
 
 class Protocol:
-    def __init__(self, plan, folder):
+    def __init__(self, plan, folder, place):
         import load
         import torch
 
+        self.place = place
+        self.time_call = time_call if place.kind == "cpu" else time_call_by_events
         self.torch, self.load, self.plan, self.folder = torch, load, plan, folder
         self.claim = {"protocol": "kernelbench", "compiled": False, "correctness": False, "metadata": {}}
         self.problem = load.Problem(plan["problem"]["text"], plan["problem"]["name"], plan["patches"], plan["class"])
@@ -50,9 +73,12 @@ class Protocol:
         extensions.serve(candidate["text"], candidate["name"], self.folder)
         solution = load.Problem(candidate["text"], candidate["name"], None, "ModelNew", "kforge_candidate").model_class
         init = self.problem.init_inputs(seed)
-        self.reference = self.problem.construct(init, seed)
-        self.solution = self.problem.construct(init, seed, solution)
+        self.reference = self.place.move(self.problem.construct(init, seed))
+        self.solution = self.place.move(self.problem.construct(init, seed, solution))
         self.claim["compiled"] = True
+
+    def inputs(self, seed):
+        return self.place.make(lambda: self.problem.inputs(seed))
 
     def same(self, expected, got, metadata):
         if not isinstance(got, self.torch.Tensor):
@@ -76,7 +102,7 @@ class Protocol:
         seeds = [int(torch.randint(0, 2**32 - 1, (1,)).item()) for _ in range(TRIALS)]
         passed = 0
         for seed in seeds:
-            inputs = self.problem.inputs(seed)
+            inputs = self.inputs(seed)
             expected = self.reference(*inputs)
             got = self.solution(*inputs)
             parts = [(expected, got)] if isinstance(expected, torch.Tensor) else list(zip(load.flatten(expected), load.flatten(got)))
@@ -85,9 +111,9 @@ class Protocol:
         self.claim["correctness"] = passed == TRIALS
 
     def runtimes(self):
-        inputs = self.problem.inputs(self.plan["seed"])
-        stats = time_calls(self.solution, inputs, TIMING_SECONDS)
-        reference = time_calls(self.reference, inputs, TIMING_SECONDS)
+        inputs = self.inputs(self.plan["seed"])
+        stats = time_calls(self.solution, inputs, TIMING_SECONDS, self.time_call)
+        reference = time_calls(self.reference, inputs, TIMING_SECONDS, self.time_call)
         self.claim.update(runtime=stats["mean"], runtime_stats=stats, reference_runtime=reference["mean"])
         if stats["mean"] > 0:
             self.claim["speedup"] = reference["mean"] / stats["mean"]
@@ -97,19 +123,21 @@ def main(arguments):
     import warnings
 
     import cpu
+    import gpu
     import runner
     import scratch
     import torch
 
     warnings.simplefilter("ignore")
-    if len(arguments) != 1:
+    on_gpu = arguments[:1] == ["--cuda"]
+    if len(arguments) != 1 + on_gpu:
         return 2
-    with open(arguments[0], encoding="utf-8") as file:
+    with open(arguments[-1], encoding="utf-8") as file:
         plan = json.load(file)
-    cpu.wake_threads(torch)
+    place = gpu.Place(torch) if on_gpu else cpu.Place(torch)
     scratch.prepare()
     runner.lock_down()
-    protocol = Protocol(plan, os.path.dirname(os.path.abspath(arguments[0])))
+    protocol = Protocol(plan, os.path.dirname(os.path.abspath(arguments[-1])), place)
     claim = protocol.claim
     try:
         with torch.no_grad():

@@ -109,6 +109,8 @@ int main(int argc, char **argv)
         failures = check_corpus(judge, argv[2], argc > 3 ? argv[3] : NULL);
     } else if (strcmp(mode, "torch") == 0 && argc >= 3) {
         failures = check_torch(judge, argv[2], argc > 3 ? argv[3] : NULL);
+    } else if (strcmp(mode, "problems") == 0 && argc >= 4) {
+        failures = check_problems(judge, atof(argv[2]), argv + 3, argc - 3);
     } else if (strcmp(mode, "leak") == 0 && argc == 4) {
         failures = check_leaks(judge, argv[2], atoi(argv[3]));
     } else if (strcmp(mode, "faults") == 0 && argc == 3) {
@@ -130,8 +132,7 @@ int main(int argc, char **argv)
     } else if (strcmp(mode, "seeds") == 0 && argc >= 4) {
         for (int i = 3; i < argc; i++) failures += check_seeds(judge, argv[i], atof(argv[2]));
     } else {
-        printf("gpu_check numbers | describe | corpus FOLDER [FILTER] | torch FOLDER [FILTER] | same TASK TIMES SECONDS | phases "
-               "TASK TIMES SECONDS | "
+        printf("gpu_check numbers | describe | corpus FOLDER [FILTER] | torch FOLDER [FILTER] | problems SECONDS TASK… | same TASK TIMES SECONDS | phases TASK TIMES SECONDS | "
                "profile SECONDS TASK… | seeds SECONDS TASK… | agree SECONDS TASK… | undisturbed SECONDS TASK… | counters SECONDS "
                "TASK… | "
                "sanitize FOLDER TASK | leak FOLDER COUNT | faults "

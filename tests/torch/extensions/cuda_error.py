@@ -1,4 +1,4 @@
-# task: relu; kforge: unsupported_device build.failed; says: candidate.py:10: error: unsupported on the CPU device: inline PTX
+# task: relu; kforge: unsupported_device build.failed; cuda: correct; says: candidate.py:10: error: unsupported on the CPU device: inline PTX
 # What the CPU device does not run is no fault of the solution's.
 import torch
 import torch.nn as nn

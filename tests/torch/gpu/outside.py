@@ -1,0 +1,19 @@
+# task: relu; kforge: contract_violation output.unreadable
+# Its result is in memory that it has from the driver, which nobody but its own process can look at.
+import ctypes
+
+import torch
+import torch.nn as nn
+
+
+class Memory:
+    def __init__(self, address, size):
+        self.__cuda_array_interface__ = {"version": 3, "shape": (size,), "typestr": "<f4", "data": (address, False), "strides": None}
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        address = ctypes.c_uint64(0)
+        ctypes.CDLL("libcuda.so.1").cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(4 * x.numel()))
+        result = torch.as_tensor(Memory(address.value, x.numel()), device=x.device).view(x.shape)
+        return torch.clamp(x, min=0, out=result)

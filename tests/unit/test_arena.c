@@ -1,0 +1,115 @@
+/* What needs no GPU of results on a GPU: how large an arena is, and what the ledger says of a result and remembers of it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <cmocka.h>
+
+#include "../runner/ledger_wire.h"
+#include "arena_cuda.h"
+#include "ledger.h"
+
+#define GIB (1ull << 30)
+
+static kf_problem problem_of(int64_t rows, int64_t columns)
+{
+    kf_problem problem = {.argument_count = 2, .total_bytes = (uint64_t)(2 * rows * columns) * 4};
+    for (int i = 0; i < 2; i++) {
+        kf_problem_argument *a = &problem.arguments[i];
+        *a = (kf_problem_argument){.name = i ? "out" : "x",
+                                   .kind = i ? KF_OUTPUT : KF_INPUT,
+                                   .dtype = KF_F32,
+                                   .dims = 2,
+                                   .shape = {rows, columns},
+                                   .elements = rows * columns,
+                                   .bytes = (uint64_t)(rows * columns) * 4};
+    }
+    return problem;
+}
+
+static void an_arena_leaves_room_for_what_follows(void **state)
+{
+    (void)state;
+    static kf_problem small, large;
+    small = problem_of(64, 4096);
+    uint64_t bytes = kf_cuda_arena_bytes(&small, KF_ROLE_CANDIDATE, 70 * GIB, 12 * GIB, 1024);
+    assert_true(bytes >= GIB + 1024 * small.arguments[1].bytes && bytes < 4 * GIB);
+    assert_int_equal(kf_cuda_arena_bytes(&small, KF_ROLE_BASELINE, 70 * GIB, 12 * GIB, 1024), bytes);
+    large = problem_of(4096, 65536); /* 1 GiB each way */
+    uint64_t one = large.total_bytes, free_bytes = 60 * GIB;
+    uint64_t candidate = kf_cuda_arena_bytes(&large, KF_ROLE_CANDIDATE, free_bytes, 12 * GIB, 1024);
+    assert_true(candidate >= 8 * one && candidate + one * 5 / 2 < free_bytes);
+    assert_true(kf_cuda_arena_bytes(&large, KF_ROLE_BASELINE, free_bytes, 12 * GIB, 1024) <= free_bytes / 2);
+    assert_int_equal(kf_cuda_arena_bytes(&large, KF_ROLE_BASELINE, GIB, 12 * GIB, 1024), 256ull << 20); /* it tries at least */
+}
+
+static kf_ledger_entry entry_at(uint64_t address, int64_t rows, int64_t columns, int64_t row_stride, int64_t column_stride)
+{
+    return (kf_ledger_entry){
+        .address = address, .dtype = KF_F32, .dims = 2, .sizes = {rows, columns}, .strides = {row_stride, column_stride}};
+}
+
+static void write_record(unsigned char *memory, uint32_t set, kf_ledger_entry entry)
+{
+    kf_ledger_head head = {.tensors = 1};
+    size_t record = sizeof head + sizeof entry;
+    memcpy(memory + set * record, &head, sizeof head);
+    memcpy(memory + set * record + sizeof head, &entry, sizeof entry);
+}
+
+static void a_ledger_says_where_a_result_lies(void **state)
+{
+    (void)state;
+    static kf_problem problem;
+    problem = problem_of(8, 4);
+    kf_error error = {0};
+    kf_ledger *ledger = kf_ledger_new(3, 1, &error);
+    assert_non_null(ledger);
+    kf_peer_buffer shared = kf_ledger_buffer(ledger);
+    unsigned char *memory = mmap(NULL, shared.length, PROT_READ | PROT_WRITE, MAP_SHARED, shared.fd, 0);
+    assert_true(memory != MAP_FAILED);
+    const kf_problem_argument *out = &problem.arguments[1];
+    kf_ledger_place place;
+    kf_fetch_fault fault = {0};
+
+    write_record(memory, 0, entry_at(0x1000, 8, 4, 4, 1));
+    assert_true(kf_ledger_locate(ledger, 0, 0, out, 1, &place, &fault));
+    assert_true(place.plain && place.address == 0x1000 && place.span == out->bytes);
+    write_record(memory, 1, entry_at(0x2000, 8, 4, 1, 8)); /* transposed */
+    assert_true(kf_ledger_locate(ledger, 1, 0, out, 1, &place, &fault));
+    assert_true(!place.plain && place.span == out->bytes);
+    write_record(memory, 2, entry_at(0x3000, 8, 4, 1ll << 40, 1));
+    assert_false(kf_ledger_locate(ledger, 2, 0, out, 1, &place, &fault));
+    assert_string_equal(fault.rule, "output.unreadable");
+    fault = (kf_fetch_fault){0};
+    write_record(memory, 2, entry_at(0x3000, 4, 8, 8, 1));
+    assert_false(kf_ledger_locate(ledger, 2, 0, out, 1, &place, &fault));
+    assert_string_equal(fault.rule, "output.shape");
+
+    /* What was remembered stays, whatever the runner writes afterwards, until the ledger is cleared. */
+    const uint32_t list[] = {0};
+    assert_true(kf_ledger_remember(ledger, list, 1));
+    write_record(memory, 0, entry_at(0x5000, 8, 4, 4, 1));
+    write_record(memory, 1, entry_at(0x6000, 8, 4, 4, 1));
+    fault = (kf_fetch_fault){0};
+    assert_true(kf_ledger_locate(ledger, 0, 0, out, 1, &place, &fault));
+    assert_int_equal(place.address, 0x1000);
+    assert_true(kf_ledger_locate(ledger, 1, 0, out, 1, &place, &fault));
+    assert_int_equal(place.address, 0x6000);
+    kf_ledger_clear(ledger);
+    assert_true(kf_ledger_locate(ledger, 0, 0, out, 1, &place, &fault));
+    assert_int_equal(place.address, 0);
+    munmap(memory, shared.length);
+    kf_ledger_free(ledger);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_arena_leaves_room_for_what_follows),
+        cmocka_unit_test(a_ledger_says_where_a_result_lies),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
