@@ -303,7 +303,8 @@ static const kf_option options[] = {
      .type = KF_OPTION_FLAG,
      .fallback = "true",
      .offset = offsetof(settings, kernelbench),
-     .help = "A solution in Python: also say what KernelBench's own protocol would, which takes some seconds more (the default; --no-kernelbench "
+     .help = "A solution in Python: also say what KernelBench's own protocol would, which takes some seconds more (the default; "
+             "--no-kernelbench "
              "does not)."},
     {.name = "counters",
      .type = KF_OPTION_TEXT,

@@ -8,11 +8,11 @@
 #include "kforge/file.h"
 #include "ledger.h"
 
-#define NO_NUMBER 0xff                 /* a byte: NaN as any floating-point type, -1 as any integer */
+#define NO_NUMBER 0xff /* a byte: NaN as any floating-point type, -1 as any integer */
 #define LEAST_ARENA (256ull << 20)
-#define OWN_ARENA (1ull << 30)         /* cuBLAS's and cuDNN's workspaces, kernels' scratch */
-#define TEMPORARIES 8                  /* times inputs, weights and outputs of one call: what a module may need meanwhile */
-#define ORACLE_PART 5 / 2              /* of a call's buffers, widened to float64, on the device beside all else */
+#define OWN_ARENA (1ull << 30) /* cuBLAS's and cuDNN's workspaces, kernels' scratch */
+#define TEMPORARIES 8          /* times inputs, weights and outputs of one call: what a module may need meanwhile */
+#define ORACLE_PART 5 / 2      /* of a call's buffers, widened to float64, on the device beside all else */
 
 typedef struct arena {
     kf_cuda_device *gpu;
@@ -206,13 +206,12 @@ bool kf_cuda_fetch(kf_sets *sets, kf_peer *peer, kf_role role, const uint32_t *l
             if (!place.plain) {
                 gather(&tasks[scattered++], &place, argument, to);
                 if ((uint64_t)argument->elements > units) units = (uint64_t)argument->elements;
-            } else if (!kf_cuda_check(gpu, gpu->cuda.copy_over(to, place.address, argument->bytes, gpu->stream),
-                                      "fetching results", error)) {
+            } else if (!kf_cuda_check(gpu, gpu->cuda.copy_over(to, place.address, argument->bytes, gpu->stream), "fetching results",
+                                      error)) {
                 return false;
             }
         }
-    if (scattered &&
-        !kf_cuda_run(gpu, KF_KERNEL_GATHER, tasks, sizeof *tasks, scattered, units, NULL, 0, NULL, error))
+    if (scattered && !kf_cuda_run(gpu, KF_KERNEL_GATHER, tasks, sizeof *tasks, scattered, units, NULL, 0, NULL, error))
         return false;
     if (!kf_cuda_wait(gpu, "fetching results", error)) return false;
     return role != KF_ROLE_CANDIDATE || kf_ledger_check_overlap(ledger, chosen, sets->count, outputs, fault, error);
@@ -233,8 +232,7 @@ bool kf_cuda_glance_tasks(kf_sets *sets, const uint32_t *list, uint32_t count, s
                 !kf_cuda_may_hold_result(sets, sets->python, place.address, place.span))
                 continue;
             uint64_t start = (place.address + 15) / 16 * 16, end = place.address + place.span;
-            sets->glance_sets[*used] =
-                (uint32_t)((size_t)list[k] * (size_t)problem->argument_count + (size_t)outputs[output]);
+            sets->glance_sets[*used] = (uint32_t)((size_t)list[k] * (size_t)problem->argument_count + (size_t)outputs[output]);
             sets->glance_tasks[(*used)++] = (kf_glance_task){.data = start, .bytes = end > start ? end - start : 0};
         }
     return true;

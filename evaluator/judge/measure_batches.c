@@ -167,7 +167,8 @@ bool kf_run_compare(kf_run *r, kf_side side, const uint32_t *list, uint32_t coun
         if (!kf_checker_compare(r->checker, r->sets, r->variations, list + first, some, side == BASELINE, doubts ? &part : NULL,
                                 &passed, error))
             return false;
-        for (uint32_t k = 0; doubts && k < part.count && doubts->count < KF_DOUBTS; k++) doubts->sets[doubts->count++] = part.sets[k];
+        for (uint32_t k = 0; doubts && k < part.count && doubts->count < KF_DOUBTS; k++)
+            doubts->sets[doubts->count++] = part.sets[k];
     }
     if (!passed) r->over = true;
     return true;

@@ -46,7 +46,8 @@ uint64_t kf_blocks_take(kf_blocks *blocks, uint64_t size)
         uint64_t offset = (b->offset + step - 1) / step * step, end = b->offset + b->size;
         if (b->used || offset > end || end - offset < size) continue;
         /* What is left over behind it first, then in front of it: each time the block itself stays where it is. */
-        if (end > offset + size && !insert(blocks, i + 1, (kf_block){offset + size, end - offset - size, false})) return KF_NO_BLOCK;
+        if (end > offset + size && !insert(blocks, i + 1, (kf_block){offset + size, end - offset - size, false}))
+            return KF_NO_BLOCK;
         if (offset > blocks->list[i].offset) {
             uint64_t front = blocks->list[i].offset;
             if (!insert(blocks, i, (kf_block){front, offset - front, false})) {

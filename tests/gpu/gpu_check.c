@@ -132,7 +132,8 @@ int main(int argc, char **argv)
     } else if (strcmp(mode, "seeds") == 0 && argc >= 4) {
         for (int i = 3; i < argc; i++) failures += check_seeds(judge, argv[i], atof(argv[2]));
     } else {
-        printf("gpu_check numbers | describe | corpus FOLDER [FILTER] | torch FOLDER [FILTER] | problems SECONDS TASK… | same TASK TIMES SECONDS | phases TASK TIMES SECONDS | "
+        printf("gpu_check numbers | describe | corpus FOLDER [FILTER] | torch FOLDER [FILTER] | problems SECONDS TASK… | same TASK "
+               "TIMES SECONDS | phases TASK TIMES SECONDS | "
                "profile SECONDS TASK… | seeds SECONDS TASK… | agree SECONDS TASK… | undisturbed SECONDS TASK… | counters SECONDS "
                "TASK… | "
                "sanitize FOLDER TASK | leak FOLDER COUNT | faults "

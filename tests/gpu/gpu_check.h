@@ -30,7 +30,7 @@ int check_sanitize(kf_judge *judge, const char *folder, const char *task); /* gp
 int check_torch(kf_judge *judge, const char *folder, const char *filter); /* gpu_torch.c: solutions in Python; filter may be NULL */
 /* Problems for PyTorch with candidate.cu or candidate.py beside task.json, else the reference as its own candidate; 0 s: times nothing. */
 int check_problems(kf_judge *judge, double seconds, char *const *tasks, int count);
-int profile(kf_judge *judge, const char *task, double seconds);            /* gpu_profile.c: where the time of a verdict goes */
+int profile(kf_judge *judge, const char *task, double seconds); /* gpu_profile.c: where the time of a verdict goes */
 /* gpu_load.c: candidates a second through workers (PROGRAM is kforge), one a device; jobs of all kinds leave nothing behind; faults get their
  * verdict, and the next job is not affected. `folder` holds hostile/ and selftest/. */
 kf_job *gpu_variant(const char *task, int number, double seconds,

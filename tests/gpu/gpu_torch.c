@@ -53,7 +53,8 @@ static int judge_file(kf_judge *judge, const char *folder, const char *group, co
     const kf_finding *finding = first_finding(verdict);
     snprintf(got, sizeof got, "%s%s%s", kf_status_name(verdict->status), finding ? " " : "", finding ? finding->rule : "");
     const char *found = strstr(expected, got); /* "this rule|or that" */
-    bool good = found && (found == expected || found[-1] == '|') && strchr("|", found[strlen(got)]) && (!slower[0] || verdict->speedup.value < 0.7);
+    bool good = found && (found == expected || found[-1] == '|') && strchr("|", found[strlen(got)]) &&
+                (!slower[0] || verdict->speedup.value < 0.7);
     printf("  %s %s/%s: %s, %.1f s%s%s%s\n", good ? "ok" : "WRONG", group, name, got, kf_now() - started, good ? "" : ", expected ",
            good ? "" : expected, slower[0] ? " (timed)" : "");
     if (!good) printf("    %s; speedup %g\n", finding ? finding->text : verdict->message, verdict->speedup.value);
@@ -125,8 +126,7 @@ static int judge_problem(kf_judge *judge, const char *path, double seconds, bool
     printf("  %s %s %s %s x%.4f [%.4f %.4f] baseline %.3f us candidate %.3f us sets %d pairs %d wall %.2f s %s\n",
            verdict->status == KF_CORRECT ? "ok" : "NOT", kf_task_name(task), python ? "py" : "cu", kf_status_name(verdict->status),
            verdict->speedup.value, verdict->speedup.low, verdict->speedup.high, w ? w->baseline_seconds * 1e6 : 0,
-           w ? w->candidate_seconds * 1e6 : 0, w ? w->sets : 0, w ? w->pairs : 0, kf_now() - started,
-           finding ? finding->rule : "");
+           w ? w->candidate_seconds * 1e6 : 0, w ? w->sets : 0, w ? w->pairs : 0, kf_now() - started, finding ? finding->rule : "");
     if (verdict->status != KF_CORRECT) printf("    %s\n", finding ? finding->text : verdict->message);
     fflush(stdout);
     return verdict->status != KF_CORRECT;

@@ -48,7 +48,8 @@ static void only_what_was_taken_comes_back(void **state)
     (void)state;
     kf_blocks blocks;
     assert_true(kf_blocks_make(&blocks, 8 * MIB));
-    uint64_t one = kf_blocks_take(&blocks, 2 * MIB), two = kf_blocks_take(&blocks, 2 * MIB), three = kf_blocks_take(&blocks, 2 * MIB);
+    uint64_t one = kf_blocks_take(&blocks, 2 * MIB), two = kf_blocks_take(&blocks, 2 * MIB),
+             three = kf_blocks_take(&blocks, 2 * MIB);
     assert_false(kf_blocks_give_back(&blocks, two + 512));
     assert_false(kf_blocks_give_back(&blocks, three + 2 * MIB)); /* free */
     assert_true(kf_blocks_give_back(&blocks, one));
