@@ -242,6 +242,7 @@ static bool null_candidate_batch(kf_run *r, kf_error *error)
 {
     kf_peer *peer = r->idle ? r->idle : r->peers[BASELINE];
     kf_batch batch = {.order = r->order, .count = 1, .null = true, .timeout = 20};
+    if (r->device->glance) batch.answered = kf_run_glance_at_nothing;
     r->device->cool(r->sets, r->order, 1);
     kf_peer_event event = kf_peer_batch(peer, &batch);
     if (event != KF_PEER_OK) return kf_run_report(r, peer, KF_ROLE_BASELINE, event, batch.code, "running an empty batch", error);

@@ -1,4 +1,4 @@
-# task: relu; kforge: correct
+# task: relu; kforge: correct; cuda: crash runner.crashed
 # Extensions from files that it writes itself: one in the constructor, one not before forward, and one that does not compile, which it can do without.
 import os
 import random
