@@ -57,8 +57,14 @@ static kf_sandbox *start(const kf_describe_request *request, const char *folder,
         argv[argc++] = "--patch";
         argv[argc++] = *patch;
     }
-    const char *const environment[] = {
-        "PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", "HOME=/tmp", "TMPDIR=/tmp", "PYTHONHASHSEED=0", omp, NULL};
+    const char *const environment[] = {"PATH=/usr/local/bin:/usr/bin:/bin",
+                                       "LANG=C.UTF-8",
+                                       "HOME=/tmp",
+                                       "TMPDIR=/tmp",
+                                       "PYTHONHASHSEED=0",
+                                       KF_PYTHON_VARIABLES,
+                                       omp,
+                                       NULL};
     kf_jail jail;
     kf_jail_init(&jail, folder, KF_PATH_READ);
     for (size_t i = 0; i < python->path_count && jail.count < KF_JAIL_PATHS; i++)

@@ -133,6 +133,7 @@ static bool torch_place(const kf_cpu_device *cpu, kf_runner_place *place, kf_err
                                               "MALLOC_MMAP_MAX_=0",
                                               "MALLOC_TRIM_THRESHOLD_=1099511627776",
                                               "MALLOC_TOP_PAD_=33554432",
+                                              KF_PYTHON_VARIABLES,
                                               NULL};
     const kf_python *python = kf_python_find(error);
     kf_autofree char *there = python ? kf_root_file("lib/kforge/torch/kforge_torch.py", error) : NULL;

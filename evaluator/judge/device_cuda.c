@@ -149,7 +149,8 @@ static void add_path(kf_runner_place *place, const char *path, int access, bool 
 /* PyTorch on a GPU: what its allocator gets is ours (arena_cuda.c), and its processor threads have nothing to do. */
 static void place_python(kf_cuda_device *gpu, const kf_python *python, kf_runner_place *place)
 {
-    static const char *const variables[] = {"OMP_NUM_THREADS=1", "MKL_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1"};
+    static const char *const variables[] = {"OMP_NUM_THREADS=1", "MKL_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1",
+                                            KF_PYTHON_VARIABLES};
     size_t count = 0;
     while (gpu->environment[count]) count++;
     snprintf(gpu->preload, sizeof gpu->preload, "LD_PRELOAD=%s/libkftorch.so", gpu->directory);

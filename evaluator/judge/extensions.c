@@ -88,6 +88,8 @@ static void surround(surroundings *s, const kf_device *device, const kf_python *
     s->environment[count++] = "LANG=C.UTF-8";
     s->environment[count++] = "HOME=/tmp";
     s->environment[count++] = "TMPDIR=/tmp";
+    static const char *const variables[] = {KF_PYTHON_VARIABLES};
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) s->environment[count++] = variables[i];
     kf_jail_init(&s->jail, directory, KF_PATH_READ);
     for (size_t i = 0; i < python->path_count && s->jail.count < KF_JAIL_PATHS - 2; i++)
         s->jail.paths[s->jail.count++] = (kf_sandbox_path){python->paths[i], KF_PATH_READ | KF_PATH_EXEC, true};

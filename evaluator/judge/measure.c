@@ -36,6 +36,7 @@
 #define LATENCY_PAIRS 8
 #define SHORT_BATCH 0.002 /* seconds; shorter batches of a candidate get more calls */
 #define LONG_BATCH 0.02   /* seconds; none has to be longer */
+#define PYTHON_FACTOR 6   /* times that, where a side is Python */
 #define LENGTH_PART 0.001 /* of the time budget: a batch may be so long where the device would do with less */
 #define FASTER 1.5        /* a candidate this much faster may need more calls than the baseline */
 #define SLOW 3.0          /* a candidate this much slower is judged on few calls */
@@ -113,7 +114,9 @@ static double batch_length(const kf_run *r)
 {
     const kf_device *device = r->bench->device;
     double budget = r->bench->options->seconds > 0 ? r->bench->options->seconds : device->default_seconds;
-    return fmin(fmax(device->batch_seconds, budget * LENGTH_PART), LONG_BATCH);
+    double length = fmax(device->batch_seconds, budget * LENGTH_PART);
+    /* Python takes several times as long to answer as a runner in C, and not always the same. */
+    return fmin(kf_run_is_apart(r) ? PYTHON_FACTOR * length : length, LONG_BATCH);
 }
 
 /* Calls that are short beside an empty batch, many at a time and the same few sets again and again: only how many make a batch follows from it. */

@@ -17,6 +17,10 @@ typedef struct kf_python {
     size_t path_count;
 } kf_python;
 
+/* Variables without which parts of PyTorch that ask for a user's name and for a folder of theirs (torch._dynamo, from 2.9 on) can't be imported where
+ * there is no /etc/passwd and nothing can be made. */
+#define KF_PYTHON_VARIABLES "USER=nobody", "TORCHINDUCTOR_CACHE_DIR=/tmp"
+
 /* $KFORGE_PYTHON, else the first of /usr/bin/python3 and python3 in PATH that has PyTorch. NULL with KF_ERROR_MACHINE: no Python, no PyTorch, or one older
  * than KF_TORCH_LEAST, and what to install. Borrowed, for the life of the process. */
 const kf_python *kf_python_find(kf_error *error);

@@ -326,7 +326,8 @@ class Runner:
             self.expected.append((model.dtype, tuple(model.shape), tuple(model.stride())))
         self.packed = {}  # what an entry says behind its address, by dtype, shape and strides
         self.kind, self.address = self.place.kind, self.place.address
-        nothing = [self.torch.empty(shape, dtype=dtype, device=self.kind) for dtype, shape, _ in self.expected]
+        room = self.kind if self.kind == "cpu" else "meta"  # only call_nothing needs it
+        nothing = [self.torch.empty(shape, dtype=dtype, device=room) for dtype, shape, _ in self.expected]
         self.nothing = nothing[0] if len(nothing) == 1 else nothing
         self.plain = []
         for at in range(0, len(memory) - self.stride + 1, self.stride):
@@ -427,13 +428,13 @@ class Runner:
 
     def call(self, order):
         module, kept, prepare, write = self.loaded.module, self.kept, self.prepare, self.write_ledger
-        results = []
+        results = {}  # by set: one that is called for again overwrites its record, so that only its last result is kept
         for number in order:
             given, state = prepare(number)
             for target, tensor in state:
                 target.data = tensor
-            results.append(module(*given))
-        for number, result in zip(order, results):
+            results[number] = module(*given)
+        for number, result in results.items():
             kept.append(write(number, result))
 
     def call_nothing(self, order):
