@@ -12,6 +12,7 @@
 #define LEAST_ARENA (256ull << 20)
 #define OWN_ARENA (1ull << 30) /* cuBLAS's and cuDNN's workspaces, kernels' scratch */
 #define TEMPORARIES 8          /* times inputs, weights and outputs of one call: what a module may need meanwhile */
+#define FIRST_SETS 3           /* that a measurement begins with; more come later */
 #define ORACLE_PART 5 / 2      /* of a call's buffers, widened to float64, on the device beside all else */
 
 typedef struct arena {
@@ -26,20 +27,33 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+static uint64_t result_bytes(const kf_problem *problem)
+{
+    uint64_t bytes = 0;
+    for (int i = 0; i < problem->argument_count; i++)
+        if (problem->arguments[i].kind == KF_OUTPUT) bytes += problem->arguments[i].bytes;
+    return bytes;
+}
+
+uint64_t kf_cuda_arena_least(const kf_problem *problem)
+{
+    return LEAST_ARENA + FIRST_SETS * result_bytes(problem);
+}
+
 uint64_t kf_cuda_arena_bytes(const kf_problem *problem, kf_role role, uint64_t free_bytes, uint64_t set_bytes, uint32_t most_sets)
 {
-    uint64_t one = problem->total_bytes ? problem->total_bytes : 1, results = 0;
-    for (int i = 0; i < problem->argument_count; i++)
-        if (problem->arguments[i].kind == KF_OUTPUT) results += problem->arguments[i].bytes;
+    uint64_t one = problem->total_bytes ? problem->total_bytes : 1, results = result_bytes(problem),
+             bound = kf_cuda_arena_least(problem);
     uint64_t sets = least(set_bytes / one, most_sets);
-    /* A batch's results are all kept until the judge has read them. */
-    uint64_t wanted = OWN_ARENA + TEMPORARIES * one + (sets + 2) * results;
+    if (sets < FIRST_SETS) sets = FIRST_SETS;
+    /* A batch's results and those of the call behind it are all kept until the judge has read them. */
+    uint64_t wanted = OWN_ARENA + TEMPORARIES * one + sets * results;
     /* More sets are made once it is known how long a call takes, with the truth of each. */
-    uint64_t later = sets * (one + 2 * results) + one * ORACLE_PART;
+    uint64_t later = (sets - FIRST_SETS) * (one + 2 * results) + one * ORACLE_PART;
     uint64_t room = free_bytes > later ? free_bytes - later : 0;
     if (role == KF_ROLE_BASELINE) room /= 2; /* the candidate gets one, too */
     uint64_t bytes = least(wanted, room);
-    return bytes > LEAST_ARENA ? bytes : LEAST_ARENA;
+    return bytes > bound ? bytes : bound;
 }
 
 static void arena_free(void *data)
@@ -54,7 +68,7 @@ static void arena_free(void *data)
     free(a);
 }
 
-static arena *arena_new(kf_cuda_device *gpu, uint64_t bytes, kf_error *error)
+static arena *arena_new(kf_cuda_device *gpu, const kf_problem *problem, uint64_t bytes, kf_error *error)
 {
     const kf_cuda *cuda = &gpu->cuda;
     arena *a = calloc(1, sizeof *a);
@@ -68,10 +82,19 @@ static arena *arena_new(kf_cuda_device *gpu, uint64_t bytes, kf_error *error)
         .type = CU_ALLOCATION_PINNED, .handle_types = CU_HANDLE_POSIX, .location = {.type = CU_LOCATION_DEVICE, .id = gpu->device}};
     cu_access access = {.location = allocation.location, .flags = CU_ACCESS_READ_WRITE};
     cu_result result;
-    for (;; bytes /= 2) {
+    for (uint64_t bound = kf_cuda_arena_least(problem);; bytes = bytes / 2 > bound ? bytes / 2 : bound) {
         r->bytes = (bytes + gpu->granule - 1) / gpu->granule * gpu->granule;
         result = cuda->handle_create(&r->handle, r->bytes, &allocation, 0);
-        if (result != CU_OUT_OF_MEMORY || bytes <= LEAST_ARENA) break;
+        if (result != CU_OUT_OF_MEMORY || bytes <= bound) break;
+    }
+    if (result == CU_OUT_OF_MEMORY) {
+        kf_fail(
+            error, KF_ERROR_MACHINE,
+            "%s: workload %s: no %.1f GiB of device memory for the results of a runner in Python: other processes have it, or the "
+            "task needs smaller params, or device_params for cuda",
+            gpu->head.name, problem->workload, (double)r->bytes / 0x1p30);
+        arena_free(a);
+        return NULL;
     }
     if (kf_cuda_check(gpu, result, "allocating memory for a runner in Python", error) &&
         kf_cuda_check(gpu, cuda->address_reserve(&r->reserved, r->bytes + 2 * gpu->granule, 0, 0, 0), "reserving addresses",
@@ -117,8 +140,8 @@ bool kf_cuda_equip(kf_device *device, kf_peer *peer, kf_role role, const kf_prob
     if (!kf_cuda_check(gpu, gpu->cuda.context_set(gpu->context), "the judge's context", error) ||
         !kf_cuda_check(gpu, gpu->cuda.memory_info(&free_bytes, &total), "its memory", error))
         return false;
-    arena *a =
-        arena_new(gpu, kf_cuda_arena_bytes(problem, role, free_bytes, device->set_bytes, (uint32_t)device->most_sets), error);
+    arena *a = arena_new(gpu, problem,
+                         kf_cuda_arena_bytes(problem, role, free_bytes, device->set_bytes, (uint32_t)device->most_sets), error);
     if (!a) return false;
     kf_peer_attach(peer, a, arena_free);
     return hand_arena_over(a, peer, error);

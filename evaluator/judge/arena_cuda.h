@@ -20,6 +20,8 @@ bool kf_cuda_fetch(kf_sets *sets, kf_peer *peer, kf_role role, const uint32_t *l
 bool kf_cuda_glance_tasks(kf_sets *sets, const uint32_t *list, uint32_t count, size_t *used);
 /* Hands the ledger over. */
 kf_peer_event kf_cuda_hand_over_ledger(kf_sets *sets, kf_peer *peer, kf_role role);
+/* What a runner needs at least: the results of the first sets. Pure. */
+uint64_t kf_cuda_arena_least(const kf_problem *problem);
 /* How large an arena is to be. `free_bytes`: of the device, now. Pure. */
 uint64_t kf_cuda_arena_bytes(const kf_problem *problem, kf_role role, uint64_t free_bytes, uint64_t set_bytes, uint32_t most_sets);
 
