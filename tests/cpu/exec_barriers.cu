@@ -40,6 +40,37 @@ __global__ void leave(int *out)
     out[threadIdx.x] = count;
 }
 
+// What a thread has in registers of any kind survives while others run, and so does what a function that calls nothing else keeps on its stack.
+__device__ __attribute__((noinline)) int keeps_an_array(int t)
+{
+    volatile int mine[24];
+    for (int i = 0; i < 24; i++) mine[i] = t * 100 + i;
+    __syncthreads();
+    int sum = 0;
+    for (int i = 0; i < 24; i++) sum += mine[i] - i;
+    return sum / 24;
+}
+__global__ void keep(int *out, const double *in)
+{
+    int t = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+    long double extended = (long double)in[t] / 3;
+    double values[20];
+    long long integers[10];
+    for (int i = 0; i < 20; i++) values[i] = in[t] * (i + 1);
+    for (int i = 0; i < 10; i++) integers[i] = (long long)t * t + i;
+    for (int round = 0; round < 5; round++) {
+        __syncthreads();
+        for (int i = 0; i < 20; i++) values[i] += 1;
+        for (int i = 0; i < 10; i++) integers[i] += (int)in[t] - t;
+        extended += 1;
+    }
+    bool kept = extended == (long double)in[t] / 3 + 1 + 1 + 1 + 1 + 1 && keeps_an_array(t) == 100 * t;
+    for (int i = 0; i < 20; i++) kept = kept && values[i] == in[t] * (i + 1) + 5;
+    for (int i = 0; i < 10; i++) kept = kept && integers[i] == (long long)t * t + i;
+    kept = kept && t == (int)(threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z));
+    out[t] = kept ? t + 1 : -1;
+}
+
 // Every kind of step between barriers that all threads reach: warp operations, votes, fences that give others a turn, nothing at all.
 __global__ void alternate(int *out)
 {
@@ -90,5 +121,14 @@ int main()
     leave<<<1, 100>>>(data);
     CHECK_CUDA(cudaDeviceSynchronize());
     for (int i = 0; i < 100; i++) CHECK(data[i] == (i % 5 < 2 ? 0 : 60));
+    double *numbers = memory<double>(1024);
+    for (int i = 0; i < 1024; i++) numbers[i] = i;
+    for (dim3 block : {dim3(1), dim3(2), dim3(7, 3, 2), dim3(256), dim3(16, 16, 4)}) {
+        int threads = block.x * block.y * block.z;
+        cudaMemset(data, 0, 4096);
+        keep<<<3, block>>>(data, numbers);
+        CHECK_CUDA(cudaDeviceSynchronize());
+        for (int i = 0; i < threads; i++) CHECK(data[i] == i + 1);
+    }
     return result();
 }

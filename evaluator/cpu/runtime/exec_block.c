@@ -16,10 +16,16 @@
 // empty. Whatever else a thread does, a warp operation or its end, first writes into the masks who is where (leave_round).
 #include <sched.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "exec_internal.h"
+#include "exec_offsets.h"
+
+_Static_assert(offsetof(struct worker, round) == WORKER_ROUND && offsetof(struct worker, last) == WORKER_LAST &&
+                   offsetof(struct worker, sp) == WORKER_SP,
+               "exec_offsets.h");
 
 static struct kfcpu_view no_view;
 __thread struct kfcpu_view *kfcpu_self = &no_view;
@@ -317,7 +323,7 @@ static inline void switch_threads(struct worker *worker, uint32_t thread, uint32
     kfcpu_fiber_jump(worker, &worker->sp[thread], worker->of[next], worker->sp[next]);
 #else
     // After NEXT comes, most likely, the one after it: its stack is on its way while NEXT runs.
-    const char *soon = worker->sp[(next + 1) % KFCPU_MAX_THREADS];
+    const char *soon = worker->sp[next + 1];
     __builtin_prefetch(soon);
     __builtin_prefetch(soon + 64);
     __builtin_prefetch(soon + 128);
@@ -335,11 +341,18 @@ static inline void *take_parked(struct worker *worker, uint32_t thread)
     return worker->parked_sp[worker->parked_count];
 }
 
-// Leaves THREAD's fiber for a fresh one, which starts the next thread.
-static inline void switch_to_fresh(struct worker *worker, uint32_t thread)
+// The same for the next thread, which THREAD lets start before it goes on.
+static inline void *take_fresh(struct worker *worker, uint32_t thread)
 {
     void *sp = take_parked(worker, thread);
     worker->suspended++;
+    return sp;
+}
+
+// Leaves THREAD's fiber for a fresh one, which starts the next thread.
+static inline void switch_to_fresh(struct worker *worker, uint32_t thread)
+{
+    void *sp = take_fresh(worker, thread);
 #ifdef __SANITIZE_ADDRESS__
     worker->of[thread] = worker->current;
     kfcpu_fiber_jump(worker, &worker->sp[thread], worker->parked[worker->parked_count], sp);
@@ -361,45 +374,51 @@ static inline void park_and_switch(struct worker *worker, struct fiber *to, void
 #endif
 }
 
-// THREAD has entered one of the waiting masks and nobody was ready. Returns once it is released.
-static __attribute__((noinline)) void wait_slowly(struct worker *worker, uint32_t thread)
+enum { FRESH = -1 }; // nobody that waits: a thread that has not started
+
+// THREAD has entered one of the waiting masks and nobody was ready. Who goes on; THREAD itself, once it is released.
+static __attribute__((noinline)) int choose_slowly(struct worker *worker, uint32_t thread)
 {
     uint32_t warp = thread / KFCPU_WARP, lane = thread % KFCPU_WARP;
     for (;;) {
         // Lanes may wait for ones that have ended; not before the last of the warp has started can that be known.
         if (worker->waiting_warps && worker->started % KFCPU_WARP == 0 && complete_left_over(worker)) {
         } else if (worker->started < worker->threads) {
-            switch_to_fresh(worker, thread);
-            return;
+            return FRESH;
         } else if (!(worker->waiting_warps && complete_left_over(worker))) {
-            if (begin_round(worker)) {
-                if (thread != 0) switch_threads(worker, thread, 0);
-                return;
-            }
+            if (begin_round(worker)) return 0;
             if (!release_barrier(worker)) deadlock(worker);
         }
         if (worker->ready[warp] >> lane & 1) {
             clear_ready(worker, warp, lane);
-            return;
+            return (int)thread;
         }
         int next = next_ready(worker, thread);
-        if (next >= 0) {
-            switch_threads(worker, thread, (uint32_t)next);
-            return;
-        }
+        if (next >= 0) return next;
     }
+}
+
+static inline int choose(struct worker *worker, uint32_t thread)
+{
+    int next = next_ready(worker, thread);
+    if (next >= 0) return next;
+    return worker->started < worker->threads && !worker->waiting_warps ? FRESH : choose_slowly(worker, thread);
 }
 
 // THREAD has entered one of the waiting masks. Runs others until it is released.
 static inline void wait_released(struct worker *worker, uint32_t thread)
 {
-    int next = next_ready(worker, thread);
-    if (next >= 0)
-        switch_threads(worker, thread, (uint32_t)next);
-    else if (worker->started < worker->threads && !worker->waiting_warps)
+    int next = choose(worker, thread);
+    if (next == FRESH)
         switch_to_fresh(worker, thread);
-    else
-        wait_slowly(worker, thread);
+    else if (next != (int)thread)
+        switch_threads(worker, thread, (uint32_t)next);
+}
+
+static inline void arrive(struct worker *worker, uint32_t thread)
+{
+    note_started(worker, thread);
+    worker->at_barrier[thread / KFCPU_WARP] |= 1u << thread % KFCPU_WARP;
 }
 
 void kfcpu_barrier(uint32_t thread)
@@ -415,9 +434,22 @@ void kfcpu_barrier(uint32_t thread)
         switch_threads(worker, thread, next);
         return;
     }
-    note_started(worker, thread);
-    worker->at_barrier[thread / KFCPU_WARP] |= 1u << thread % KFCPU_WARP;
+    arrive(worker, thread);
     wait_released(worker, thread);
+}
+
+void *kfcpu_choose_at_barrier(uint32_t thread, void *sp)
+{
+    struct worker *worker = self();
+    worker->sp[thread] = sp;
+    if (worker->round) { // THREAD is the last of it
+        count_votes(worker);
+        worker->round = 1;
+        return worker->sp[0];
+    }
+    arrive(worker, thread);
+    int next = choose(worker, thread);
+    return next == FRESH ? take_fresh(worker, thread) : worker->sp[next];
 }
 
 int kfcpu_barrier_count(uint32_t thread, int predicate, uint32_t *arrived)
@@ -598,6 +630,19 @@ void kfcpu_threads_done(void)
     }
 }
 
+void *kfcpu_choose_at_end(void *sp)
+{
+    struct worker *worker = self();
+    leave_round(worker);
+    worker->started = worker->threads;
+    int next = remaining(worker);
+    if (next < 0 && next_block(worker)) return sp;
+    worker->parked_sp[worker->parked_count++] = sp;
+    if (next < 0) return worker->native.sp;
+    worker->suspended--;
+    return worker->sp[next];
+}
+
 void kfcpu_fiber_main(struct worker *worker)
 {
     kfcpu_fiber_arrived(NULL);
@@ -675,6 +720,7 @@ void kfcpu_run_blocks(struct worker *worker, struct launch *launch)
     const struct kfcpu_geometry *config = launch->config;
     worker->launch = launch;
     worker->threads = config->block[0] * config->block[1] * config->block[2];
+    worker->last = worker->threads - 1;
     worker->view.geometry = config;
     if (!prepare_shared(worker, config->dynamic_shared) || (!worker->parked_count && !kfcpu_fibers_add(worker))) {
         kfcpu_record_fault(launch, 2, "no memory for dynamic shared memory or stacks");

@@ -19,7 +19,7 @@ enum {
     COLOR_STEP = 320, // bytes, a multiple of 64: neighbours' hot lines fall into different cache sets
 };
 
-// The frame that kfcpu_switch pops for a fiber that has not run yet: callee-saved registers, then the return address.
+// The frame that a switch finds for a fiber that has not run yet: where to resume, callee-saved registers, the return address.
 static void *prepare(struct worker *worker, struct fiber *fiber)
 {
     uintptr_t top = (uintptr_t)fiber->bottom + fiber->size - fiber->color * COLOR_STEP;
@@ -29,10 +29,11 @@ static void *prepare(struct worker *worker, struct fiber *fiber)
 #endif
 #if defined(__x86_64__)
     // kfcpu_fiber_start begins with the stack 16-byte aligned, two words below the top.
-    uint64_t *frame = (uint64_t *)top - 9;
-    memset(frame, 0, 9 * sizeof *frame);
-    frame[4] = (uint64_t)(uintptr_t)worker; // rbx
-    frame[6] = (uint64_t)(uintptr_t)kfcpu_fiber_start;
+    uint64_t *frame = (uint64_t *)top - 10;
+    memset(frame, 0, 10 * sizeof *frame);
+    frame[0] = (uint64_t)(uintptr_t)kfcpu_resume;
+    frame[5] = (uint64_t)(uintptr_t)worker; // rbx
+    frame[7] = (uint64_t)(uintptr_t)kfcpu_fiber_start;
 #elif defined(__aarch64__)
     uint64_t *frame = (uint64_t *)(top - 160);
     memset(frame, 0, 160);

@@ -33,12 +33,14 @@ struct launch {
 // One operating-system thread that runs blocks, one after the other. All masks hold one bit a lane, one word a warp.
 struct worker {
     struct kfcpu_view view;
+    uint32_t round; // in a round of barriers: one more than the running thread; 0: not in one
+    uint32_t last;  // threads - 1
     struct launch *launch;
+    void *sp[KFCPU_MAX_THREADS + 2];     // of suspended threads; two more, since kfcpu_pass looks ahead
     uint64_t block, block_end;           // linear number of the current block; end of the blocks handed out to this worker
     uint32_t threads;                    // of a block
     uint32_t started;                    // threads of the block that have begun, as far as the runtime knows
     uint32_t suspended;                  // threads whose fiber waits in `sp`
-    uint32_t round;                      // in a round of barriers: one more than the running thread; 0: not in one
     uint32_t ready_warps, waiting_warps; // warps with a bit in ready; in in_op or in_active
     uint32_t ready[WARPS];               // may go on
     uint32_t at_barrier[WARPS];          // wait at __syncthreads or one of its kind
@@ -48,7 +50,6 @@ struct worker {
     uint32_t votes, voters;              // of the barrier that gathers
     uint32_t last_votes, last_voters;    // of the barrier that was released last
     bool failed;                         // the current block was given up
-    void *sp[KFCPU_MAX_THREADS];
     uint64_t value[KFCPU_MAX_THREADS], result[KFCPU_MAX_THREADS]; // of warp operations, by thread
     uint32_t mask[KFCPU_MAX_THREADS];
     uint8_t op[KFCPU_MAX_THREADS], lane[KFCPU_MAX_THREADS];
@@ -68,7 +69,9 @@ struct worker {
     int index;
 };
 
+// exec_switch.S
 void kfcpu_switch(void **save, void *to);
+void kfcpu_resume(void);
 void kfcpu_fiber_start(void);
 void kfcpu_fiber_main(struct worker *worker) __attribute__((noreturn));
 
@@ -82,6 +85,9 @@ void kfcpu_fibers_free(struct worker *worker);
 void kfcpu_native_bounds(struct fiber *fiber);
 
 // exec_block.c
+// For kfcpu_pass and kfcpu_rest: the caller's fiber was left at SP. What to go on with, SP itself if nobody else has to run first.
+void *kfcpu_choose_at_barrier(uint32_t thread, void *sp);
+void *kfcpu_choose_at_end(void *sp);
 void kfcpu_run_blocks(struct worker *worker, struct launch *launch); // until the launch has none left
 void kfcpu_fault(struct worker *worker, uint32_t thread, int error, const char *format, ...)
     __attribute__((format(printf, 4, 5), cold));

@@ -1,13 +1,63 @@
-// void kfcpu_switch(void **save, void *to): leaves the running fiber, whose stack pointer goes to *save, and continues the one
-// that was left at `to`. Only what a called function must keep is saved: to the compiler this is a call like any other. It ends
-// in a plain return: fibers that wait at the same barrier have the same return address, which the return predictor then has right.
+// Leaving one fiber for another.
+//
+// A fiber that was left has the address where it goes on at the top of its stack. On x86-64 there are two ways to leave one. kfcpu_switch(save, to)
+// is a function like any other to the compiler: it saves what a called function must keep, and goes on in kfcpu_resume. kfcpu_pass and
+// kfcpu_rest are called by inline assembly in the candidate (kfcpu/sync.h, launch.h) that says that no register survives: so the compiler keeps what is
+// alive in the frame, a few words mostly, and nothing is saved here. Both kinds may go on with either.
+//
+// kfcpu_pass, a thread's (edi) arrival at __syncthreads: in a round of barriers, which nearly all are part of, the next thread's turn, whose stack pointer
+// is in worker->sp; what is not that simple kfcpu_choose_at_barrier decides. The stack of the thread after next is fetched ahead: 256
+// stacks are more than the first-level cache holds beside everything else. The switch is a plain return: fibers that wait at the same
+// barrier have the same return address, which the return predictor then has right; elsewhere it would be wrong, and a jump is learnt.
+// kfcpu_rest, from the loop over threads when none is left to start: as kfcpu_threads_done.
 // kfcpu_fiber_start is where a fiber begins, with its argument in a callee-saved register.
+#include "exec_offsets.h"
 
 #if defined(__x86_64__)
     .text
+    .globl kfcpu_pass
+    .type kfcpu_pass, @function
+    .p2align 5
+kfcpu_pass:
+    movq kfcpu_self@GOTTPOFF(%rip), %rax
+    movq %fs:(%rax), %rax
+    movl WORKER_ROUND(%rax), %ecx
+    leal -1(%rcx), %edx
+    cmpl WORKER_LAST(%rax), %edx // not below it: the last of the round, or there is none
+    jae 1f
+    incl WORKER_ROUND(%rax)
+    movq %rsp, WORKER_SP-8(%rax,%rcx,8)
+    movq WORKER_SP+8(%rax,%rcx,8), %rdx
+    movq WORKER_SP(%rax,%rcx,8), %rsp
+    prefetcht0 (%rdx)
+    prefetcht0 64(%rdx)
+    popq %rax
+    jmp *%rax
+1:  movq %rsp, %rsi
+    andq $-16, %rsp
+    call kfcpu_choose_at_barrier
+    movq %rax, %rsp
+    popq %rax
+    jmp *%rax
+    .size kfcpu_pass, .-kfcpu_pass
+
+    .globl kfcpu_rest
+    .type kfcpu_rest, @function
+    .p2align 4
+kfcpu_rest:
+    movq %rsp, %rdi
+    andq $-16, %rsp
+    call kfcpu_choose_at_end
+    movq %rax, %rsp
+    popq %rax
+    jmp *%rax
+    .size kfcpu_rest, .-kfcpu_rest
+
     .globl kfcpu_switch
     .hidden kfcpu_switch
     .type kfcpu_switch, @function
+    .globl kfcpu_resume
+    .hidden kfcpu_resume
     .p2align 4
 kfcpu_switch:
     pushq %rbp
@@ -16,8 +66,13 @@ kfcpu_switch:
     pushq %r13
     pushq %r14
     pushq %r15
+    leaq kfcpu_resume(%rip), %rax
+    pushq %rax
     movq %rsp, (%rdi)
     movq %rsi, %rsp
+    popq %rax
+    jmp *%rax
+kfcpu_resume:
     popq %r15
     popq %r14
     popq %r13

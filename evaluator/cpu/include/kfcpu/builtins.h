@@ -49,6 +49,45 @@ static __thread uint3 next_index;       // the next thread to start: its index i
 static __thread unsigned next_thread;   // … and its number
 static __thread unsigned thread_number; // linear number of the current thread in its block
 
+#ifdef KFCPU_LEAVES
+// Calls a function of the runtime that leaves the fiber and saves nothing of it (runtime/exec_switch.S). The compiler can't be told that the base
+// pointer does not survive. Candidates are compiled with -mno-red-zone, since it can't be told either that this writes below the stack pointer.
+#ifdef __AVX512F__
+#define KFCPU_MORE_REGISTERS                                                                                               \
+    , "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25", "xmm26", "xmm27", "xmm28", \
+        "xmm29", "xmm30", "xmm31", "k0", "k1", "k2", "k3", "k4", "k5", "k6", "k7"
+#else
+#define KFCPU_MORE_REGISTERS
+#endif
+#define KFCPU_LEAVE(function, argument)                                                                                         \
+    __asm__ volatile("push %%rbp\n\tcall *" #function "@GOTPCREL(%%rip)\n\tpop %%rbp"                                           \
+                     : "+D"(argument)                                                                                           \
+                     :                                                                                                          \
+                     : "rax", "rbx", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "cc", "memory", \
+                       "st", "st(1)", "st(2)", "st(3)", "st(4)", "st(5)", "st(6)", "st(7)", "xmm0", "xmm1", "xmm2", "xmm3",     \
+                       "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14",             \
+                       "xmm15" KFCPU_MORE_REGISTERS)
+#endif
+
+// What a thread's turn at a barrier is made of; see exec.h.
+static inline void pass(unsigned thread)
+{
+#ifdef KFCPU_LEAVES
+    KFCPU_LEAVE(kfcpu_pass, thread);
+#else
+    kfcpu_barrier(thread);
+#endif
+}
+static inline void rest()
+{
+#ifdef KFCPU_LEAVES
+    unsigned nothing = 0;
+    KFCPU_LEAVE(kfcpu_rest, nothing);
+#else
+    kfcpu_threads_done();
+#endif
+}
+
 // Runs OPERATION, which may run other threads meanwhile, and restores what belongs to this one.
 template <class Operation> static inline auto switching(Operation operation)
 {

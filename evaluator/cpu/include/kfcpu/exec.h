@@ -76,6 +76,12 @@ enum kfcpu_warp_op {
 
 void kfcpu_threads_done(void);       // from the loop over threads: none is left; returns when there are some to start again
 void kfcpu_barrier(uint32_t thread); // __syncthreads
+// The same two for inline assembly, which has to say that no register but the stack pointer survives: see KFCPU_LEAVE.
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
+#define KFCPU_LEAVES 1
+void kfcpu_pass(void);
+void kfcpu_rest(void);
+#endif
 int kfcpu_barrier_count(uint32_t thread, int predicate, uint32_t *arrived); // true predicates; *arrived: threads that voted
 void kfcpu_grid_barrier(uint32_t thread);                                   // all threads of a cooperative launch
 int kfcpu_is_cooperative(void);

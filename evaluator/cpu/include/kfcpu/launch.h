@@ -56,7 +56,7 @@ template <class Closure> __attribute__((noinline, noreturn)) void continue_threa
         }
         if (next_index.z >= blockDim.z) {
             next_index.x = blockDim.x, next_index.y = blockDim.y, next_index.z = blockDim.z;
-            kfcpu_threads_done();
+            rest();
             if (kfcpu_self->fresh) begin_block();
             continue;
         }
@@ -70,7 +70,8 @@ template <class Closure> __attribute__((noinline, noreturn)) void continue_threa
 // in such a kernel, and one copy of its code is enough, which halves what the compiler has to do.
 template <class Body, class = void> struct body_waits : std::false_type {
 };
-template <class Body> struct body_waits<Body, std::void_t<decltype(Body::kfcpu_waits)>> : std::integral_constant<bool, Body::kfcpu_waits != 0> {
+template <class Body>
+struct body_waits<Body, std::void_t<decltype(Body::kfcpu_waits)>> : std::integral_constant<bool, Body::kfcpu_waits != 0> {
 };
 template <class Closure> struct closure_waits : std::false_type {
 };
