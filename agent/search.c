@@ -19,7 +19,7 @@
 #define WAIT_SECONDS 0.1 /* how long an interrupt or a reply may go unnoticed */
 #define FINAL_SECONDS 8  /* after this no further candidate is measured again */
 #define FINAL_TRIES 4
-#define OTHERS_SECONDS 1  /* that workers get to come up once the first is there */
+#define OTHERS_SECONDS 3  /* that workers get to come up once the first is there */
 #define REPLAY_SECONDS 30 /* ditto where a run is repeated that may have had them all */
 #define WATCHED 256       /* descriptors of models that are waited for together with the workers' */
 

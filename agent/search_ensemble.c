@@ -36,8 +36,9 @@ static bool has_role(const kf_search *s, kf_llm_role role)
     return false;
 }
 
-/* After a failure a model is left alone for a while; a recorded one is asked when it was asked, and when it is used up not as long as another of its
- * run has something left. */
+/* After a failure a model is left alone for a while; a recorded one is asked when it was asked. What it said is all recorded, what it was still thinking
+ * about when its run ended included: once that is used up it was not asked again before that end, perhaps because it was left alone just then. So it is
+ * asked once more, and found to have nothing left, only when nothing else goes on and no other model of its run has something left. */
 static bool is_pausing(const kf_search *s, size_t model, double now)
 {
     kf_llm_readiness ready = kf_llm_ready(s->models[model].llm);
@@ -46,7 +47,12 @@ static bool is_pausing(const kf_search *s, size_t model, double now)
         kf_llm_readiness other = kf_llm_ready(s->models[i].llm);
         others |= other == KF_LLM_READY || other == KF_LLM_NOT_YET;
     }
-    return ready == KF_LLM_LIVE ? now < s->models[model].not_before : ready == KF_LLM_NOT_YET || others;
+    switch (ready) {
+    case KF_LLM_LIVE: return now < s->models[model].not_before;
+    case KF_LLM_NOT_YET: return true;
+    case KF_LLM_USED_UP: return others || !s->idle;
+    default: return false;
+    }
 }
 
 bool kf_ensemble_can_ask(const kf_search *s, size_t model)

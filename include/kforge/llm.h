@@ -94,7 +94,7 @@ size_t kf_llm_watch(const kf_llm *llm, struct pollfd *fds, size_t most, double *
 /* How far the caller's work is, in any unit that grows: recorded replies that came at some point of it come there again, so that what was done
  * while a model was thinking is done again before its reply is there. Never told: they come at once. INT64_MAX: nothing else is left to do. */
 void kf_llm_progress(kf_llm *llm, int64_t done);
-/* Was it asked when the work was as far as it is? A live model has no opinion. USED_UP: if it was asked again, its run ended before it answered. */
+/* Was it asked when the work was as far as it is? A live model has no opinion. USED_UP: it was not asked again before its run ended. */
 typedef enum kf_llm_readiness { KF_LLM_LIVE, KF_LLM_READY, KF_LLM_NOT_YET, KF_LLM_USED_UP } kf_llm_readiness;
 kf_llm_readiness kf_llm_ready(const kf_llm *llm);
 /* Ends all that is in flight: each request becomes a reply, KF_LLM_FAILED with what it has cost, that kf_llm_poll hands out without waiting. */
