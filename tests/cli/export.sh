@@ -173,6 +173,19 @@ cp d.db hurt.db
 python3 -c 'import sqlite3; c = sqlite3.connect("hurt.db"); c.execute("update blob set data = zeroblob(length(data)) where id = (select max(source) from candidate)"); c.commit()'
 expect 3 export hurt.db -o n.jsonl
 complains damaged
+# Pages in the middle overwritten, as by a bad disk: said, by exports as by checks, or of no consequence for what is read, but never a crash
+size=$(stat -c %s d.db)
+for part in 2 3 4 5 6 7; do
+    cp d.db page.db
+    python3 -c 'import random, sys; sys.stdout.buffer.write(random.Random(int(sys.argv[1])).randbytes(8192))' $part |
+        dd of=page.db bs=4096 seek=$((size / 4096 * part / 8)) conv=notrunc iflag=fullblock status=none
+    "$program" export page.db -o page.jsonl --force >out 2>err
+    status=$? err=$(cat err)
+    [ $status = 3 ] && complains page.db
+    [ $status = 3 ] || { [ $status = 0 ] && cmp -s page.jsonl raw.jsonl; } || fail "a damaged page $part: status $status, $err"
+    expect 3 store check --store page.db
+    rm -f page.jsonl
+done
 head -c 100000 d.db >cut.db
 expect 3 export cut.db -o n.jsonl
 complains cut.db
@@ -215,7 +228,88 @@ python 'echo ready; grep -q "^<"'
 expect 3 export -o p.parquet
 complains "ended before it was done"
 [ -z "$(compgen -G '*.part-*')" ] && [ ! -e p.parquet ] && [ ! -e folder.out ] || fail "left over: $(ls)"
+# The exporter is killed in the middle of a file: its writer, the real program on a pyarrow that only counts, sees that and takes the file away.
+mkdir -p counting/pyarrow
+cat >counting/pyarrow/__init__.py <<'END'
+def kind(*_): return None
+string = float64 = int64 = bool_ = list_ = struct = kind
+class schema:
+    def __init__(self, fields): self.names = [name for name, _ in fields]
+END
+cat >counting/pyarrow/parquet.py <<'END'
+class ParquetWriter:
+    def __init__(self, file, schema, compression): self.file = file
+    def write_table(self, table): self.file.write(table.block)
+    def close(self): pass
+END
+cat >counting/pyarrow/json.py <<'END'
+class table:
+    def __init__(self, block): self.block = block
+    def select(self, names): return self
+    def cast(self, schema): return self
+def ParseOptions(**_): return None
+def ReadOptions(**_): return None
+def read_json(file, *_): return table(file.read())
+END
+# Its input is a small pipe, from which it takes the opening of the file and a row; then it waits, with the exporter, until that is gone.
+cat >counting/sitecustomize.py <<'END'
+import fcntl, os, sys, time
+if os.environ.get("WAITS"):
+    class Lines:
+        def __iter__(self):
+            exporter = os.getppid()
+            for i, line in enumerate(open(0, "rb", buffering=1024)):
+                yield line
+                if i == 1:
+                    open("writer.tmp", "w").write(str(os.getpid()))
+                    os.rename("writer.tmp", "writer")
+                    while os.getppid() == exporter: time.sleep(0.02)
+    class Input: buffer = Lines()
+    fcntl.fcntl(0, 1031, 4096) # F_SETPIPE_SZ
+    sys.stdin = Input()
+END
+python 'exec env PYTHONPATH=counting python3 "$@"'
+expect 0 export -o p.parquet
+cmp -s p.parquet raw.jsonl || fail "the counting writer did not get all rows"
+rm p.parquet
+for place in "-o p.parquet" "-o folder.out --as parquet"; do
+    WAITS=1 "$program" export $place >out 2>err &
+    exporter=$!
+    for _ in $(seq 600); do [ -e writer ] || sleep 0.05; done
+    [ -e writer ] || fail "the writer has not begun: $(cat err)"
+    [ -n "$(compgen -G '*.part-*')" ] || fail "no file is being written"
+    kill -9 "$exporter"
+    wait "$exporter" 2>/dev/null
+    writer=$(cat writer)
+    for _ in $(seq 600); do kill -0 "$writer" 2>/dev/null && sleep 0.05; done
+    kill -0 "$writer" 2>/dev/null && fail "the writer outlives its exporter"
+    [ ! -e p.parquet ] && [ ! -e folder.out ] || fail "half-written under the final name: $(ls)"
+    [ -z "$(find . -path './*.part-*' -type f)" ] || fail "the writer left its file: $(find . -path './*.part-*')"
+    rm -rf writer ./*.part-*
+done
 unset KFORGE_PYTHON
+# The same without a writer. Whenever that is, the name is all of it or nothing, and what was left does not stand in the way of the next.
+cp d.db large.db
+python3 - <<'END'
+import hashlib, random, sqlite3
+c = sqlite3.connect("large.db")
+text = ("// %s\n" % random.Random(1).randbytes(50).hex() * 200000).encode()
+c.execute("update blob set data = ?, size = ?, codec = 0, hash = ? where id = (select min(source) from candidate)", (text, len(text), hashlib.sha256(text).digest()))
+c.commit()
+END
+expect 0 export large.db -o large.jsonl.zst
+for _ in 1 2 3; do
+    "$program" export large.db -o killed.jsonl.zst >out 2>err &
+    exporter=$!
+    until [ -n "$(compgen -G 'killed.jsonl.zst.part-*')" ] || [ -e killed.jsonl.zst ]; do :; done
+    kill -9 "$exporter" 2>/dev/null
+    wait "$exporter" 2>/dev/null
+    [ ! -e killed.jsonl.zst ] || cmp -s killed.jsonl.zst large.jsonl.zst || fail "half of an export under its final name"
+    rm -f killed.jsonl.zst
+done
+expect 0 export large.db -o killed.jsonl.zst
+cmp -s killed.jsonl.zst large.jsonl.zst || fail "the export after killed ones differs"
+rm -f ./*.part-*
 if python3 -c 'import pyarrow' 2>/dev/null; then
     expect 0 export -o p.parquet
     python3 -c 'import pyarrow.parquet as p, json; r = p.read_table("p.parquet").to_pylist(); assert r == [json.loads(l) for l in open("raw.jsonl")]' || fail "parquet differs"
