@@ -32,6 +32,8 @@ struct kf_workers {
     bool has_news;
     char news[NEWS_BYTES];
     bool out_of_memory;
+    char *bundle; /* of the task of the last job, printed: most jobs of a run share it, and it is most of a job */
+    char bundle_hash[KF_HASH_HEX];
     struct pollfd listening[KF_WORKERS_LISTENED]; /* of kf_workers_listen */
     size_t listened;
     double listen_until;
@@ -277,6 +279,7 @@ void kf_workers_close(kf_workers *workers)
         free(f);
     }
     free(workers->ends);
+    free(workers->bundle);
     free(workers->hardware);
     free(workers->device);
     free(workers);
@@ -351,9 +354,21 @@ size_t kf_workers_in_flight(const kf_workers *workers)
     return count;
 }
 
+/* NULL: out of memory. */
+static const char *bundle_of(kf_workers *workers, const kf_task *task)
+{
+    if (workers->bundle && strcmp(workers->bundle_hash, kf_task_hash(task)) == 0) return workers->bundle;
+    kf_auto(cJSON) bundle = kf_task_bundle(task);
+    free(workers->bundle);
+    workers->bundle = bundle ? cJSON_PrintUnformatted(bundle) : NULL;
+    snprintf(workers->bundle_hash, sizeof workers->bundle_hash, "%s", kf_task_hash(task));
+    return workers->bundle;
+}
+
 bool kf_workers_submit(kf_workers *workers, const kf_job *job, int64_t ticket, kf_error *error)
 {
-    kf_auto(cJSON) json = kf_job_to_json(job);
+    const char *bundle = bundle_of(workers, job->task);
+    kf_auto(cJSON) json = bundle ? kf_job_to_json_around(job, bundle) : NULL;
     kf_autofree char *text = json ? cJSON_PrintUnformatted(json) : NULL;
     kf_pending *pending = text ? calloc(1, sizeof *pending) : NULL;
     if (!pending) return kf_fail(error, KF_ERROR_MEMORY, "out of memory for a job");

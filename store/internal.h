@@ -29,6 +29,7 @@ struct kf_store {
     /* The run that was written last: rows of a run refer to the same three numbers. Forgotten on every rollback. */
     char run_key[KF_RUN_ID];
     int64_t run, run_task, run_device;
+    int64_t attempts; /* of that run, once an attempt was recorded in the open group; 0 not known */
 };
 
 /* ---- sql.c ---- */
@@ -69,6 +70,9 @@ double kf_sql_double(sqlite3_stmt *statement, int column); /* NULL: NaN */
 bool kf_write_begin(kf_store *store, kf_error *error);
 bool kf_write_end(kf_store *store, bool ok, kf_error *error);
 
+/* That `row`, found by the statement before, is there: 1 true, 0 says what is missing, -1 false. */
+bool kf_row_refer(kf_store *store, int row, kf_error *error);
+
 /* ---- open.c ---- */
 double kf_store_time(void); /* seconds since 1970 */
 
@@ -88,7 +92,7 @@ static inline void kf_cleanup_packed(kf_packed *packed)
 }
 #define kf_autopacked __attribute__((cleanup(kf_cleanup_packed))) kf_packed
 
-enum { KF_PACK_FAST = -1, KF_PACK_TEXT = 1 }; /* zstd's levels */
+enum { KF_PACK_FAST = -1, KF_PACK_TEXT = 1 }; /* zstd's levels; the first for what is short or does not last */
 bool kf_pack(kf_store *store, int level, const void *data, size_t size, kf_packed *packed, kf_error *error);
 /* The text of columns (size, codec, data) starting at `column`, malloc'd and NUL-terminated. */
 char *kf_unpack(kf_store *store, sqlite3_stmt *statement, int column, size_t *size, kf_error *error);

@@ -71,6 +71,11 @@ static bool insert_note(kf_store *store, const kf_store_note_new *note, kf_error
     if (note->task && !(task = kf_task_row(store, note->task, error))) return false;
     if (note->run && !(run = kf_run_row(store, note->run, error))) return false;
     if (note->device && !(device = kf_device_row(store, note->device, error))) return false;
+    if (note->candidate) {
+        int64_t found;
+        int row = kf_sql_integer(store, &found, error, "SELECT id FROM candidate WHERE id = ?", "i", note->candidate);
+        if (!kf_row_refer(store, row, error)) return false;
+    }
     return kf_sql_do(store, error,
                      "INSERT INTO note (task, run, device, candidate, kind, text, effect, created)"
                      " VALUES (nullif(?, 0), nullif(?, 0), nullif(?, 0), nullif(?, 0), ?, ?, ?, ?)",

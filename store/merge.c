@@ -231,12 +231,11 @@ bool kf_store_merge(kf_store *store, const char *source, kf_store_merged *merged
         return kf_fail(error, KF_ERROR_INTERNAL, "%s: merging inside a group of writes: this is a bug in kforge", store->path);
     if (same_file(store->path, source)) return merged->same = true;
     if (!kf_functions(store, error) || !kf_sql_do(store, error, "ATTACH ? AS src", "t", source)) return false;
-    /* Indices of hashes are written at random: they should stay in memory. Foreign keys: merge.sql says why not. */
-    sqlite3_exec(store->db, "PRAGMA main.cache_size = -262144; PRAGMA src.cache_size = -16384; PRAGMA foreign_keys = OFF", NULL,
-                 NULL, NULL);
+    /* Indices of hashes are written at random: they should stay in memory. */
+    sqlite3_exec(store->db, "PRAGMA main.cache_size = -262144; PRAGMA src.cache_size = -16384", NULL, NULL, NULL);
     kf_error failure = {0};
     bool ok = merge_attached(store, merged, &failure);
-    sqlite3_exec(store->db, "PRAGMA foreign_keys = ON; DETACH src; PRAGMA main.cache_size = -16384", NULL, NULL, NULL);
+    sqlite3_exec(store->db, "DETACH src; PRAGMA main.cache_size = -16384", NULL, NULL, NULL);
     if (ok) return true;
     bool damaged = failure.code == KF_ERROR_IO && strstr(failure.text, "damaged");
     return damaged ? damage(store, source, error) : kf_fail_copy(error, &failure);

@@ -2,7 +2,7 @@
 -- order, inside one transaction; include/kforge/store_care.h says what the result is.
 --
 -- Each map_… holds (src, dst, fresh). What is known here already is mapped first; the rest gets the next free ids, in its own order. Foreign keys are
--- off meanwhile: every reference goes through a map, and what a map promises is there, or the source is damaged, which kf_equal says.
+-- not enforced: every reference goes through a map, and what a map promises is there, or the source is damaged, which kf_equal says.
 
 -- section maps
 DROP TABLE IF EXISTS temp.map_device; DROP TABLE IF EXISTS temp.map_blob; DROP TABLE IF EXISTS temp.map_task;

@@ -180,14 +180,16 @@ static bool reuse_verdict(kf_store *store, int64_t verdict, int64_t task, kf_sta
     return row == 1;
 }
 
-/* That the parents exist is left to the foreign key. */
 static bool put_lineage(kf_store *store, const kf_store_attempt_new *attempt, int64_t number, int64_t child, kf_error *error)
 {
-    for (size_t i = 0; i < attempt->parent_count; i++)
-        if (!kf_sql_do(store, error, "INSERT INTO lineage (run, attempt, ordinal, child, parent, role) VALUES (?, ?, ?, ?, ?, ?)",
-                       "iiniit", store->run, number, (int)i, child, attempt->parents[i].candidate,
-                       or_empty(attempt->parents[i].role)))
+    for (size_t i = 0; i < attempt->parent_count; i++) {
+        int64_t parent = attempt->parents[i].candidate, found;
+        int row = kf_sql_integer(store, &found, error, "SELECT id FROM candidate WHERE id = ?", "i", parent);
+        if (!kf_row_refer(store, row, error) ||
+            !kf_sql_do(store, error, "INSERT INTO lineage (run, attempt, ordinal, child, parent, role) VALUES (?, ?, ?, ?, ?, ?)",
+                       "iiniit", store->run, number, (int)i, child, parent, or_empty(attempt->parents[i].role)))
             return false;
+    }
     return true;
 }
 
@@ -241,6 +243,11 @@ static bool write_candidate(kf_store *store, recording *r, kf_error *error)
 static bool insert_attempt(kf_store *store, const recording *r, kf_error *error)
 {
     const kf_store_attempt_new *attempt = r->attempt;
+    if (attempt->model_call) {
+        int64_t found;
+        int row = kf_sql_integer(store, &found, error, "SELECT id FROM model_call WHERE id = ?", "i", attempt->model_call);
+        if (!kf_row_refer(store, row, error)) return false;
+    }
     return kf_sql_do(
         store, error,
         "INSERT INTO attempt (run, number, outcome, message, proposer, strategy, step, island, model_call, candidate, verdict,"
@@ -263,7 +270,12 @@ static bool write_attempt(kf_store *store, recording *r, kf_error *error)
                    "UPDATE run SET attempts = attempts + 1, judged = judged + ?, correct = correct + ?, updated = ? WHERE id = ?",
                    "nndi", change.more_judged, change.more_correct, kf_store_time(), store->run))
         return false;
-    int row = kf_sql_integer(store, &r->result.attempt, error, "SELECT attempts FROM run WHERE id = ?", "i", store->run);
+    int row = 1;
+    if (store->attempts)
+        store->attempts++;
+    else
+        row = kf_sql_integer(store, &store->attempts, error, "SELECT attempts FROM run WHERE id = ?", "i", store->run);
+    r->result.attempt = store->attempts;
     if (row == 0) kf_fail(error, KF_ERROR_IO, "%s: run %s is gone from the store", store->path, attempt->run);
     return row == 1 && insert_attempt(store, r, error) &&
            put_lineage(store, attempt, r->result.attempt, r->result.candidate, error) &&
@@ -277,7 +289,7 @@ static bool prepare(kf_store *store, recording *r, kf_error *error)
     const kf_store_attempt_new *attempt = r->attempt;
     return check(store, attempt, error) &&
            (!attempt->verdict || kf_pack(store, KF_PACK_TEXT, attempt->verdict_json, attempt->verdict_size, &r->json, error)) &&
-           (!attempt->state || kf_pack(store, KF_PACK_TEXT, attempt->state, attempt->state_size, &r->state, error)) &&
+           (!attempt->state || kf_pack(store, KF_PACK_FAST, attempt->state, attempt->state_size, &r->state, error)) &&
            (!attempt->counters || kf_pack(store, KF_PACK_TEXT, attempt->counters, strlen(attempt->counters), &r->counters, error));
 }
 

@@ -55,7 +55,7 @@ bool kf_store_begin_run(kf_store *store, const kf_store_run_new *run, char id[KF
     if (!run->task || !run->device)
         return kf_fail(error, KF_ERROR_INTERNAL, "%s: a run without task or device: this is a bug in kforge", store->path);
     kf_autopacked state = {0};
-    if (!kf_pack(store, KF_PACK_TEXT, run->state, run->state_size, &state, error) || !kf_write_begin(store, error)) return false;
+    if (!kf_pack(store, KF_PACK_FAST, run->state, run->state_size, &state, error) || !kf_write_begin(store, error)) return false;
     return kf_write_end(store, insert_run(store, run, &state, id, error), error);
 }
 
@@ -67,6 +67,7 @@ static bool no_such_run(kf_store *store, const char *id, kf_error *error)
 int64_t kf_run_row(kf_store *store, const char *id, kf_error *error)
 {
     int64_t run = 0;
+    if (*id && !strcmp(store->run_key, id)) return store->run;
     if (kf_sql_integer(store, &run, error, "SELECT id FROM run WHERE key = ?", "t", id) == 0) no_such_run(store, id, error);
     return run;
 }
@@ -82,6 +83,7 @@ bool kf_run_load(kf_store *store, const char *id, kf_error *error)
     store->run_task = sqlite3_column_int64(statement, 1);
     store->run_device = sqlite3_column_int64(statement, 2);
     snprintf(store->run_key, sizeof store->run_key, "%s", id);
+    store->attempts = 0;
     return true;
 }
 
@@ -189,7 +191,7 @@ bool kf_store_run_state(kf_store *store, const char *id, char **state, size_t *s
 bool kf_store_save_state(kf_store *store, const char *id, const void *state, size_t size, kf_error *error)
 {
     kf_autopacked packed = {0};
-    if (!kf_pack(store, KF_PACK_TEXT, state, size, &packed, error) || !kf_write_begin(store, error)) return false;
+    if (!kf_pack(store, KF_PACK_FAST, state, size, &packed, error) || !kf_write_begin(store, error)) return false;
     bool ok = kf_run_load(store, id, error) && kf_state_put(store, store->run, &packed, error) &&
               kf_sql_do(store, error, "UPDATE run SET updated = ? WHERE id = ?", "di", kf_store_time(), store->run);
     return kf_write_end(store, ok, error);

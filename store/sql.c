@@ -50,10 +50,7 @@ bool kf_sql_fail(kf_store *store, const char *doing, kf_error *error)
         return kf_fail(error, KF_ERROR_IO, "%s: %s: can't be opened%s%s: check that its folder exists and is writable", path, doing,
                        system_error ? ": " : "", system_error ? strerror(system_error) : "");
     case SQLITE_TOOBIG: return kf_fail(error, KF_ERROR_LIMIT, "%s: %s: a text is larger than the store takes", path, doing);
-    case SQLITE_CONSTRAINT:
-        if (code == SQLITE_CONSTRAINT_FOREIGNKEY)
-            return kf_fail(error, KF_ERROR_INPUT, "%s: %s: it refers to something that is not in the store", path, doing);
-        return kf_fail(error, KF_ERROR_INTERNAL, "%s: %s: %s: this is a bug in kforge", path, doing, message);
+    case SQLITE_CONSTRAINT: return kf_fail(error, KF_ERROR_INTERNAL, "%s: %s: %s: this is a bug in kforge", path, doing, message);
     case SQLITE_IOERR:
         return kf_fail(error, KF_ERROR_IO, "%s: %s: %s%s%s: check the disk and the kernel's log", path, doing, message,
                        system_error ? ": " : "", system_error ? strerror(system_error) : "");
@@ -157,6 +154,12 @@ int kf_sql_integer(kf_store *store, int64_t *value, kf_error *error, const char 
     return 1;
 }
 
+bool kf_row_refer(kf_store *store, int row, kf_error *error)
+{
+    if (row == 0) kf_fail(error, KF_ERROR_INPUT, "%s: writing: it refers to something that is not in the store", store->path);
+    return row == 1;
+}
+
 /* ---- rows ---- */
 
 bool kf_sql_texts(kf_store *store, sqlite3_stmt *statement, void **memory, const kf_text_column *columns, size_t count,
@@ -213,6 +216,7 @@ static void roll_back(kf_store *store)
 
 static bool begin(kf_store *store, kf_error *error)
 {
+    store->attempts = 0; /* others may have written meanwhile */
     if (!store->writable)
         return kf_fail(error, KF_ERROR_INTERNAL, "%s: writing to a store that was opened for reading: this is a bug in kforge",
                        store->path);

@@ -311,11 +311,12 @@ static bool put_options(cJSON *parent, const kf_job_options *options)
     return true;
 }
 
-cJSON *kf_job_to_json(const kf_job *job)
+static cJSON *to_json(const kf_job *job, cJSON *bundle)
 {
     kf_auto(cJSON) json = cJSON_CreateObject();
-    if (!json || !put(json, "schema", cJSON_CreateString(KF_JOB_SCHEMA)) || !put(json, "id", cJSON_CreateString(job->id)) ||
-        !put(json, "task", kf_task_bundle(job->task)) || !put(json, "source", cJSON_CreateString(job->source)))
+    if (!json) cJSON_Delete(bundle);
+    if (!json || !put(json, "task", bundle) || !put(json, "schema", cJSON_CreateString(KF_JOB_SCHEMA)) ||
+        !put(json, "id", cJSON_CreateString(job->id)) || !put(json, "source", cJSON_CreateString(job->source)))
         return NULL;
     cJSON *flags = cJSON_CreateArray();
     if (!put(json, "flags", flags)) return NULL;
@@ -327,4 +328,14 @@ cJSON *kf_job_to_json(const kf_job *job)
         if (!put(known, NULL, cJSON_CreateString(job->known_code[i]))) return NULL;
     if (!put(json, "device", cJSON_CreateString(job->device ? job->device : "")) || !put_options(json, &job->options)) return NULL;
     return kf_steal(&json);
+}
+
+cJSON *kf_job_to_json(const kf_job *job)
+{
+    return to_json(job, kf_task_bundle(job->task));
+}
+
+cJSON *kf_job_to_json_around(const kf_job *job, const char *bundle)
+{
+    return to_json(job, cJSON_CreateRaw(bundle));
 }

@@ -72,6 +72,8 @@ void kf_job_free(kf_job *job);
 KF_DEFINE_AUTO(kf_job, kf_job_free)
 kf_job *kf_job_from_json(const cJSON *json, kf_error *error);
 cJSON *kf_job_to_json(const kf_job *job); /* NULL when out of memory */
+/* The same, to be printed only, with the printed bundle of its task, which many jobs share. */
+cJSON *kf_job_to_json_around(const kf_job *job, const char *bundle);
 
 /* Refuses what is no candidate at all: a NUL byte, bytes that are not UTF-8, over KF_SOURCE_BYTES, nothing but white space. `where` names the
  * file. */

@@ -369,6 +369,12 @@ static void wrong_calls_are_refused(void **state)
     assert_fails(&error, KF_ERROR_INPUT, "refers to something that is not in the store",
                  kf_store_record(f->store, &bad, NULL, &error));
     bad = good;
+    bad.model_call = 12345;
+    assert_fails(&error, KF_ERROR_INPUT, "refers to something that is not in the store",
+                 kf_store_record(f->store, &bad, NULL, &error));
+    assert_fails(&error, KF_ERROR_INPUT, "refers to something that is not in the store",
+                 kf_store_put_note(f->store, &(kf_store_note_new){.candidate = 12345, .kind = "paid", .text = "x"}, &error));
+    bad = good;
     bad.known_verdict = 4;
     assert_fails(&error, KF_ERROR_INTERNAL, "at once", kf_store_record(f->store, &bad, NULL, &error));
     bad.verdict = NULL;
