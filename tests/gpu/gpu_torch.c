@@ -28,7 +28,7 @@ static const kf_finding *first_finding(const kf_verdict *verdict)
 
 static int judge_file(kf_judge *judge, const char *folder, const char *group, const char *name)
 {
-    char path[4600], task_name[FIELD], expected[FIELD], slower[FIELD], build[FIELD], got[FIELD];
+    char path[4600], task_name[FIELD], expected[FIELD], slower[FIELD], build[FIELD], claim[FIELD], got[FIELD];
     kf_error error = {0};
     size_t size;
     snprintf(path, sizeof path, "%s/torch/%s/%s", folder, group, name);
@@ -39,12 +39,14 @@ static int judge_file(kf_judge *judge, const char *folder, const char *group, co
     if (!expected[0]) field(source, "kforge", expected);
     field(source, "slower", slower);
     field(source, "build", build);
+    field(source, "kernelbench", claim);
     snprintf(path, sizeof path, "%s/torch/tasks/%s", folder, task_name);
     kf_task *task = kf_task_load(path, &error);
     kf_auto(kf_job) job = task ? kf_job_new(name, task, source, size, NULL, 0, &error) : NULL;
     if (!job) return printf("  %s/%s: %s\n", group, name, error.text), 1;
     job->options.torch = true;
     job->options.check_only = !slower[0];
+    job->options.kernelbench = claim[0];
     job->options.timeout_seconds = strstr(source, "while True") ? 8 : 60;
     if (build[0]) job->options.build_seconds = atof(build);
     double started = kf_now();
@@ -55,6 +57,11 @@ static int judge_file(kf_judge *judge, const char *folder, const char *group, co
     const char *found = strstr(expected, got); /* "this rule|or that" */
     bool good = found && (found == expected || found[-1] == '|') && strchr("|", found[strlen(got)]) &&
                 (!slower[0] || verdict->speedup.value < 0.7);
+    bool said = cJSON_IsTrue(cJSON_GetObjectItem(verdict->kernelbench, "correctness"));
+    if (claim[0] && said != (strcmp(claim, "correct") == 0)) {
+        printf("    KernelBench would say %scorrect; expected %s\n", said ? "" : "in", claim);
+        good = false;
+    }
     printf("  %s %s/%s: %s, %.1f s%s%s%s\n", good ? "ok" : "WRONG", group, name, got, kf_now() - started, good ? "" : ", expected ",
            good ? "" : expected, slower[0] ? " (timed)" : "");
     if (!good) printf("    %s; speedup %g\n", finding ? finding->text : verdict->message, verdict->speedup.value);
