@@ -163,7 +163,7 @@ bool kf_run_compare(kf_run *r, kf_side side, const uint32_t *list, uint32_t coun
     for (uint32_t first = 0; first < count && passed && !r->over; first += room) {
         uint32_t some = count - first < room ? count - first : room;
         kf_doubts part = {.count = 0};
-        if (room < count && (!kf_run_find_truth(r, list + first, some, error) || r->over)) return r->over;
+        if (room < r->set_count && (!kf_run_find_truth(r, list + first, some, error) || r->over)) return r->over;
         if (!kf_checker_compare(r->checker, r->sets, r->variations, list + first, some, side == BASELINE, doubts ? &part : NULL,
                                 &passed, error))
             return false;
