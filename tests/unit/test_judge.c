@@ -195,6 +195,59 @@ static void another_function_is_other_code(void **state)
 }
 
 /* A comment does not change the machine code. */
+/* As a GPU whose memory holds the truth of one set only: each is computed right before its set is compared. */
+static struct {
+    const kf_device_operations *real;
+    uint32_t set; /* whose truth is there */
+    int prepared, looked_at;
+} one_truth;
+
+static uint32_t room_for_one(const kf_sets *sets)
+{
+    (void)sets;
+    return 1;
+}
+
+static bool prepare_one_truth(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error)
+{
+    assert_int_equal(count, 1);
+    one_truth.set = list[0];
+    one_truth.prepared++;
+    return one_truth.real->prepare_truth(sets, list, count, error);
+}
+
+static const void *look_at_one_truth(kf_sets *sets, uint32_t set, int argument, kf_error *error)
+{
+    assert_int_equal(set, one_truth.set);
+    one_truth.looked_at++;
+    return one_truth.real->truth(sets, set, argument, error);
+}
+
+static void one_truth_at_a_time(void **state)
+{
+    (void)state;
+    one_truth.real = judge->device->operations;
+    kf_device_operations operations = *one_truth.real;
+    operations.truth_room = room_for_one;
+    operations.prepare_truth = prepare_one_truth;
+    operations.truth = look_at_one_truth;
+    judge->device->operations = &operations;
+    kf_job *job = job_of(KFORGE_SOURCE_DIR "/tests/selftest/scale", NULL);
+    job->options.check_only = true;
+    kf_verdict *right = judged(job);
+    char *product = strstr(job->source, "a * x");
+    assert_non_null(product);
+    product[2] = '+';
+    kf_verdict *wrong = judged(job);
+    judge->device->operations = one_truth.real;
+    assert_string_equal(kf_status_name(right->status), "correct");
+    assert_string_equal(kf_status_name(wrong->status), "wrong_result");
+    assert_true(one_truth.prepared > 4 && one_truth.looked_at >= one_truth.prepared);
+    kf_verdict_free(right);
+    kf_verdict_free(wrong);
+    kf_job_free(job);
+}
+
 static void known_code_is_not_measured(void **state)
 {
     (void)state;
@@ -366,6 +419,7 @@ int main(void)
         cmocka_unit_test(what_is_disturbed_is_measured_again),
         cmocka_unit_test(a_replay_key_repeats_the_inputs),
         cmocka_unit_test(another_function_is_other_code),
+        cmocka_unit_test(one_truth_at_a_time),
         cmocka_unit_test(known_code_is_not_measured),
         cmocka_unit_test(sanitised_builds_name_the_line),
         cmocka_unit_test(stopping_gives_no_verdict),
