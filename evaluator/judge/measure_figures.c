@@ -139,10 +139,11 @@ static double fixed_cost(const kf_series *series, size_t count, double *uncertai
     return 0;
 }
 
-/* Are calls in a batch as fast as they are because others do their work? Whoever knows what a batch will call can have one call do all of it, side by side on a
- * device that one call does not fill. A single call tells: it is on a set that the batch left out. It takes longer than one of a batch, for its launch
- * and cold caches are all its own, but so does the baseline's, and what honest candidates need more of that stays below some times their call. Quartiles on the side that accuses less,
- * so that a noisy machine convicts nobody. In Python a call alone is mostly the interpreter's. */
+/* Are calls in a batch as fast as they are because others do their work? Whoever knows what a batch will call can have one call do all of it,
+ * side by side on a device that one call does not fill. A single call tells: it is on a set that the batch left out. It takes longer than one of a
+ * batch, for its launch and cold caches are all its own, but so does the baseline's, and what honest candidates need more of that stays below some
+ * times their call. Quartiles on the side that accuses less, so that a noisy machine convicts nobody. In Python a call alone is mostly the
+ * interpreter's. */
 static bool check_merged(kf_run *r, kf_error *error)
 {
     kf_workbench *bench = r->bench;
@@ -154,11 +155,12 @@ static bool check_merged(kf_run *r, kf_error *error)
                       kf_quantile(r->throughput[BASELINE].seconds, r->pairs, 0.25),
            limit = MERGED_CALLS * result->candidate_seconds + bench->device->merged_call;
     if (!(alone - together > limit)) return true;
-    return kf_verdict_add_finding(
-               bench->verdict, bench->result, KF_IMPOSSIBLE, KF_BLAME_CANDIDATE, "calls.merged", alone - together, limit,
-               "a call of a batch takes %.3g s, but alone, on inputs that no batch shows, %.3g s longer than that, when the "
-               "baseline's is to be expected to: the calls of a batch are not made one after the other",
-               result->candidate_seconds, alone - together) != NULL ||
+    return kf_verdict_add_finding(bench->verdict, bench->result, KF_IMPOSSIBLE, KF_BLAME_CANDIDATE, "calls.merged",
+                                  alone - together, limit,
+                                  "a call takes %.3g s in a batch; alone, on inputs that no batch shows, it takes %.3g s more than "
+                                  "that and what the baseline's "
+                                  "calls take more alone: the calls of a batch are not made one after the other",
+                                  result->candidate_seconds, alone - together) != NULL ||
            no_memory(error);
 }
 

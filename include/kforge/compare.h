@@ -11,8 +11,8 @@
  * u is the type's unit roundoff, scale the expected values' own RMS or maximum, tiny the smallest number that may be flushed to zero. c says
  * what an honest sum in another order may lose against a lucky baseline: a sum of K terms one after the other errs by about
  * 0.2 sqrt(K) u of its scale, a pairwise one by 1 u. f32: c = 32, so orders are free up to K = 30,000 (f32 arithmetic lowered to tf32 errs
- * by 4000 u, 2xbf16 by 128 u). f64: c = 1024, because the oracle has no more digits itself. tf32: c = 3 (operands rounded or cut; bf16 operands
- * err by 4 u). f16, bf16, 8-bit floats: c = 1, because their sums belong into f32. For the RMS of f16 and bf16 only that part of the baseline's
+ * by 4000 u, 2xbf16 by 128 u). f64: c = 1024, because the oracle has no more digits itself. tf32: c = 3, and 5 for the maximum (operands rounded
+ * or cut, which is 4 u of a product and may hit one that is nearly all of an element; bf16 operands err by 4 u RMS). f16, bf16, 8-bit floats: c = 1, because their sums belong into f32. For the RMS of f16 and bf16 only that part of the baseline's
  * error is multiplied by the ratio which goes beyond the one rounding that an output of that type costs anybody: beside a baseline that rounds once
  * 1.4 u are allowed, and over K >= 1024 terms f16 accumulators err by 6 u, those of a tensor core, which adds 8 or 16 products exactly first, by
  * 2.4 and 1.7 u. Outputs of 8 bits are so coarse that the maximum says little: there each

@@ -222,29 +222,44 @@ static void one_rounding_is_not_multiplied(void **state)
     }
 }
 
-/* tf32 tasks take tf32 operands, whether rounded or cut off, beside a full f32 baseline. */
+static void cut_to_tf32(float *values, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        uint32_t bits;
+        memcpy(&bits, &values[i], 4);
+        bits &= ~0x1fffu;
+        memcpy(&values[i], &bits, 4);
+    }
+}
+
+/* tf32 tasks take tf32 operands, whether rounded or cut off, beside a full f32 baseline; also where one product is nearly all of a sum, so that
+ * nothing averages out. */
 static void tf32_passes_where_declared(void **state)
 {
     (void)state;
-    for (int count = 64; count <= 4096; count *= 8) {
-        dots d = make_dots(KF_TF32, KF_F32, count, KF_VARY_NONE);
+    int coarser = 0;
+    for (int trial = 0; trial < 204; trial++) {
+        bool outlier = trial >= 4;
+        int count = outlier ? 40 + trial : 64 << (2 * trial);
+        dots d = make_dots(KF_TF32, KF_F32, count, outlier ? KF_VARY_OUTLIER : KF_VARY_NONE);
         kf_error_figures f;
-        assert_true(passes(&d, FUSED, SEQUENTIAL, KF_TF32, KF_F32, &f));
-        assert_false(passes(&d, FUSED, SEQUENTIAL, KF_BF16, KF_F32, &f));
-        for (int64_t i = 0; i < (int64_t)DOTS * count; i++) {
-            float *both[] = {&d.a[i], &d.b[i]};
-            for (int s = 0; s < 2; s++) {
-                uint32_t bits;
-                memcpy(&bits, both[s], 4);
-                bits &= ~0x1fffu;
-                memcpy(both[s], &bits, 4);
-            }
-        }
+        if (!passes(&d, FUSED, SEQUENTIAL, KF_TF32, KF_F32, &f))
+            fail_msg("rounded, K=%d: rms %g allowed %g, max %g allowed %g", count, f.rms, f.allowed_rms, f.max, f.allowed_max);
+        bool coarse = passes(&d, FUSED, SEQUENTIAL, KF_BF16, KF_F32, &f);
+        if (outlier)
+            coarser += coarse; /* lucky with one product; not with those of a second set */
+        else
+            assert_false(coarse);
+        cut_to_tf32(d.a, (int64_t)DOTS * count);
+        cut_to_tf32(d.b, (int64_t)DOTS * count);
         float out[DOTS];
         compute(&d, SEQUENTIAL, KF_F32, KF_F32, out);
-        assert_true(kf_compare_output(&d.output, out, d.expected, NULL, &f, NULL));
+        if (!kf_compare_output(&d.output, out, d.expected, NULL, &f, NULL))
+            fail_msg("cut, K=%d: rms %g allowed %g, max %g allowed %g", count, f.rms, f.allowed_rms, f.max, f.allowed_max);
         free_dots(&d);
     }
+    print_message("bf16 operands pass with %d of 200 outliers\n", coarser);
+    assert_true(coarser < 20);
 }
 
 /* Small integers: the baseline makes no error at all, and neither may hurt an honest candidate nor excuse a wrong one. */
