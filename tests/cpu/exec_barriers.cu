@@ -92,6 +92,27 @@ __global__ void alternate(int *out)
     out[t] = sum * 10000 + left;
 }
 
+// Barriers in a function that is not part of the kernel's code: what the kernel knows of the threads to start must not outlive the call.
+__device__ __attribute__((noinline)) int total(int value)
+{
+    __shared__ int partial[1024];
+    partial[threadIdx.x] = value;
+    __syncthreads();
+    for (int half = blockDim.x / 2; half > 0; half /= 2) {
+        if (threadIdx.x < half) partial[threadIdx.x] += partial[threadIdx.x + half];
+        __syncthreads();
+    }
+    int sum = partial[0];
+    __syncthreads();
+    return sum;
+}
+
+__global__ void totals(int *out, int scale)
+{
+    int first = total(threadIdx.x), second = total(scale * (int)(threadIdx.x + blockIdx.x));
+    out[blockIdx.x * blockDim.x + threadIdx.x] = first + second;
+}
+
 int main()
 {
     int *data = memory<int>(4 * 1024);
@@ -121,6 +142,13 @@ int main()
     leave<<<1, 100>>>(data);
     CHECK_CUDA(cudaDeviceSynchronize());
     for (int i = 0; i < 100; i++) CHECK(data[i] == (i % 5 < 2 ? 0 : 60));
+    int *sums = memory<int>(7 * 1024);
+    for (int threads : {1, 2, 64, 256, 1024}) {
+        totals<<<7, threads>>>(sums, 3);
+        CHECK_CUDA(cudaDeviceSynchronize());
+        int pairs = threads * (threads - 1) / 2;
+        for (int i = 0; i < 7 * threads; i++) CHECK(sums[i] == pairs + 3 * (pairs + threads * (i / threads)));
+    }
     double *numbers = memory<double>(1024);
     for (int i = 0; i < 1024; i++) numbers[i] = i;
     for (dim3 block : {dim3(1), dim3(2), dim3(7, 3, 2), dim3(256), dim3(16, 16, 4)}) {
