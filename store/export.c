@@ -300,6 +300,13 @@ bool kf_export_leaks(kf_exporter *e, kf_split split, const char *text, size_t si
     return kf_export_count_leak(e, split, split == KF_SPLIT_TRAIN && text && kf_leak_found(&e->prints, text, size));
 }
 
+bool kf_export_texts_leak(kf_exporter *e, kf_split split, const kf_item_texts *texts)
+{
+    return kf_export_leaks(e, split, texts->system, texts->system_size) ||
+           kf_export_leaks(e, split, texts->prompt, texts->prompt_size) ||
+           kf_export_leaks(e, split, texts->reply, texts->reply_size);
+}
+
 bool kf_export_emit(kf_exporter *e, kf_split split, kf_error *error)
 {
     if (e->row.failed || e->seen.failed) return kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);

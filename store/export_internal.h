@@ -146,6 +146,8 @@ typedef struct kf_item_texts {
 void kf_item_texts_free(kf_item_texts *texts);
 #define kf_autotexts __attribute__((cleanup(kf_item_texts_free))) kf_item_texts
 bool kf_item_load_texts(kf_exporter *exporter, const kf_item *item, kf_item_texts *texts, kf_error *error);
+/* kf_export_leaks of any of them. */
+bool kf_export_texts_leak(kf_exporter *exporter, kf_split split, const kf_item_texts *texts);
 /* Groups of fields: task … attempt; model and settings; candidate … reward, each with `prefix` before its name. */
 bool kf_row_origin(kf_exporter *exporter, const kf_item *item, kf_error *error);
 bool kf_row_model(kf_exporter *exporter, const kf_item *item, kf_error *error);

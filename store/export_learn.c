@@ -18,12 +18,6 @@ static void reply_of(kf_exporter *e, const char *name, const kf_item_texts *text
     kf_row_messages(e, name, &(kf_row_message){"assistant", texts->reply, texts->reply_size}, 1);
 }
 
-static bool leaks(kf_exporter *e, const kf_item *item, const kf_item_texts *texts)
-{
-    return kf_export_leaks(e, item->split, texts->prompt, texts->prompt_size) ||
-           kf_export_leaks(e, item->split, texts->reply, texts->reply_size);
-}
-
 bool kf_export_sft(kf_exporter *e, kf_error *error)
 {
     kf_autoitems items = {0};
@@ -36,7 +30,7 @@ bool kf_export_sft(kf_exporter *e, kf_error *error)
             continue;
         }
         if (!kf_item_load_texts(e, item, &texts, error)) return false;
-        if (leaks(e, item, &texts)) continue;
+        if (kf_export_texts_leak(e, item->split, &texts)) continue;
         kf_row_begin(e);
         kf_row_messages(e, "messages",
                         (const kf_row_message[]){{"system", texts.system, texts.system_size},
@@ -73,7 +67,7 @@ bool kf_export_kto(kf_exporter *e, kf_error *error)
             continue;
         }
         if (!kf_item_load_texts(e, item, &texts, error)) return false;
-        if (leaks(e, item, &texts)) continue;
+        if (kf_export_texts_leak(e, item->split, &texts)) continue;
         kf_row_begin(e);
         prompt_of(e, &texts);
         reply_of(e, "completion", &texts);
@@ -155,7 +149,8 @@ static bool emit_pair(kf_exporter *e, const kf_item *chosen, const kf_item *reje
 {
     kf_autotexts good = {0}, bad = {0};
     if (!kf_item_load_texts(e, chosen, &good, error) || !kf_item_load_texts(e, rejected, &bad, error)) return false;
-    if (leaks(e, chosen, &good) || kf_export_leaks(e, rejected->split, bad.reply, bad.reply_size)) return true;
+    if (kf_export_texts_leak(e, chosen->split, &good) || kf_export_leaks(e, rejected->split, bad.reply, bad.reply_size))
+        return true;
     kf_row_begin(e);
     prompt_of(e, &good);
     reply_of(e, "chosen", &good);
@@ -215,10 +210,9 @@ static bool row_completions(kf_exporter *e, const kf_item *items, size_t count, 
         if (!kf_item_load_texts(e, &items[i], &texts, error)) return false;
         if (i == 0) {
             prompt_of(e, &texts);
-            *leak = kf_export_leaks(e, items[i].split, texts.prompt, texts.prompt_size);
             kf_row_key(e, "completions");
         }
-        *leak = *leak || kf_export_leaks(e, items[i].split, texts.reply, texts.reply_size);
+        *leak = kf_export_texts_leak(e, items[i].split, &texts);
         kf_buffer_append(&e->row, i ? "," : "[", 1);
         kf_json_text(e, texts.reply, texts.reply_size, false);
     }

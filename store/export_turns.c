@@ -46,9 +46,7 @@ static bool emit_contrast(kf_exporter *e, const kf_item *item, kf_item_texts *te
 {
     size_t size, count;
     if (!kf_item_load_texts(e, item, texts, error)) return false;
-    if (kf_export_leaks(e, item->split, texts->prompt, texts->prompt_size) ||
-        kf_export_leaks(e, item->split, texts->reply, texts->reply_size))
-        return true;
+    if (kf_export_texts_leak(e, item->split, texts)) return true;
     kf_autofree char *target = kf_blob_get(e->store, item->source, &size, error);
     if (!target) return false;
     kf_row_begin(e);
@@ -125,8 +123,7 @@ static bool emit_chain(kf_exporter *e, const kf_item *const *chain, size_t turns
         if (i == 0) messages[count++] = (kf_row_message){"system", texts[i].system, texts[i].system_size};
         messages[count++] = (kf_row_message){"user", texts[i].prompt, texts[i].prompt_size};
         messages[count++] = (kf_row_message){"assistant", texts[i].reply, texts[i].reply_size};
-        leak = leak || kf_export_leaks(e, chain[i]->split, texts[i].prompt, texts[i].prompt_size) ||
-               kf_export_leaks(e, chain[i]->split, texts[i].reply, texts[i].reply_size);
+        leak = leak || kf_export_texts_leak(e, chain[i]->split, &texts[i]);
         rewards[i] = chain[i]->reward;
     }
     if (ok && !leak) {

@@ -99,6 +99,13 @@ for format in raw dpo kto grpo contrast multiturn; do
     expect 0 export --format $format --held-out row_softmax -o x.jsonl --force
     rows x.jsonl 'len(r) > 0 and "row_softmax" not in json.dumps(r)'
 done
+# The same code in the system text of all calls on gemv
+cp d.db system.db
+python3 -c 'import sqlite3; c = sqlite3.connect("system.db"); c.execute("UPDATE model_call SET system = (SELECT prompt FROM model_call WHERE run = 2 ORDER BY id LIMIT 1) WHERE run = 2"); c.commit(); assert c.total_changes > 5'
+for format in sft raw dpo kto grpo contrast multiturn; do
+    expect 0 export --store system.db --format $format --held-out row_softmax -o x.jsonl --force
+    rows x.jsonl 'len(r) > 0 and "row_softmax" not in json.dumps(r)'
+done
 
 # The card
 python3 - <<'END' || fail "card"
