@@ -133,15 +133,33 @@ typedef struct window {
     size_t lines;
 } window;
 
-/* Takes a line in; true when the last lines make a fingerprint. Blank lines and such of nothing but punctuation are not counted. */
+/* Bytes of a line number in front of it, as `12| ` or `12: `. */
+static size_t line_number(const char *line, size_t size)
+{
+    size_t at = 0, digits;
+    while (at < size && isspace((unsigned char)line[at])) at++;
+    for (digits = at; at < size && isdigit((unsigned char)line[at]);) at++;
+    if (at == digits) return 0;
+    while (at < size && line[at] == ' ') at++;
+    return at < size && (line[at] == '|' || line[at] == ':') ? at + 1 : 0;
+}
+
+/* Takes a line in; true when the last lines make a fingerprint. Blank lines and such of nothing but punctuation are not counted, comments that begin and
+ * end in the line and its number neither. */
 static bool slide(window *w, const char *line, size_t size, uint64_t *print)
 {
     uint64_t hash = START;
     size_t count = 0;
     bool word = false;
-    for (size_t i = 0; i < size; i++) {
+    for (size_t i = line_number(line, size); i < size; i++) {
         unsigned char c = (unsigned char)line[i];
         if (c == '/' && i + 1 < size && line[i + 1] == '/') break;
+        if (c == '/' && i + 1 < size && line[i + 1] == '*') {
+            const char *end = memmem(line + i + 2, size - i - 2, "*/", 2);
+            if (!end) break;
+            i = (size_t)(end - line) + 1;
+            continue;
+        }
         if (isspace(c)) continue;
         hash = step(hash, c);
         word |= isalnum(c) != 0;

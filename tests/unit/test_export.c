@@ -2,6 +2,7 @@
  * tested through the command (tests/cli/export.sh). */
 #include <sched.h>
 
+#include "../../store/export_internal.h"
 #include "kforge/export.h"
 #include "kforge/json.h"
 #include "test_store_common.h"
@@ -90,6 +91,36 @@ static void test_normalised(void **state)
     assert_false(same("x = \"// no remark\";", "x = \""));
     assert_false(same("int a = 1;", "int a = 2;"));
     assert_true(same("/* unterminated", ""));
+}
+
+/* What is told again with remarks or line numbers is the same code; other code is not. */
+static void test_leaks(void **state)
+{
+    (void)state;
+    static const char code[] =
+        "__global__ void k(const float *x, float *y, long n)\n{\n    long i = blockIdx.x * 256L + threadIdx.x;\n"
+        "    float sum = 0;\n    for (int j = 0; j < 8; j++) sum += x[8 * i + j];\n"
+        "    sum = sum * 0.125f + 1.0f;\n    if (i < n) y[i] = sum;\n}\n";
+    kf_hash_set prints = {0};
+    kf_leak_learn(&prints, code, strlen(code));
+    assert_true(prints.size > 0 && !prints.failed);
+    for (int how = 0; how < 6; how++) {
+        kf_autobuffer told = {0};
+        int number = 0;
+        kf_buffer_string(&told, "Here is what others wrote, files in src/*:\n");
+        for (const char *line = code; *line; line = strchr(line, '\n') + 1) {
+            int size = (int)(strchr(line, '\n') - line);
+            number++;
+            if (how == 0) kf_buffer_format(&told, "  %.*s\n\n", size, line);
+            if (how == 1) kf_buffer_format(&told, "%.*s // as before\n", size, line);
+            if (how == 2) kf_buffer_format(&told, "%.*s /* as */ /* before */\n", size, line);
+            if (how == 3) kf_buffer_format(&told, "%3d| %.*s\n", number, size, line);
+            if (how == 4) kf_buffer_format(&told, "%d: %.*s\n", number, size, line);
+            if (how == 5) kf_buffer_format(&told, "%.*s + 1\n", size, line); /* other code */
+        }
+        assert_int_equal(kf_leak_found(&prints, told.data, told.size), how < 5);
+    }
+    kf_hash_set_free(&prints);
 }
 
 typedef struct rows {
@@ -273,6 +304,7 @@ int main(void)
         cmocka_unit_test(test_scrub),
         cmocka_unit_test(test_scrub_long),
         cmocka_unit_test(test_normalised),
+        cmocka_unit_test(test_leaks),
         cmocka_unit_test_setup_teardown(test_numbers, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_rows, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_threads, set_up, tear_down),
