@@ -267,8 +267,8 @@ kf_device *kf_device_cpu_open(kf_parallel *parallel, kf_error *error)
     cpu->head.batch_seconds = 0.02;
     cpu->head.calls_block = true;
     cpu->head.most_sets = 256;
-    cpu->head.merged_call = 300e-6; /* processors that have to wake up for it */
-    cpu->head.floor_margin = 0.5;   /* the measured peak may have been measured on a busy machine */
+    cpu->head.merged_call = 1e-3; /* processors that have to wake up for it */
+    cpu->head.floor_margin = 0.5; /* the measured peak may have been measured on a busy machine */
     cpu->head.set_bytes = cpu->memory_bytes / 16 < 256u << 20 ? cpu->memory_bytes / 16 : 256u << 20;
     snprintf(cpu->head.name, sizeof cpu->head.name, "cpu");
     find_processor(cpu->head.hardware, sizeof cpu->head.hardware, cpu->threads);
