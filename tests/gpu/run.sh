@@ -15,7 +15,7 @@ if ! ls /dev/nvidiactl >/dev/null 2>&1; then
     echo "skipped: no NVIDIA GPU here (/dev/nvidiactl)"
     exit 0
 fi
-tasks() { printf "$folder/tasks/%s\n" "$@"; } # their folders; braces are not expanded in a default
+tasks() { printf '%s\n' "${@/#/$folder/tasks/}"; } # their folders; braces are not expanded in a default
 declare -A results
 failed=0
 run() { # NAME COMMAND…
