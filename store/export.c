@@ -6,20 +6,26 @@
 
 #include "export_internal.h"
 #include "kforge/json.h"
+#include "kforge/store_care.h"
 
 /* ---- fields ---- */
 
 #define ORIGIN                                                                                                             \
     {"task", KF_FIELD_STRING, "name of the task"}, {"task_hash", KF_FIELD_STRING, "content address of the task, SHA-256"}, \
         {"family", KF_FIELD_STRING, "family of the task, by which splits are made; the task's name when it has none"},     \
-        {"run", KF_FIELD_STRING, "run of the attempt"},                                                                    \
+        {"run", KF_FIELD_STRING, "run of the attempt"}, {"attempt", KF_FIELD_INTEGER, "number within the run, from 1"},    \
     {                                                                                                                      \
-        "attempt", KF_FIELD_INTEGER, "number within the run, from 1"                                                       \
+        "device", KF_FIELD_STRING, "hardware that judged, else the run's"                                                  \
     }
-#define MODEL                                                                                                              \
-    {"model", KF_FIELD_STRING, "what answered, as the provider names it"},                                                 \
-    {                                                                                                                      \
-        "settings", KF_FIELD_STRING, "sampling settings of the call as JSON: temperature, max_tokens, …; \"{}\" unknown" \
+#define MODEL(PREFIX)                                                                                                         \
+    {PREFIX "model", KF_FIELD_STRING, "what answered, as the provider names it"},                                             \
+        {PREFIX "settings", KF_FIELD_STRING,                                                                                  \
+         "the call's settings as sent, as JSON: temperature, max_tokens, …, and when in the search (asked, after); \"{}\" " \
+         "unknown"},                                                                                                          \
+        {PREFIX "call_outcome", KF_FIELD_STRING, "ok, truncated, refused, empty, failed, exhausted; \"\" none"},              \
+        {PREFIX "prompt_tokens", KF_FIELD_INTEGER, "-1 unknown"},                                                             \
+    {                                                                                                                         \
+        PREFIX "completion_tokens", KF_FIELD_INTEGER, "-1 unknown"                                                            \
     }
 #define SCORE(PREFIX)                                                                                                  \
     {PREFIX "candidate", KF_FIELD_STRING,                                                                              \
@@ -31,6 +37,19 @@
     {                                                                                                                  \
         PREFIX "reward", KF_FIELD_FLOAT, "by the reward function of the export"                                        \
     }
+/* Of groups and chains, of each reply in order. */
+#define MEMBERS                                                                                                              \
+    {"statuses", KF_FIELD_STRINGS, "status of each"}, {"speedups", KF_FIELD_FLOATS, "of each; 0 unless correct and timed"},  \
+        {"speedups_low", KF_FIELD_FLOATS, "lower end of each 95 % interval; 0 unknown"},                                     \
+        {"speedups_high", KF_FIELD_FLOATS, "upper ends; 0 unknown"},                                                         \
+        {"candidates", KF_FIELD_STRINGS, "content address of each, \"\" where the reply held no usable code"},               \
+        {"ids", KF_FIELD_STRINGS, "RUN/NUMBER of each attempt, the id of its raw row"},                                      \
+        {"models", KF_FIELD_STRINGS, "what answered, as the provider names it"},                                             \
+        {"settings", KF_FIELD_STRINGS, "settings of each call as sent, as JSON; \"{}\" unknown"},                            \
+        {"call_outcomes", KF_FIELD_STRINGS, "ok or truncated"}, {"prompt_tokens", KF_FIELD_INTEGERS, "of each; -1 unknown"}, \
+    {                                                                                                                        \
+        "completion_tokens", KF_FIELD_INTEGERS, "of each; -1 unknown"                                                        \
+    }
 #define PROMPT                                                                                      \
     {                                                                                               \
         "prompt", KF_FIELD_MESSAGES, "system text, where there was one, and prompt exactly as sent" \
@@ -39,7 +58,6 @@
 static const kf_export_field raw_fields[] = {
     {"id", KF_FIELD_STRING, "RUN/NUMBER of an attempt; verdict/HASH@TIME of a verdict outside a run"},
     ORIGIN,
-    {"device", KF_FIELD_STRING, "hardware that judged, else the run's"},
     {"created", KF_FIELD_FLOAT, "seconds since 1970"},
     {"outcome", KF_FIELD_STRING,
      "how the attempt ended: judged, known, same_code, reverified, model_failed, no_source, bad_edit, rejected, lost"},
@@ -71,13 +89,10 @@ static const kf_export_field raw_fields[] = {
      "the verdict as JSON (kforge-verdict/1): findings, errors, flags, raw samples, build log; \"{}\" none"},
     {"counters", KF_FIELD_STRING, "hardware counters as JSON; \"{}\" none"},
     {"provider", KF_FIELD_STRING, "of the model call; \"\" none"},
-    MODEL,
+    MODEL(""),
     {"system", KF_FIELD_STRING, "system text as sent"},
     {"prompt", KF_FIELD_STRING, "prompt as sent"},
     {"reply", KF_FIELD_STRING, "reply as received"},
-    {"call_outcome", KF_FIELD_STRING, "ok, truncated, refused, empty, failed, exhausted; \"\" none"},
-    {"prompt_tokens", KF_FIELD_INTEGER, "-1 unknown"},
-    {"completion_tokens", KF_FIELD_INTEGER, "-1 unknown"},
     {"cost_usd", KF_FIELD_FLOAT, "-1 unknown"},
     {"call_seconds", KF_FIELD_FLOAT, "-1 unknown"},
     {0},
@@ -85,7 +100,7 @@ static const kf_export_field raw_fields[] = {
 static const kf_export_field sft_fields[] = {
     {"messages", KF_FIELD_MESSAGES, "system text, where there was one, prompt and reply exactly as sent and received"},
     ORIGIN,
-    MODEL,
+    MODEL(""),
     SCORE(""),
     {0},
 };
@@ -96,8 +111,12 @@ static const kf_export_field dpo_fields[] = {
     {"same_prompt", KF_FIELD_BOOLEAN,
      "both answer this very prompt; false: the rejected one answered another prompt on the same task"},
     ORIGIN,
+    {"chosen_id", KF_FIELD_STRING, "RUN/NUMBER of the attempt, the id of its raw row"},
     SCORE("chosen_"),
+    MODEL("chosen_"),
+    {"rejected_id", KF_FIELD_STRING, "RUN/NUMBER of the attempt, the id of its raw row"},
     SCORE("rejected_"),
+    MODEL("rejected_"),
     {0},
 };
 static const kf_export_field kto_fields[] = {
@@ -105,7 +124,7 @@ static const kf_export_field kto_fields[] = {
     {"completion", KF_FIELD_MESSAGES, "the reply"},
     {"label", KF_FIELD_BOOLEAN, "true: correct and faster than the baseline; false: failed, or slower"},
     ORIGIN,
-    MODEL,
+    MODEL(""),
     SCORE(""),
     {0},
 };
@@ -113,10 +132,9 @@ static const kf_export_field grpo_fields[] = {
     PROMPT,
     {"completions", KF_FIELD_STRINGS, "the replies of the group"},
     {"rewards", KF_FIELD_FLOATS, "of each, by the reward function of the export"},
-    {"advantages", KF_FIELD_FLOATS, "(reward - mean) / standard deviation within the group; 0 where all are equal"},
-    {"statuses", KF_FIELD_STRINGS, "status of each"},
-    {"speedups", KF_FIELD_FLOATS, "of each; 0 unless correct and timed"},
-    {"candidates", KF_FIELD_STRINGS, "content address of each"},
+    {"advantages", KF_FIELD_FLOATS,
+     "(reward - mean) / standard deviation within the group; 0 where none is better than another as far as one can tell"},
+    MEMBERS,
     {"group", KF_FIELD_INTEGER, "how many"},
     ORIGIN,
     {0},
@@ -127,7 +145,7 @@ static const kf_export_field contrast_fields[] = {
     {"reply", KF_FIELD_STRING, "the reply as received"},
     {"target", KF_FIELD_STRING, "the source that came of it"},
     ORIGIN,
-    MODEL,
+    MODEL(""),
     SCORE(""),
     {0},
 };
@@ -136,10 +154,8 @@ static const kf_export_field multiturn_fields[] = {
     {"turns", KF_FIELD_INTEGER, "number of replies"},
     {"rewards", KF_FIELD_FLOATS, "of each reply"},
     {"returns", KF_FIELD_FLOATS, "reward plus discounted rewards of the turns after it"},
-    {"statuses", KF_FIELD_STRINGS, "status of each reply"},
-    {"candidates", KF_FIELD_STRINGS, "content address of each"},
+    MEMBERS,
     ORIGIN,
-    MODEL,
     SCORE(""),
     {0},
 };
@@ -183,19 +199,19 @@ bool kf_export_format_parse(const char *name, kf_export_format *format)
 
 /* ---- tasks ---- */
 
-static bool listed(const char *const *list, size_t count, const kf_export_task *task)
+bool kf_export_listed(const char *const *list, size_t count, const char *name, const char *hash, const char *family)
 {
     for (size_t i = 0; i < count; i++) {
         size_t length = strlen(list[i]);
-        bool prefix = length >= 8 && strncmp(task->hash, list[i], length) == 0;
-        if (prefix || strcmp(task->name, list[i]) == 0 || strcmp(task->family, list[i]) == 0) return true;
+        bool prefix = length >= 8 && strncmp(hash, list[i], length) == 0;
+        if (prefix || strcmp(name, list[i]) == 0 || strcmp(family, list[i]) == 0) return true;
     }
     return false;
 }
 
 static kf_split split_of(const kf_export_options *options, const kf_export_task *task, bool held_out)
 {
-    if (listed(options->held_out, options->held_out_count, task)) return KF_SPLIT_NONE;
+    if (kf_export_listed(options->held_out, options->held_out_count, task->name, task->hash, task->family)) return KF_SPLIT_NONE;
     if (held_out) return options->keep_held_out ? KF_SPLIT_TEST : KF_SPLIT_NONE;
     for (size_t i = 0; i < options->test_family_count; i++)
         if (strcmp(options->test_families[i], task->family) == 0) return KF_SPLIT_TEST;
@@ -277,17 +293,6 @@ static bool learn_candidates(kf_exporter *e, kf_error *error)
 
 /* ---- what formats share ---- */
 
-bool kf_export_is_new(kf_exporter *e, int64_t task, const char *source, size_t size, const char *code_hash)
-{
-    if (!e->options->dedup) return true;
-    uint64_t normalised = kf_normalised_source(source, size);
-    uint64_t text = kf_hash_mix((uint64_t)task, &normalised, sizeof normalised);
-    bool is_new = kf_hash_set_add(&e->seen, text);
-    if (code_hash && *code_hash) is_new &= kf_hash_set_add(&e->seen, kf_hash_mix(~(uint64_t)task, code_hash, strlen(code_hash)));
-    e->report->duplicates += !is_new;
-    return is_new;
-}
-
 bool kf_export_count_leak(kf_exporter *e, kf_split split, bool found)
 {
     if (split != KF_SPLIT_TRAIN || !found) return false;
@@ -298,13 +303,6 @@ bool kf_export_count_leak(kf_exporter *e, kf_split split, bool found)
 bool kf_export_leaks(kf_exporter *e, kf_split split, const char *text, size_t size)
 {
     return kf_export_count_leak(e, split, split == KF_SPLIT_TRAIN && text && kf_leak_found(&e->prints, text, size));
-}
-
-bool kf_export_texts_leak(kf_exporter *e, kf_split split, const kf_item_texts *texts)
-{
-    return kf_export_leaks(e, split, texts->system, texts->system_size) ||
-           kf_export_leaks(e, split, texts->prompt, texts->prompt_size) ||
-           kf_export_leaks(e, split, texts->reply, texts->reply_size);
 }
 
 bool kf_export_emit(kf_exporter *e, kf_split split, kf_error *error)
@@ -355,6 +353,9 @@ static void release(kf_exporter *e)
     kf_hash_set_free(&e->prints);
     kf_buffer_free(&e->row);
     for (size_t i = 0; i < sizeof e->kept / sizeof *e->kept; i++) kf_buffer_free(&e->kept[i].json);
+    kf_buffer_free(&e->last_tools.text);
+    kf_export_tools_free(&e->last_tools.tools);
+    kf_export_tools_free(&e->tools);
     kf_scrubber_free(e->scrubber);
 }
 
@@ -368,7 +369,9 @@ bool kf_export(kf_store *store, const kf_export_options *options, kf_export_sink
     bool own = sqlite3_get_autocommit(store->db) != 0;
     bool ok = e.scrubber && (!own || kf_sql_do(store, error, "BEGIN", "")); /* one snapshot */
     ok = ok && load_tasks(&e, error) && resolve(&e, error) && learn_candidates(&e, error) &&
-         formats[options->format].export(&e, error);
+         formats[options->format].export(&e, error) && (!options->digest || kf_store_digest(store, options->digest, error));
+    if (ok && options->tools && !kf_export_tools_add(options->tools, &e.tools))
+        ok = kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", store->path);
     if (own && !sqlite3_get_autocommit(store->db)) kf_sql_do(store, NULL, "COMMIT", "");
     release(&e);
     return ok;

@@ -21,11 +21,6 @@ static inline void kf_append(kf_buffer *out, const char *text, size_t size)
 }
 
 /* ---- export_scrub.c ---- */
-typedef struct kf_scrubber kf_scrubber;
-/* `secrets` (8 characters and more each) are borrowed. */
-kf_scrubber *kf_scrubber_new(const char *const *secrets, size_t count, kf_error *error);
-void kf_scrubber_free(kf_scrubber *scrubber);
-KF_DEFINE_AUTO(kf_scrubber, kf_scrubber_free)
 /* Appends scrubbed text, as the inside of a JSON string or plain. Returns how often something was taken out. */
 int64_t kf_scrub_append(const kf_scrubber *scrubber, kf_buffer *out, const char *text, size_t size, bool paths, bool json);
 
@@ -65,6 +60,12 @@ typedef struct kf_export_text {
     bool leaks;
 } kf_export_text;
 
+/* What the last verdict named. */
+typedef struct kf_export_tool_cache {
+    kf_buffer text; /* of its provenance, as far as that tells */
+    kf_export_tools tools;
+} kf_export_tool_cache;
+
 typedef struct kf_exporter {
     kf_store *store;
     const kf_export_options *options;
@@ -78,17 +79,35 @@ typedef struct kf_exporter {
     int64_t only_task, only_run; /* 0 all */
     kf_buffer row;
     kf_export_text kept[3]; /* system text, prompt, reply */
+    kf_export_tools tools;  /* where options->tools is wanted */
+    kf_export_tool_cache last_tools;
 } kf_exporter;
 
 const kf_export_task *kf_export_task_of(const kf_exporter *exporter, int64_t id);
-/* False for what was seen: the same task and normalised source, or the same task and machine code ("" or NULL: not known). */
-bool kf_export_is_new(kf_exporter *exporter, int64_t task, const char *source, size_t size, const char *code_hash);
+
+/* What makes two candidates of a task on a device the same: hashes of normalised source and of machine code; 0: not known. Rows are folded when all else
+ * speaks for them, so that what is left out never stands in another one's place. */
+typedef struct kf_fold {
+    uint64_t source, code;
+} kf_fold;
+uint64_t kf_fold_code(const char *code_hash, size_t size);
+kf_fold kf_fold_of(int64_t task, int64_t device, const char *source, size_t size, uint64_t code);
+bool kf_fold_has(const kf_hash_set *seen, const kf_fold *fold);
+void kf_fold_add(kf_hash_set *seen, const kf_fold *fold);
+/* With `dedup`: false, and counted, for what is there already; else it is there from now on. */
+bool kf_export_is_new(kf_exporter *exporter, const kf_fold *fold);
 /* Does a row for `split` hold code that must not be there? Counts. */
 bool kf_export_leaks(kf_exporter *exporter, kf_split split, const char *text, size_t size);
 /* The same for a text in which code of such tasks was found, or not. */
 bool kf_export_count_leak(kf_exporter *exporter, kf_split split, bool found);
 /* Hands the row over and counts it. */
 bool kf_export_emit(kf_exporter *exporter, kf_split split, kf_error *error);
+
+/* ---- export_tools.c ---- */
+/* Notes which tools a verdict (its JSON; its row, 0 none) names. */
+bool kf_export_note_tools(kf_exporter *exporter, const char *verdict, size_t size, kf_error *error);
+bool kf_export_note_verdict(kf_exporter *exporter, int64_t verdict, kf_error *error);
+bool kf_export_tools_add(kf_export_tools *to, const kf_export_tools *from); /* false: out of memory */
 
 /* ---- building exporter->row: begin, fields in order, end ---- */
 void kf_row_begin(kf_exporter *exporter);
@@ -115,8 +134,12 @@ void kf_json_text(kf_exporter *exporter, const char *text, size_t size, bool pat
 /* ---- export_items.c: attempts that a model proposed, as learning formats see them ---- */
 
 typedef struct kf_item {
-    int64_t run, number, call, candidate, source, system, prompt, task,
-        parent; /* rows; 0 none. parent: candidate of the first parent */
+    int64_t run, number, call, candidate, source, system, prompt, task, device, verdict,
+        parent;     /* rows; 0 none. parent: candidate of the first parent */
+    uint32_t order; /* by runs and numbers: rows have other ids in every store */
+    uint32_t group; /* `order` of the first of its group */
+    uint64_t code;  /* for kf_fold */
+    bool whole;     /* the reply came to its end by itself */
     kf_status status;
     kf_blame blame;
     const char *word; /* status, or the outcome of an attempt without a candidate */
@@ -135,9 +158,15 @@ static inline void kf_cleanup_items(kf_items *items)
 }
 #define kf_autoitems __attribute__((cleanup(kf_cleanup_items))) kf_items
 
-/* All, in the order of runs and numbers, after filters of task and run, held-out tasks and duplicates; `only` is left to the caller. */
+/* All, in the order of runs and numbers, after filters of task and run and held-out tasks; the rest is left to the caller. */
 bool kf_items_load(kf_exporter *exporter, kf_items *items, kf_error *error);
 bool kf_item_wanted(const kf_exporter *exporter, const kf_item *item); /* `only` */
+/* Keeps those that have a label, that the format has a use for (`fits`), and that hold no code of tasks for testing. Counts the others. */
+bool kf_items_keep(kf_exporter *exporter, kf_items *items, bool (*fits)(const kf_exporter *exporter, const kf_item *item),
+                   kf_error *error);
+/* With `dedup`; else it is empty, and everything is new. */
+bool kf_item_fold(kf_exporter *exporter, const kf_item *item, kf_fold *fold, kf_error *error);
+bool kf_item_is_new(kf_exporter *exporter, const kf_item *item, bool *is_new, kf_error *error);
 /* The texts of an item's call; malloc'd. `system` is NULL when there was none. */
 typedef struct kf_item_texts {
     char *system, *prompt, *reply;
@@ -146,12 +175,15 @@ typedef struct kf_item_texts {
 void kf_item_texts_free(kf_item_texts *texts);
 #define kf_autotexts __attribute__((cleanup(kf_item_texts_free))) kf_item_texts
 bool kf_item_load_texts(kf_exporter *exporter, const kf_item *item, kf_item_texts *texts, kf_error *error);
-/* kf_export_leaks of any of them. */
-bool kf_export_texts_leak(kf_exporter *exporter, kf_split split, const kf_item_texts *texts);
-/* Groups of fields: task … attempt; model and settings; candidate … reward, each with `prefix` before its name. */
+/* Groups of fields: task … device; model … completion_tokens and candidate … reward, with `prefix` before their names. */
 bool kf_row_origin(kf_exporter *exporter, const kf_item *item, kf_error *error);
-bool kf_row_model(kf_exporter *exporter, const kf_item *item, kf_error *error);
+bool kf_row_model(kf_exporter *exporter, const kf_item *item, const char *prefix, kf_error *error);
 bool kf_row_score(kf_exporter *exporter, const kf_item *item, const char *prefix, kf_error *error);
+/* Lists, one of each of `count` items: status, speedup with its interval, candidate, id, model, settings, tokens. */
+bool kf_row_members(kf_exporter *exporter, const kf_item *const *items, size_t count, kf_error *error);
+void kf_row_numbers(kf_exporter *exporter, const char *name, const double *values, size_t count); /* NaN: 0 */
+/* RUN/NUMBER, as `id` of raw rows. */
+bool kf_row_id(kf_exporter *exporter, const char *name, const kf_item *item, kf_error *error);
 /* The candidate's hash, "" for none. */
 bool kf_candidate_name(kf_exporter *exporter, int64_t candidate, char hash[KF_HASH_HEX], kf_error *error);
 

@@ -4,16 +4,20 @@
 
 #include "export_internal.h"
 
-/* The standing in the run's population, else the attempt's own verdict. An attempt that was only measured again (reverified) proposes nothing; one
- * that failed before there was any reply, or was thrown away or lost unjudged, teaches nothing. */
+/* The run's population and the attempt itself name a verdict; what stands for that verdict's candidate on that device is the label, also where
+ * another run, an `eval` or another store has found it out. An untimed one says nothing against the time of one that was timed. An attempt that was
+ * only measured again (reverified) proposes nothing; one that failed before there was any reply, or was thrown away or lost unjudged, teaches nothing. */
 static const char items_sql[] =
     "SELECT r.id, a.number, a.model_call, a.candidate, c.source, m.system, m.prompt, r.task, a.outcome, v.status, v.blame, "
     "v.speedup, v.low,"
     " v.high, v.reverified, v.code_hash, v.id, (SELECT parent FROM lineage l WHERE l.run = r.id AND l.attempt = a.number AND "
-    "l.ordinal = 0)"
+    "l.ordinal = 0),"
+    " coalesce(v.device, r.device), m.outcome"
     " FROM run r CROSS JOIN attempt a ON a.run = r.id CROSS JOIN model_call m ON m.id = a.model_call LEFT JOIN candidate c ON c.id "
     "= a.candidate"
-    " LEFT JOIN member b ON b.run = r.id AND b.candidate = a.candidate LEFT JOIN verdict v ON v.id = coalesce(b.verdict, a.verdict)"
+    " LEFT JOIN member b ON b.run = r.id AND b.candidate = a.candidate LEFT JOIN verdict w ON w.id = coalesce(b.verdict, a.verdict)"
+    " LEFT JOIN verdict v ON v.id = coalesce((SELECT s.id FROM verdict s WHERE s.candidate = w.candidate AND s.device = w.device"
+    " AND s.standing = 1 AND (s.status <> 'correct' OR s.speedup IS NOT NULL OR w.speedup IS NULL)), w.id)"
     " WHERE a.model_call IS NOT NULL AND (?1 = 0 OR r.id = ?1) AND (?2 = 0 OR r.task = ?2) AND m.reply IS NOT NULL"
     " AND a.outcome NOT IN ('model_failed', 'rejected', 'lost', 'reverified') ORDER BY r.key, a.number";
 
@@ -35,17 +39,6 @@ static void score(kf_exporter *e, sqlite3_stmt *row, kf_item *item)
     item->reward = kf_reward_of(e->options->reward, &input);
 }
 
-static bool is_new(kf_exporter *e, sqlite3_stmt *row, const kf_item *item, bool *fresh, kf_error *error)
-{
-    *fresh = true;
-    if (!e->options->dedup || !item->source) return true;
-    size_t size;
-    kf_autofree char *source = kf_blob_get(e->store, item->source, &size, error);
-    if (!source) return false;
-    *fresh = kf_export_is_new(e, item->task, source, size, (const char *)sqlite3_column_text(row, 15));
-    return true;
-}
-
 bool kf_items_load(kf_exporter *e, kf_items *items, kf_error *error)
 {
     kf_auto(kf_store_cursor) cursor = kf_cursor(e->store, error, items_sql, "ii", e->only_run, e->only_task);
@@ -61,17 +54,20 @@ bool kf_items_load(kf_exporter *e, kf_items *items, kf_error *error)
                         .system = sqlite3_column_int64(s, 5),
                         .prompt = sqlite3_column_int64(s, 6),
                         .task = sqlite3_column_int64(s, 7),
-                        .parent = sqlite3_column_int64(s, 17)};
+                        .verdict = sqlite3_column_int64(s, 16),
+                        .parent = sqlite3_column_int64(s, 17),
+                        .device = sqlite3_column_int64(s, 18),
+                        .order = (uint32_t)items->count};
+        const char *code = (const char *)sqlite3_column_text(s, 15), *call = (const char *)sqlite3_column_text(s, 19);
+        item.code = kf_fold_code(code, code ? (size_t)sqlite3_column_bytes(s, 15) : 0);
+        item.whole = call && strcmp(call, "ok") == 0;
         const kf_export_task *task = kf_export_task_of(e, item.task);
         item.split = task ? task->split : KF_SPLIT_NONE;
         if (item.split == KF_SPLIT_NONE) {
             e->report->held_out++;
             continue;
         }
-        bool fresh;
         score(e, s, &item);
-        if (!is_new(e, s, &item, &fresh, error)) return false;
-        if (!fresh) continue;
         if (items->count == capacity) {
             capacity = capacity ? capacity + capacity / 2 : 256;
             kf_item *list = realloc(items->list, capacity * sizeof *list);
@@ -95,6 +91,54 @@ bool kf_item_wanted(const kf_exporter *e, const kf_item *item)
     }
 }
 
+static bool leaks(kf_exporter *e, const kf_item *item, bool *found, kf_error *error)
+{
+    kf_autotexts texts = {0};
+    *found = false;
+    if (item->split != KF_SPLIT_TRAIN || !e->prints.size) return true;
+    if (!kf_item_load_texts(e, item, &texts, error)) return false;
+    *found = kf_leak_found(&e->prints, texts.system, texts.system_size) ||
+             kf_leak_found(&e->prints, texts.prompt, texts.prompt_size) || kf_leak_found(&e->prints, texts.reply, texts.reply_size);
+    return true;
+}
+
+bool kf_items_keep(kf_exporter *e, kf_items *items, bool (*fits)(const kf_exporter *e, const kf_item *item), kf_error *error)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < items->count; i++) {
+        const kf_item *item = &items->list[i];
+        bool found;
+        if (isnan(item->reward))
+            e->report->unlabelled++;
+        else if (!fits(e, item))
+            e->report->filtered++;
+        else if (!leaks(e, item, &found, error))
+            return false;
+        else if (!kf_export_count_leak(e, item->split, found))
+            items->list[kept++] = *item;
+    }
+    items->count = kept;
+    return true;
+}
+
+bool kf_item_fold(kf_exporter *e, const kf_item *item, kf_fold *fold, kf_error *error)
+{
+    *fold = (kf_fold){0};
+    if (!e->options->dedup || !item->source) return true;
+    size_t size;
+    kf_autofree char *source = kf_blob_get(e->store, item->source, &size, error);
+    if (source) *fold = kf_fold_of(item->task, item->device, source, size, item->code);
+    return source;
+}
+
+bool kf_item_is_new(kf_exporter *e, const kf_item *item, bool *is_new, kf_error *error)
+{
+    kf_fold fold;
+    if (!kf_item_fold(e, item, &fold, error)) return false;
+    *is_new = kf_export_is_new(e, &fold);
+    return true;
+}
+
 void kf_item_texts_free(kf_item_texts *texts)
 {
     free(texts->system);
@@ -112,27 +156,127 @@ bool kf_item_load_texts(kf_exporter *e, const kf_item *item, kf_item_texts *text
     return texts->reply;
 }
 
+static bool run_key(kf_exporter *e, const kf_item *item, char key[KF_RUN_ID], kf_error *error)
+{
+    kf_autoreset *statement = kf_sql(e->store, error, "SELECT key FROM run WHERE id = ?", "i", item->run);
+    if (!statement || kf_sql_step(e->store, statement, error) != 1) return false;
+    kf_sql_copy(statement, 0, key, KF_RUN_ID);
+    return true;
+}
+
+bool kf_row_id(kf_exporter *e, const char *name, const kf_item *item, kf_error *error)
+{
+    char key[KF_RUN_ID], id[KF_RUN_ID + 24];
+    if (!run_key(e, item, key, error)) return false;
+    snprintf(id, sizeof id, "%s/%lld", key, (long long)item->number);
+    kf_row_word(e, name, id);
+    return true;
+}
+
 bool kf_row_origin(kf_exporter *e, const kf_item *item, kf_error *error)
 {
     const kf_export_task *task = kf_export_task_of(e, item->task);
-    kf_autoreset *statement = kf_sql(e->store, error, "SELECT key FROM run WHERE id = ?", "i", item->run);
+    char key[KF_RUN_ID];
+    if (!run_key(e, item, key, error)) return false;
+    kf_autoreset *statement = kf_sql(e->store, error, "SELECT name FROM device WHERE id = ?", "i", item->device);
     if (!statement || kf_sql_step(e->store, statement, error) != 1) return false;
     kf_row_word(e, "task", task->name);
     kf_row_word(e, "task_hash", task->hash);
     kf_row_word(e, "family", task->family);
-    kf_row_word(e, "run", (const char *)sqlite3_column_text(statement, 0));
+    kf_row_word(e, "run", key);
     kf_row_integer(e, "attempt", item->number);
+    kf_row_word(e, "device", (const char *)sqlite3_column_text(statement, 0));
     return true;
 }
 
-bool kf_row_model(kf_exporter *e, const kf_item *item, kf_error *error)
+static sqlite3_stmt *call_of(kf_exporter *e, const kf_item *item, kf_error *error)
 {
-    kf_autoreset *statement = kf_sql(e->store, error, "SELECT model, settings FROM model_call WHERE id = ?", "i", item->call);
-    if (!statement || kf_sql_step(e->store, statement, error) != 1) return false;
-    const char *settings = (const char *)sqlite3_column_text(statement, 1);
-    kf_row_word(e, "model", (const char *)sqlite3_column_text(statement, 0));
-    kf_row_word(e, "settings", settings && *settings ? settings : "{}");
+    kf_autoreset *statement = kf_sql(e->store, error,
+                                     "SELECT model, coalesce(nullif(settings, ''), '{}'), outcome, coalesce(prompt_tokens, -1),"
+                                     " coalesce(completion_tokens, -1) FROM model_call WHERE id = ?",
+                                     "i", item->call);
+    return statement && kf_sql_step(e->store, statement, error) == 1 ? kf_steal(&statement) : NULL;
+}
+
+bool kf_row_model(kf_exporter *e, const kf_item *item, const char *prefix, kf_error *error)
+{
+    static const char *const words[] = {"model", "settings", "call_outcome"}, *const counts[] = {"prompt_tokens",
+                                                                                                 "completion_tokens"};
+    char name[64];
+    if (!kf_export_note_verdict(e, item->verdict, error)) return false;
+    kf_autoreset *statement = call_of(e, item, error);
+    if (!statement) return false;
+    for (int i = 0; i < 3; i++) {
+        snprintf(name, sizeof name, "%s%s", prefix, words[i]);
+        kf_row_word(e, name, (const char *)sqlite3_column_text(statement, i));
+    }
+    for (int i = 0; i < 2; i++) {
+        snprintf(name, sizeof name, "%s%s", prefix, counts[i]);
+        kf_row_integer(e, name, sqlite3_column_int64(statement, 3 + i));
+    }
     return true;
+}
+
+void kf_row_numbers(kf_exporter *e, const char *name, const double *values, size_t count)
+{
+    kf_row_key(e, name);
+    for (size_t i = 0; i < count; i++) {
+        kf_buffer_append(&e->row, i ? "," : "[", 1);
+        kf_json_number(&e->row, isnan(values[i]) ? 0 : values[i]);
+    }
+    kf_buffer_append(&e->row, "]", 1);
+}
+
+/* Columns of the calls of all members, one list a column. */
+static bool member_calls(kf_exporter *e, const kf_item *const *items, size_t count, kf_error *error)
+{
+    static const char *const names[] = {"models", "settings", "call_outcomes", "prompt_tokens", "completion_tokens"};
+    for (int column = 0; column < 5; column++) {
+        kf_row_key(e, names[column]);
+        for (size_t i = 0; i < count; i++) {
+            kf_autoreset *statement = call_of(e, items[i], error);
+            if (!statement) return false;
+            kf_buffer_append(&e->row, i ? "," : "[", 1);
+            const char *text = (const char *)sqlite3_column_text(statement, column);
+            if (column < 3)
+                kf_json_text(e, text, (size_t)sqlite3_column_bytes(statement, column), false);
+            else
+                kf_buffer_string(&e->row, text);
+        }
+        kf_buffer_append(&e->row, "]", 1);
+    }
+    return true;
+}
+
+bool kf_row_members(kf_exporter *e, const kf_item *const *items, size_t count, kf_error *error)
+{
+    static const char *const names[] = {"speedups", "speedups_low", "speedups_high"};
+    kf_autofree double *figures = calloc(count, sizeof *figures);
+    if (!figures) return kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
+    kf_row_key(e, "statuses");
+    for (size_t i = 0; i < count; i++) kf_buffer_format(&e->row, "%s\"%s\"", i ? "," : "[", items[i]->word);
+    kf_buffer_append(&e->row, "]", 1);
+    for (int k = 0; k < 3; k++) {
+        for (size_t i = 0; i < count; i++)
+            figures[i] = k == 0 ? items[i]->speedup.value : k == 1 ? items[i]->speedup.low : items[i]->speedup.high;
+        kf_row_numbers(e, names[k], figures, count);
+    }
+    kf_row_key(e, "candidates");
+    for (size_t i = 0; i < count; i++) {
+        char hash[KF_HASH_HEX];
+        if (!kf_candidate_name(e, items[i]->candidate, hash, error)) return false;
+        if (!kf_export_note_verdict(e, items[i]->verdict, error)) return false;
+        kf_buffer_format(&e->row, "%s\"%s\"", i ? "," : "[", hash);
+    }
+    kf_buffer_append(&e->row, "]", 1);
+    kf_row_key(e, "ids");
+    for (size_t i = 0; i < count; i++) {
+        char key[KF_RUN_ID];
+        if (!run_key(e, items[i], key, error)) return false;
+        kf_buffer_format(&e->row, "%s\"%s/%lld\"", i ? "," : "[", key, (long long)items[i]->number);
+    }
+    kf_buffer_append(&e->row, "]", 1);
+    return member_calls(e, items, count, error);
 }
 
 bool kf_candidate_name(kf_exporter *e, int64_t candidate, char hash[KF_HASH_HEX], kf_error *error)

@@ -1,4 +1,4 @@
-/* What makes two sources the same, and what makes one appear in a text: hashes of normalised source, and of windows of normalised lines. */
+/* What makes two candidates the same, and what makes one appear in a text: hashes of normalised source, and of windows of normalised lines. */
 #include <ctype.h>
 #include <string.h>
 
@@ -123,6 +123,41 @@ uint64_t kf_normalised_source(const char *source, size_t size)
         }
     }
     return finish(hash);
+}
+
+/* ---- folding ---- */
+
+uint64_t kf_fold_code(const char *code_hash, size_t size)
+{
+    return code_hash && size ? kf_hash_mix(1, code_hash, size) : 0;
+}
+
+kf_fold kf_fold_of(int64_t task, int64_t device, const char *source, size_t size, uint64_t code)
+{
+    uint64_t place[3] = {(uint64_t)task, (uint64_t)device, kf_normalised_source(source, size)};
+    kf_fold fold = {.source = kf_hash_mix(2, place, sizeof place)};
+    place[2] = code;
+    if (code) fold.code = kf_hash_mix(3, place, sizeof place);
+    return fold;
+}
+
+bool kf_fold_has(const kf_hash_set *seen, const kf_fold *fold)
+{
+    return (fold->source && kf_hash_set_has(seen, fold->source)) || (fold->code && kf_hash_set_has(seen, fold->code));
+}
+
+void kf_fold_add(kf_hash_set *seen, const kf_fold *fold)
+{
+    if (fold->source) kf_hash_set_add(seen, fold->source);
+    if (fold->code) kf_hash_set_add(seen, fold->code);
+}
+
+bool kf_export_is_new(kf_exporter *e, const kf_fold *fold)
+{
+    if (!e->options->dedup) return true;
+    if (kf_fold_has(&e->seen, fold)) return e->report->duplicates++, false;
+    kf_fold_add(&e->seen, fold);
+    return true;
 }
 
 /* ---- windows of lines ---- */

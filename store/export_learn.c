@@ -18,106 +18,98 @@ static void reply_of(kf_exporter *e, const char *name, const kf_item_texts *text
     kf_row_messages(e, name, &(kf_row_message){"assistant", texts->reply, texts->reply_size}, 1);
 }
 
+/* What is imitated came to its end by itself: a reply that was cut off may hold good code all the same. */
+static bool to_imitate(const kf_exporter *e, const kf_item *item)
+{
+    return item->whole && kf_item_wanted(e, item);
+}
+
 bool kf_export_sft(kf_exporter *e, kf_error *error)
 {
     kf_autoitems items = {0};
-    if (!kf_items_load(e, &items, error)) return false;
     kf_autotexts texts = {0};
+    bool is_new;
+    if (!kf_items_load(e, &items, error) || !kf_items_keep(e, &items, to_imitate, error)) return false;
     for (size_t i = 0; i < items.count; i++) {
         const kf_item *item = &items.list[i];
-        if (!kf_item_wanted(e, item) || isnan(item->reward)) {
-            (*(isnan(item->reward) ? &e->report->unlabelled : &e->report->filtered))++;
-            continue;
-        }
+        if (!kf_item_is_new(e, item, &is_new, error)) return false;
+        if (!is_new) continue;
         if (!kf_item_load_texts(e, item, &texts, error)) return false;
-        if (kf_export_texts_leak(e, item->split, &texts)) continue;
         kf_row_begin(e);
         kf_row_messages(e, "messages",
                         (const kf_row_message[]){{"system", texts.system, texts.system_size},
                                                  {"user", texts.prompt, texts.prompt_size},
                                                  {"assistant", texts.reply, texts.reply_size}},
                         3);
-        if (!kf_row_origin(e, item, error) || !kf_row_model(e, item, error) || !kf_row_score(e, item, "", error)) return false;
+        if (!kf_row_origin(e, item, error) || !kf_row_model(e, item, "", error) || !kf_row_score(e, item, "", error)) return false;
         kf_row_end(e);
         if (!kf_export_emit(e, item->split, error)) return false;
     }
     return true;
 }
 
-/* 1 good, 0 bad, -1 neither: as fast as the baseline as far as one can tell, or no label. */
+/* 1 good, 0 bad, -1 neither: as fast as the baseline as far as one can tell, or good but cut off. */
 static int verdict_of(const kf_exporter *e, const kf_item *item)
 {
-    if (isnan(item->reward)) return -1;
     if (item->status != KF_CORRECT) return 0;
     double low = e->options->significant ? item->speedup.low : item->speedup.value;
     double high = e->options->significant ? item->speedup.high : item->speedup.value;
-    return low > 1 ? 1 : high < 1 ? 0 : -1;
+    return low > 1 ? (item->whole ? 1 : -1) : high < 1 ? 0 : -1;
+}
+
+static bool is_clear(const kf_exporter *e, const kf_item *item)
+{
+    return verdict_of(e, item) >= 0 && kf_item_wanted(e, item);
 }
 
 bool kf_export_kto(kf_exporter *e, kf_error *error)
 {
     kf_autoitems items = {0};
-    if (!kf_items_load(e, &items, error)) return false;
     kf_autotexts texts = {0};
+    bool is_new;
+    if (!kf_items_load(e, &items, error) || !kf_items_keep(e, &items, is_clear, error)) return false;
     for (size_t i = 0; i < items.count; i++) {
         const kf_item *item = &items.list[i];
-        int good = verdict_of(e, item);
-        if (good < 0 || !kf_item_wanted(e, item)) {
-            (*(isnan(item->reward) ? &e->report->unlabelled : &e->report->filtered))++;
-            continue;
-        }
+        if (!kf_item_is_new(e, item, &is_new, error)) return false;
+        if (!is_new) continue;
         if (!kf_item_load_texts(e, item, &texts, error)) return false;
-        if (kf_export_texts_leak(e, item->split, &texts)) continue;
         kf_row_begin(e);
         prompt_of(e, &texts);
         reply_of(e, "completion", &texts);
-        kf_row_boolean(e, "label", good == 1);
-        if (!kf_row_origin(e, item, error) || !kf_row_model(e, item, error) || !kf_row_score(e, item, "", error)) return false;
+        kf_row_boolean(e, "label", verdict_of(e, item) == 1);
+        if (!kf_row_origin(e, item, error) || !kf_row_model(e, item, "", error) || !kf_row_score(e, item, "", error)) return false;
         kf_row_end(e);
         if (!kf_export_emit(e, item->split, error)) return false;
     }
     return true;
 }
 
-/* ---- groups ---- */
+/* ---- groups ----
+ *
+ * Of one task on one device, whose speedups can be compared, and with one prompt unless by_task. Duplicates are folded group by group: within a
+ * group, and against members of groups that became rows, so that what became no row never takes a place. */
 
 static int compare_numbers(int64_t a, int64_t b)
 {
     return (a > b) - (a < b);
 }
 
-static int by_task(const void *a, const void *b)
+static int by_likeness(const void *a, const void *b, void *context)
 {
     const kf_item *x = a, *y = b;
+    const kf_exporter *e = context;
     int order = compare_numbers(x->task, y->task);
-    if (!order) order = compare_numbers(x->run, y->run);
-    return order ? order : compare_numbers(x->number, y->number);
+    if (!order) order = compare_numbers(x->device, y->device);
+    if (!order && !e->options->by_task) order = compare_numbers(x->prompt, y->prompt);
+    if (!order && !e->options->by_task) order = compare_numbers(x->system, y->system);
+    return order ? order : compare_numbers(x->order, y->order);
 }
 
-static int by_prompt(const void *a, const void *b)
+static int by_group(const void *a, const void *b)
 {
     const kf_item *x = a, *y = b;
-    int order = compare_numbers(x->task, y->task);
-    if (!order) order = compare_numbers(x->prompt, y->prompt);
-    if (!order) order = compare_numbers(x->system, y->system);
-    return order ? order : by_task(a, b);
-}
-
-/* Labelled items that are wanted, sorted into groups. */
-static void keep_labelled(kf_exporter *e, kf_items *items)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < items->count; i++) {
-        const kf_item *item = &items->list[i];
-        if (isnan(item->reward))
-            e->report->unlabelled++;
-        else if (!kf_item_wanted(e, item))
-            e->report->filtered++;
-        else
-            items->list[kept++] = *item;
-    }
-    items->count = kept;
-    qsort(items->list, kept, sizeof *items->list, e->options->by_task ? by_task : by_prompt);
+    int order = compare_numbers(x->group, y->group);
+    return order ? order : compare_numbers(x->order, y->order);
 }
 
 static bool same_prompt(const kf_item *a, const kf_item *b)
@@ -125,23 +117,72 @@ static bool same_prompt(const kf_item *a, const kf_item *b)
     return a->task == b->task && a->prompt == b->prompt && a->system == b->system;
 }
 
-static size_t group_end(const kf_exporter *e, const kf_items *items, size_t start)
+/* Sorts items into groups, these by their first members. */
+static void group_items(kf_exporter *e, kf_items *items)
 {
-    size_t end = start + 1;
-    const kf_item *first = &items->list[start];
-    while (end < items->count &&
-           (e->options->by_task ? items->list[end].task == first->task : same_prompt(&items->list[end], first)))
-        end++;
-    return end;
+    if (!items->count) return;
+    qsort_r(items->list, items->count, sizeof *items->list, by_likeness, e);
+    for (size_t i = 0, start = 0; i < items->count; i++) {
+        const kf_item *first = &items->list[start], *item = &items->list[i];
+        bool alike =
+            item->task == first->task && item->device == first->device && (e->options->by_task || same_prompt(item, first));
+        if (!alike) start = i;
+        items->list[i].group = items->list[start].order;
+    }
+    qsort(items->list, items->count, sizeof *items->list, by_group);
+}
+
+typedef struct group {
+    kf_item *items;
+    kf_fold *folds;
+    size_t count;
+} group;
+
+/* Takes duplicates out of a group, within it and of what is there already. */
+static bool fold_group(kf_exporter *e, group *g, kf_error *error)
+{
+    kf_hash_set seen = {0};
+    size_t kept = 0;
+    bool ok = true;
+    for (size_t i = 0; i < g->count && ok; i++) {
+        kf_fold fold;
+        ok = kf_item_fold(e, &g->items[i], &fold, error);
+        if (!ok || kf_fold_has(&seen, &fold) || kf_fold_has(&e->seen, &fold)) {
+            e->report->duplicates += ok;
+            continue;
+        }
+        kf_fold_add(&seen, &fold);
+        g->folds[kept] = fold;
+        g->items[kept++] = g->items[i];
+    }
+    g->count = kept;
+    if (seen.failed) ok = kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
+    kf_hash_set_free(&seen);
+    return ok;
+}
+
+static bool for_groups(kf_exporter *e, bool (*take)(kf_exporter *e, const group *g, kf_error *error), kf_error *error)
+{
+    kf_autoitems items = {0};
+    if (!kf_items_load(e, &items, error) || !kf_items_keep(e, &items, kf_item_wanted, error)) return false;
+    group_items(e, &items);
+    kf_autofree kf_fold *folds = calloc(items.count + 1, sizeof *folds);
+    if (!folds) return kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
+    for (size_t start = 0, end; start < items.count; start = end) {
+        for (end = start + 1; end < items.count && items.list[end].group == items.list[start].group;) end++;
+        group g = {items.list + start, folds, end - start};
+        if (!fold_group(e, &g, error) || !take(e, &g, error)) return false;
+    }
+    return true;
 }
 
 /* Is `a` better than `b`, as far as one can tell? Correct beats failed; of two correct ones the faster by the margin, and with `significant`
  * only where their intervals do not overlap. */
-static bool better(const kf_exporter *e, const kf_item *a, const kf_item *b)
+static bool better(const kf_exporter *e, const kf_item *a, const kf_item *b, double margin)
 {
     if (a->status != KF_CORRECT) return false;
     if (b->status != KF_CORRECT) return true;
-    if (!(a->speedup.value > b->speedup.value) || !(a->speedup.value >= e->options->margin * b->speedup.value)) return false;
+    if (!(a->speedup.value > b->speedup.value) || !(a->speedup.value >= margin * b->speedup.value)) return false;
     return !e->options->significant || a->speedup.low > b->speedup.high;
 }
 
@@ -149,15 +190,15 @@ static bool emit_pair(kf_exporter *e, const kf_item *chosen, const kf_item *reje
 {
     kf_autotexts good = {0}, bad = {0};
     if (!kf_item_load_texts(e, chosen, &good, error) || !kf_item_load_texts(e, rejected, &bad, error)) return false;
-    if (kf_export_texts_leak(e, chosen->split, &good) || kf_export_leaks(e, rejected->split, bad.reply, bad.reply_size))
-        return true;
     kf_row_begin(e);
     prompt_of(e, &good);
     reply_of(e, "chosen", &good);
     reply_of(e, "rejected", &bad);
     kf_row_boolean(e, "same_prompt", same_prompt(chosen, rejected));
-    if (!kf_row_origin(e, chosen, error) || !kf_row_score(e, chosen, "chosen_", error) ||
-        !kf_row_score(e, rejected, "rejected_", error))
+    if (!kf_row_origin(e, chosen, error) || !kf_row_id(e, "chosen_id", chosen, error) ||
+        !kf_row_score(e, chosen, "chosen_", error) || !kf_row_model(e, chosen, "chosen_", error) ||
+        !kf_row_id(e, "rejected_id", rejected, error) || !kf_row_score(e, rejected, "rejected_", error) ||
+        !kf_row_model(e, rejected, "rejected_", error))
         return false;
     kf_row_end(e);
     return kf_export_emit(e, chosen->split, error);
@@ -165,54 +206,46 @@ static bool emit_pair(kf_exporter *e, const kf_item *chosen, const kf_item *reje
 
 /* Every chosen reply of the group with up to most_pairs rejected ones, spread over the group from a place that its number decides, so that not all
  * are paired with the same few. */
-static bool pair_group(kf_exporter *e, const kf_item *items, size_t count, kf_error *error)
+static bool pair_group(kf_exporter *e, const group *g, kf_error *error)
 {
-    for (size_t i = 0; i < count; i++) {
+    kf_autofree bool *used = calloc(g->count + 1, sizeof *used);
+    if (!used) return kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
+    for (size_t i = 0; i < g->count; i++) {
+        const kf_item *chosen = &g->items[i];
         int64_t pairs = 0;
-        if (items[i].status != KF_CORRECT) continue;
-        size_t start = (size_t)(kf_hash_mix((uint64_t)items[i].run, &items[i].number, sizeof items[i].number) % count);
-        for (size_t k = 0; k < count && pairs < e->options->most_pairs; k++) {
-            const kf_item *other = &items[(start + k) % count];
-            if (other == &items[i] || !better(e, &items[i], other)) continue;
-            if (!emit_pair(e, &items[i], other, error)) return false;
+        if (chosen->status != KF_CORRECT || !chosen->whole) continue;
+        size_t start = (size_t)(kf_hash_mix(i, &chosen->number, sizeof chosen->number) % g->count);
+        for (size_t k = 0; k < g->count && pairs < e->options->most_pairs; k++) {
+            size_t other = (start + k) % g->count;
+            if (other == i || !better(e, chosen, &g->items[other], e->options->margin)) continue;
+            if (!emit_pair(e, chosen, &g->items[other], error)) return false;
+            used[i] = used[other] = true;
             pairs++;
         }
+    }
+    for (size_t i = 0; i < g->count; i++) {
+        if (used[i])
+            kf_fold_add(&e->seen, &g->folds[i]);
+        else
+            e->report->filtered++;
     }
     return true;
 }
 
 bool kf_export_dpo(kf_exporter *e, kf_error *error)
 {
-    kf_autoitems items = {0};
-    if (!kf_items_load(e, &items, error)) return false;
-    keep_labelled(e, &items);
-    for (size_t start = 0, end; start < items.count; start = end) {
-        end = group_end(e, &items, start);
-        if (!pair_group(e, items.list + start, end - start, error)) return false;
-    }
-    return true;
+    return for_groups(e, pair_group, error);
 }
 
-static void row_numbers(kf_exporter *e, const char *name, const double *values, size_t count)
-{
-    kf_row_key(e, name);
-    for (size_t i = 0; i < count; i++) {
-        kf_buffer_append(&e->row, i ? "," : "[", 1);
-        kf_json_number(&e->row, isnan(values[i]) ? 0 : values[i]);
-    }
-    kf_buffer_append(&e->row, "]", 1);
-}
-
-static bool row_completions(kf_exporter *e, const kf_item *items, size_t count, bool *leak, kf_error *error)
+static bool row_completions(kf_exporter *e, const group *g, kf_error *error)
 {
     kf_autotexts texts = {0};
-    for (size_t i = 0; i < count && !*leak; i++) {
-        if (!kf_item_load_texts(e, &items[i], &texts, error)) return false;
+    for (size_t i = 0; i < g->count; i++) {
+        if (!kf_item_load_texts(e, &g->items[i], &texts, error)) return false;
         if (i == 0) {
             prompt_of(e, &texts);
             kf_row_key(e, "completions");
         }
-        *leak = kf_export_texts_leak(e, items[i].split, &texts);
         kf_buffer_append(&e->row, i ? "," : "[", 1);
         kf_json_text(e, texts.reply, texts.reply_size, false);
     }
@@ -220,56 +253,48 @@ static bool row_completions(kf_exporter *e, const kf_item *items, size_t count, 
     return true;
 }
 
-static bool row_names(kf_exporter *e, const kf_item *items, size_t count, kf_error *error)
+/* Is any reply of the group better than another? Where none is, dividing by the deviation would make a preference out of noise. */
+static bool tells_apart(const kf_exporter *e, const group *g)
 {
-    char hash[KF_HASH_HEX];
-    kf_row_key(e, "candidates");
-    for (size_t i = 0; i < count; i++) {
-        if (!kf_candidate_name(e, items[i].candidate, hash, error)) return false;
-        kf_buffer_format(&e->row, "%s\"%s\"", i ? "," : "[", hash);
+    const kf_item *best = NULL;
+    bool failed = false;
+    for (size_t i = 0; i < g->count; i++) {
+        const kf_item *item = &g->items[i];
+        failed |= item->status != KF_CORRECT;
+        /* whose lower end is highest: when that one is better than none, no other is */
+        if (item->status == KF_CORRECT && (!best || !(item->speedup.low <= best->speedup.low))) best = item;
     }
-    kf_buffer_append(&e->row, "]", 1);
-    return true;
+    if (!e->options->significant || (best && failed)) return true;
+    for (size_t i = 0; i < g->count && best; i++)
+        if (better(e, best, &g->items[i], 1)) return true;
+    return false;
 }
 
-static bool emit_group(kf_exporter *e, const kf_item *items, size_t count, kf_error *error)
+static bool emit_group(kf_exporter *e, const group *g, kf_error *error)
 {
-    kf_autofree double *figures = calloc(3 * count, sizeof *figures);
-    if (!figures) return kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
-    double *rewards = figures, *advantages = figures + count, *speedups = figures + 2 * count;
-    bool leak = false;
-    for (size_t i = 0; i < count; i++) {
-        rewards[i] = items[i].reward;
-        speedups[i] = items[i].speedup.value;
+    if ((int64_t)g->count < e->options->least_group || !g->count) return e->report->filtered += (int64_t)g->count, true;
+    kf_autofree double *figures = calloc(2 * g->count, sizeof *figures);
+    kf_autofree const kf_item **members = calloc(g->count, sizeof *members);
+    if (!figures || !members) return kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
+    double *rewards = figures, *advantages = figures + g->count;
+    for (size_t i = 0; i < g->count; i++) {
+        members[i] = &g->items[i];
+        rewards[i] = g->items[i].reward;
     }
-    kf_reward_advantages(rewards, count, advantages);
+    if (tells_apart(e, g)) kf_reward_advantages(rewards, g->count, advantages);
     kf_row_begin(e);
-    if (!row_completions(e, items, count, &leak, error)) return false;
-    if (leak) return true;
-    row_numbers(e, "rewards", rewards, count);
-    row_numbers(e, "advantages", advantages, count);
-    kf_row_key(e, "statuses");
-    for (size_t i = 0; i < count; i++) kf_buffer_format(&e->row, "%s\"%s\"", i ? "," : "[", items[i].word);
-    kf_buffer_append(&e->row, "]", 1);
-    row_numbers(e, "speedups", speedups, count);
-    if (!row_names(e, items, count, error)) return false;
-    kf_row_integer(e, "group", (int64_t)count);
-    if (!kf_row_origin(e, items, error)) return false;
+    if (!row_completions(e, g, error)) return false;
+    kf_row_numbers(e, "rewards", rewards, g->count);
+    kf_row_numbers(e, "advantages", advantages, g->count);
+    if (!kf_row_members(e, members, g->count, error)) return false;
+    kf_row_integer(e, "group", (int64_t)g->count);
+    if (!kf_row_origin(e, g->items, error)) return false;
     kf_row_end(e);
-    return kf_export_emit(e, items->split, error);
+    for (size_t i = 0; i < g->count; i++) kf_fold_add(&e->seen, &g->folds[i]);
+    return kf_export_emit(e, g->items->split, error);
 }
 
 bool kf_export_grpo(kf_exporter *e, kf_error *error)
 {
-    kf_autoitems items = {0};
-    if (!kf_items_load(e, &items, error)) return false;
-    keep_labelled(e, &items);
-    for (size_t start = 0, end; start < items.count; start = end) {
-        end = group_end(e, &items, start);
-        if ((int64_t)(end - start) < e->options->least_group)
-            e->report->filtered += (int64_t)(end - start);
-        else if (!emit_group(e, items.list + start, end - start, error))
-            return false;
-    }
-    return true;
+    return for_groups(e, emit_group, error);
 }

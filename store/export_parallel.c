@@ -173,6 +173,8 @@ bool kf_raw_parallel(kf_exporter *e, const kf_raw_chunk *chunks, size_t count, s
         *w = (worker){.pool = p, .exporter = *e};
         w->exporter.row = (kf_buffer){0};
         memset(w->exporter.kept, 0, sizeof w->exporter.kept);
+        w->exporter.tools = (kf_export_tools){0};
+        w->exporter.last_tools = (kf_export_tool_cache){0};
         w->exporter.report = &w->report;
         w->exporter.sink = collect;
         w->exporter.context = w;
@@ -186,6 +188,11 @@ bool kf_raw_parallel(kf_exporter *e, const kf_raw_chunk *chunks, size_t count, s
         kf_store_close(workers[i].exporter.store);
         kf_buffer_free(&workers[i].exporter.row);
         for (size_t k = 0; k < 3; k++) kf_buffer_free(&workers[i].exporter.kept[k].json);
+        kf_buffer_free(&workers[i].exporter.last_tools.text);
+        kf_export_tools_free(&workers[i].exporter.last_tools.tools);
+        if (!kf_export_tools_add(&e->tools, &workers[i].exporter.tools) && ok)
+            ok = kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
+        kf_export_tools_free(&workers[i].exporter.tools);
         add_report(e->report, &workers[i].report);
     }
     for (size_t i = 0; i < AHEAD; i++) kf_buffer_free(&p->slots[i].rows);

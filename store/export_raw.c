@@ -10,7 +10,8 @@
     "c.hash, c.flags, c.tunables, c.features, s.size, s.codec, s.data, s.hash, v.status, v.blame, v.message, v.speedup, v.low, "   \
     "v.high,"                                                                                                                      \
     " v.reverified, v.standing, v.code_hash, v.build_seconds, v.judge_seconds, j.size, j.codec, j.data, k.size, k.codec, k.data, " \
-    "d.name"
+    "d.name, v.device"
+#define VERDICT_JSON 34 /* its first column */
 #define TABLES                                                                                                                \
     " LEFT JOIN blob s ON s.id = c.source LEFT JOIN verdict_json j ON j.verdict = v.id LEFT JOIN device d ON d.id = v.device" \
     " LEFT JOIN counters k ON k.candidate = c.id AND k.device = v.device "
@@ -22,8 +23,10 @@ static const char attempts_sql[] =
     "r.id LEFT JOIN candidate c ON c.id = a.candidate"
     " LEFT JOIN verdict v ON v.id = a.verdict" TABLES "WHERE r.id = ?1 AND a.number BETWEEN ?2 AND ?3 ORDER BY a.number";
 static const char verdicts_sql[] = "SELECT '', 0, v.task, v.created, 'judged', '', '', '', '', 0, 0, v.id, 0, '', c.id, " COLUMNS
-                                   " FROM verdict v CROSS JOIN candidate c ON c.id = v.candidate" TABLES
-                                   "WHERE v.id BETWEEN ?2 AND ?3 AND (?1 = 0 OR v.task = ?1) ORDER BY v.id";
+                                   " FROM verdict v CROSS JOIN candidate c ON c.id = v.candidate" TABLES "WHERE v.id = ?";
+static const char lone_sql[] =
+    "SELECT v.created, v.id, c.hash, d.name, v.status, v.speedup FROM verdict v CROSS JOIN candidate c ON c.id = v.candidate"
+    " CROSS JOIN device d ON d.id = v.device WHERE v.id BETWEEN ?2 AND ?3 AND (?1 = 0 OR v.task = ?1) ORDER BY v.id";
 static const char parents_sql[] =
     "SELECT l.attempt, c.hash, l.role FROM lineage l CROSS JOIN candidate c ON c.id = l.parent WHERE l.run = ? AND l.attempt"
     " BETWEEN ? AND ? ORDER BY l.attempt, l.ordinal";
@@ -78,7 +81,7 @@ static bool packed_column(kf_exporter *e, const char *name, sqlite3_stmt *row, i
     size_t size;
     kf_autofree char *text = kf_unpack(e->store, row, at, &size, error);
     if (text) kf_row_log(e, name, text, size);
-    return text;
+    return text && (at != VERDICT_JSON || kf_export_note_tools(e, text, size, error));
 }
 
 /* Parents of a chunk's attempts, read beside them in the same order. */
@@ -116,11 +119,9 @@ static bool parents(kf_exporter *e, family *f, int64_t number, kf_error *error)
     return f->row >= 0;
 }
 
-static const char *const call_words[] = {"provider", "model", "settings", "system", "prompt", "reply", "call_outcome"};
-
 /* A text of a call as a JSON string, scrubbed. Those that came last are kept: a search sends the same system text with every prompt, and the same prompt
- * several times. *leaks becomes true when the row must not be one. */
-static bool call_text(kf_exporter *e, const char *name, int which, int64_t blob, kf_split split, bool *leaks, kf_error *error)
+ * several times. *leaks becomes true when it holds code of a task for testing. */
+static bool call_text(kf_exporter *e, const char *name, int which, int64_t blob, bool *leaks, kf_error *error)
 {
     kf_export_text *kept = &e->kept[which];
     if (!blob) return kf_row_text(e, name, NULL, 0), true;
@@ -137,36 +138,35 @@ static bool call_text(kf_exporter *e, const char *name, int which, int64_t blob,
     }
     e->report->scrubbed += kept->scrubbed;
     kf_row_plain(e, name, kept->json.data ? kept->json.data : "", kept->json.size);
-    *leaks = *leaks || kf_export_count_leak(e, split, kept->leaks);
+    *leaks |= kept->leaks;
     return true;
 }
 
-static bool call(kf_exporter *e, int64_t id, kf_split split, bool *leaks, kf_error *error)
+static bool call(kf_exporter *e, int64_t id, bool *leaks, kf_error *error)
 {
-    if (!id) {
-        for (size_t i = 0; i < sizeof call_words / sizeof *call_words; i++) kf_row_word(e, call_words[i], i == 2 ? "{}" : "");
-        kf_row_integer(e, "prompt_tokens", -1);
-        kf_row_integer(e, "completion_tokens", -1);
-        kf_row_number(e, "cost_usd", NAN, -1);
-        kf_row_number(e, "call_seconds", NAN, -1);
-        return true;
+    static const char *const words[] = {"provider", "model", "settings", "call_outcome"}, *const texts[] = {"system", "prompt",
+                                                                                                            "reply"};
+    kf_autoreset *statement = NULL;
+    if (id) {
+        statement = kf_sql(e->store, error,
+                           "SELECT provider, model, settings, outcome, system, prompt, reply, coalesce(prompt_tokens, -1),"
+                           " coalesce(completion_tokens, -1), cost_usd, seconds FROM model_call WHERE id = ?",
+                           "i", id);
+        if (!statement || kf_sql_step(e->store, statement, error) != 1) return false;
     }
-    kf_autoreset *statement = kf_sql(e->store, error,
-                                     "SELECT provider, model, settings, system, prompt, reply, outcome, coalesce(prompt_tokens, "
-                                     "-1), coalesce(completion_tokens, -1),"
-                                     " cost_usd, seconds FROM model_call WHERE id = ?",
-                                     "i", id);
-    if (!statement || kf_sql_step(e->store, statement, error) != 1) return false;
-    column(e, "provider", statement, 0);
-    column(e, "model", statement, 1);
-    json_column(e, "settings", statement, 2, "{}");
-    for (int i = 3; i <= 5; i++)
-        if (!call_text(e, call_words[i], i - 3, sqlite3_column_int64(statement, i), split, leaks, error)) return false;
-    column(e, "call_outcome", statement, 6);
-    kf_row_integer(e, "prompt_tokens", sqlite3_column_int64(statement, 7));
-    kf_row_integer(e, "completion_tokens", sqlite3_column_int64(statement, 8));
-    kf_row_number(e, "cost_usd", kf_sql_double(statement, 9), -1);
-    kf_row_number(e, "call_seconds", kf_sql_double(statement, 10), -1);
+    for (int i = 0; i < 4; i++) {
+        const char *nothing = i == 2 ? "{}" : "";
+        if (id)
+            json_column(e, words[i], statement, i, nothing);
+        else
+            kf_row_word(e, words[i], nothing);
+    }
+    kf_row_integer(e, "prompt_tokens", id ? sqlite3_column_int64(statement, 7) : -1);
+    kf_row_integer(e, "completion_tokens", id ? sqlite3_column_int64(statement, 8) : -1);
+    for (int i = 0; i < 3; i++)
+        if (!call_text(e, texts[i], i, id ? sqlite3_column_int64(statement, 4 + i) : 0, leaks, error)) return false;
+    kf_row_number(e, "cost_usd", id ? kf_sql_double(statement, 9) : NAN, -1);
+    kf_row_number(e, "call_seconds", id ? kf_sql_double(statement, 10) : NAN, -1);
     return true;
 }
 
@@ -221,8 +221,8 @@ static bool emit(kf_exporter *e, sqlite3_stmt *row, family *f, kf_error *error)
     size_t size;
     kf_autofree char *source = source_of(e, row, &size, error);
     if (!source) return false;
-    bool leaks = false, has_candidate = sqlite3_column_type(row, 15) != SQLITE_NULL;
-    if (has_candidate && !kf_export_is_new(e, task->id, source, size, (const char *)sqlite3_column_text(row, 31))) return true;
+    bool leaks = kf_leak_found(&e->prints, source, size), has_candidate = sqlite3_column_type(row, 15) != SQLITE_NULL;
+    int64_t scrubbed = e->report->scrubbed;
     kf_row_begin(e);
     identify(e, row, task);
     if (!parents(e, f, sqlite3_column_int64(row, 1), error)) return false;
@@ -241,17 +241,25 @@ static bool emit(kf_exporter *e, sqlite3_stmt *row, family *f, kf_error *error)
     kf_row_boolean(e, "reverified", sqlite3_column_int(row, 29) != 0);
     kf_row_boolean(e, "stands", sqlite3_column_int(row, 30) != 0);
     double reward = label(e, &verdict, &speedup);
-    e->report->unlabelled += isnan(reward);
     kf_row_boolean(e, "labelled", !isnan(reward));
     kf_row_number(e, "reward", reward, 0);
     column(e, "code_hash", row, 31);
     kf_row_seconds(e, "build_seconds", kf_sql_double(row, 32), -1);
     kf_row_seconds(e, "judge_seconds", kf_sql_double(row, 33), -1);
-    if (!packed_column(e, "verdict", row, 34, error) || !packed_column(e, "counters", row, 37, error) ||
-        !call(e, sqlite3_column_int64(row, 10), task->split, &leaks, error))
+    if (!packed_column(e, "verdict", row, VERDICT_JSON, error) || !packed_column(e, "counters", row, 37, error) ||
+        !call(e, sqlite3_column_int64(row, 10), &leaks, error))
         return false;
     kf_row_end(e);
-    return leaks || kf_export_emit(e, task->split, error);
+    bool out = kf_export_count_leak(e, task->split, leaks);
+    if (!out && e->options->dedup && has_candidate && !isnan(reward)) {
+        const char *code = (const char *)sqlite3_column_text(row, 31);
+        kf_fold fold = kf_fold_of(task->id, sqlite3_column_int64(row, 41), source, size,
+                                  kf_fold_code(code, code ? (size_t)sqlite3_column_bytes(row, 31) : 0));
+        out = !kf_export_is_new(e, &fold);
+    }
+    if (out) return e->report->scrubbed = scrubbed, true;
+    e->report->unlabelled += isnan(reward);
+    return kf_export_emit(e, task->split, error);
 }
 
 bool kf_raw_attempts(kf_exporter *e, const kf_raw_chunk *chunk, unsigned char *used, int64_t verdicts, kf_error *error)
@@ -269,18 +277,53 @@ bool kf_raw_attempts(kf_exporter *e, const kf_raw_chunk *chunk, unsigned char *u
     return row == 0;
 }
 
-/* Verdicts that no attempt has, a query for each gap in what was used. */
-static bool lone_verdicts(kf_exporter *e, const unsigned char *used, int64_t verdicts, kf_error *error)
+/* Verdicts that no attempt has, by their times; where these are equal, by what they are of. */
+typedef struct lone {
+    double created;
+    uint64_t place;
+    int64_t verdict;
+} lone;
+
+static int by_time(const void *a, const void *b)
+{
+    const lone *x = a, *y = b;
+    if (x->created != y->created) return x->created < y->created ? -1 : 1;
+    if (x->place != y->place) return x->place < y->place ? -1 : 1;
+    return (x->verdict > y->verdict) - (x->verdict < y->verdict);
+}
+
+/* A query for each gap in what was used. */
+static bool list_lone(kf_exporter *e, const unsigned char *used, int64_t verdicts, kf_buffer *list, kf_error *error)
 {
     for (int64_t from = 1, to; from < verdicts; from = to + 1) {
         while (from < verdicts && used[from / 8] >> from % 8 & 1) from += from % 8 == 0 && used[from / 8] == 0xff ? 8 : 1;
         for (to = from; to + 1 < verdicts && !(used[(to + 1) / 8] >> (to + 1) % 8 & 1);) to++;
         if (from >= verdicts) break;
-        kf_auto(kf_store_cursor) lone = kf_cursor(e->store, error, verdicts_sql, "iii", e->only_task, from, to);
-        int row = lone ? 1 : -1;
-        while (row == 1 && (row = kf_cursor_step(lone, error)) == 1)
-            if (!emit(e, lone->statement, &(family){0}, error)) return false;
+        kf_auto(kf_store_cursor) cursor = kf_cursor(e->store, error, lone_sql, "iii", e->only_task, from, to);
+        int row = cursor ? 1 : -1;
+        while (row == 1 && (row = kf_cursor_step(cursor, error)) == 1) {
+            lone next = {sqlite3_column_double(cursor->statement, 0), 0, sqlite3_column_int64(cursor->statement, 1)};
+            for (int i = 2; i < 6; i++) {
+                const char *text = (const char *)sqlite3_column_text(cursor->statement, i);
+                next.place = kf_hash_mix(next.place, text, text ? (size_t)sqlite3_column_bytes(cursor->statement, i) : 0);
+            }
+            kf_buffer_append(list, &next, sizeof next);
+        }
         if (row < 0) return false;
+    }
+    return !list->failed || kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
+}
+
+static bool lone_verdicts(kf_exporter *e, const unsigned char *used, int64_t verdicts, kf_error *error)
+{
+    kf_autobuffer list = {0};
+    if (!list_lone(e, used, verdicts, &list, error)) return false;
+    lone *all = (lone *)(void *)list.data; /* malloc'd, so aligned */
+    size_t count = list.size / sizeof *all;
+    if (count) qsort(all, count, sizeof *all, by_time);
+    for (size_t i = 0; i < count; i++) {
+        kf_autoreset *statement = kf_sql(e->store, error, verdicts_sql, "i", all[i].verdict);
+        if (!statement || kf_sql_step(e->store, statement, error) != 1 || !emit(e, statement, &(family){0}, error)) return false;
     }
     return true;
 }

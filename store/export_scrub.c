@@ -303,13 +303,17 @@ int64_t kf_scrub_append(const kf_scrubber *s, kf_buffer *out, const char *text, 
     return w.count;
 }
 
-char *kf_scrub(const char *text, size_t size, bool paths, int64_t *count, kf_error *error)
+char *kf_scrub_text(const kf_scrubber *scrubber, const char *text, size_t size, bool paths, int64_t *count, kf_error *error)
 {
-    kf_auto(kf_scrubber) scrubber = kf_scrubber_new(NULL, 0, error);
-    if (!scrubber) return NULL;
     kf_autobuffer out = {0};
     *count += kf_scrub_append(scrubber, &out, text, size, paths, false);
     char *result = kf_buffer_take(&out);
     if (!result) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     return result;
+}
+
+char *kf_scrub(const char *text, size_t size, bool paths, int64_t *count, kf_error *error)
+{
+    kf_auto(kf_scrubber) scrubber = kf_scrubber_new(NULL, 0, error);
+    return scrubber ? kf_scrub_text(scrubber, text, size, paths, count, error) : NULL;
 }

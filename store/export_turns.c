@@ -6,23 +6,27 @@
 
 /* ---- contrast ---- */
 
-/* The parents of an attempt with the figures that stand now; *count of them. */
-static bool exemplars(kf_exporter *e, const kf_item *item, size_t *count, kf_error *error)
+/* The parents of an attempt with the figures that stand now; *leaks when the source of one does. */
+static bool exemplars(kf_exporter *e, const kf_item *item, bool *leaks, kf_error *error)
 {
     kf_autoreset *statement = kf_sql(
         e->store, error,
         "SELECT c.hash, l.role, c.source, v.status, v.speedup, v.low, v.high FROM lineage l JOIN candidate c ON c.id = l.parent"
-        " LEFT JOIN member b ON b.run = l.run AND b.candidate = l.parent LEFT JOIN verdict v ON v.id = b.verdict"
+        " LEFT JOIN member b ON b.run = l.run AND b.candidate = l.parent LEFT JOIN verdict w ON w.id = b.verdict LEFT JOIN verdict "
+        "v"
+        " ON v.id = coalesce((SELECT s.id FROM verdict s WHERE s.candidate = w.candidate AND s.device = w.device AND s.standing = 1"
+        " AND (s.status <> 'correct' OR s.speedup IS NOT NULL OR w.speedup IS NULL)), w.id)"
         " WHERE l.run = ? AND l.attempt = ? ORDER BY l.ordinal",
         "ii", item->run, item->number);
-    *count = 0;
+    size_t count = 0;
     int row = statement ? 1 : -1;
     kf_row_key(e, "exemplars");
     while (row == 1 && (row = kf_sql_step(e->store, statement, error)) == 1) {
         size_t size;
         kf_autofree char *source = kf_blob_get(e->store, sqlite3_column_int64(statement, 2), &size, error);
         if (!source) return false;
-        kf_buffer_format(&e->row, "%s{\"candidate\":\"%s\",\"role\":", (*count)++ ? "," : "[",
+        *leaks = *leaks || kf_leak_found(&e->prints, source, size);
+        kf_buffer_format(&e->row, "%s{\"candidate\":\"%s\",\"role\":", count++ ? "," : "[",
                          (const char *)sqlite3_column_text(statement, 0));
         const char *role = (const char *)sqlite3_column_text(statement, 1),
                    *status = (const char *)sqlite3_column_text(statement, 3);
@@ -42,22 +46,32 @@ static bool exemplars(kf_exporter *e, const kf_item *item, size_t *count, kf_err
     return row == 0;
 }
 
+/* A draft shows nothing to contrast. */
+static bool has_parents(const kf_exporter *e, const kf_item *item)
+{
+    return item->source && item->parent && kf_item_wanted(e, item);
+}
+
 static bool emit_contrast(kf_exporter *e, const kf_item *item, kf_item_texts *texts, kf_error *error)
 {
-    size_t size, count;
+    size_t size;
+    bool is_new, leaks;
+    int64_t scrubbed = e->report->scrubbed;
     if (!kf_item_load_texts(e, item, texts, error)) return false;
-    if (kf_export_texts_leak(e, item->split, texts)) return true;
     kf_autofree char *target = kf_blob_get(e->store, item->source, &size, error);
     if (!target) return false;
+    leaks = kf_leak_found(&e->prints, target, size); /* an edit: most of it is in neither prompt nor reply */
     kf_row_begin(e);
     kf_row_messages(
         e, "prompt",
         (const kf_row_message[]){{"system", texts->system, texts->system_size}, {"user", texts->prompt, texts->prompt_size}}, 2);
-    if (!exemplars(e, item, &count, error)) return false;
-    if (!count) return e->report->filtered++, true; /* a draft shows nothing to contrast */
+    if (!exemplars(e, item, &leaks, error)) return false;
+    bool out = kf_export_count_leak(e, item->split, leaks);
+    if (!out && !kf_item_is_new(e, item, &is_new, error)) return false;
+    if (out || !is_new) return e->report->scrubbed = scrubbed, true;
     kf_row_text(e, "reply", texts->reply, texts->reply_size);
     kf_row_text(e, "target", target, size);
-    if (!kf_row_origin(e, item, error) || !kf_row_model(e, item, error) || !kf_row_score(e, item, "", error)) return false;
+    if (!kf_row_origin(e, item, error) || !kf_row_model(e, item, "", error) || !kf_row_score(e, item, "", error)) return false;
     kf_row_end(e);
     return kf_export_emit(e, item->split, error);
 }
@@ -66,16 +80,9 @@ bool kf_export_contrast(kf_exporter *e, kf_error *error)
 {
     kf_autoitems items = {0};
     kf_autotexts texts = {0};
-    if (!kf_items_load(e, &items, error)) return false;
-    for (size_t i = 0; i < items.count; i++) {
-        const kf_item *item = &items.list[i];
-        if (isnan(item->reward))
-            e->report->unlabelled++;
-        else if (!kf_item_wanted(e, item) || !item->source || !item->parent)
-            e->report->filtered++;
-        else if (!emit_contrast(e, item, &texts, error))
-            return false;
-    }
+    if (!kf_items_load(e, &items, error) || !kf_items_keep(e, &items, has_parents, error)) return false;
+    for (size_t i = 0; i < items.count; i++)
+        if (!emit_contrast(e, &items.list[i], &texts, error)) return false;
     return true;
 }
 
@@ -116,42 +123,24 @@ static bool emit_chain(kf_exporter *e, const kf_item *const *chain, size_t turns
     kf_row_message messages[2 * MOST_TURNS + 1];
     double rewards[MOST_TURNS], returns[MOST_TURNS];
     size_t count = 0;
-    bool ok = true, leak = false;
+    bool ok = true;
     for (size_t i = 0; i < turns && ok; i++) {
         ok = kf_item_load_texts(e, chain[i], &texts[i], error);
         if (!ok) break;
         if (i == 0) messages[count++] = (kf_row_message){"system", texts[i].system, texts[i].system_size};
         messages[count++] = (kf_row_message){"user", texts[i].prompt, texts[i].prompt_size};
         messages[count++] = (kf_row_message){"assistant", texts[i].reply, texts[i].reply_size};
-        leak = leak || kf_export_texts_leak(e, chain[i]->split, &texts[i]);
         rewards[i] = chain[i]->reward;
     }
-    if (ok && !leak) {
+    if (ok) {
         const kf_item *last = chain[turns - 1];
         kf_reward_returns(rewards, turns, e->options->discount, returns);
         kf_row_begin(e);
         kf_row_messages(e, "messages", messages, count);
         kf_row_integer(e, "turns", (int64_t)turns);
-        for (int k = 0; k < 2; k++) {
-            kf_row_key(e, k ? "returns" : "rewards");
-            for (size_t i = 0; i < turns; i++) {
-                double value = k ? returns[i] : rewards[i];
-                kf_buffer_append(&e->row, i ? "," : "[", 1);
-                kf_json_number(&e->row, isnan(value) ? 0 : value);
-            }
-            kf_buffer_append(&e->row, "]", 1);
-        }
-        kf_row_key(e, "statuses");
-        for (size_t i = 0; i < turns; i++) kf_buffer_format(&e->row, "%s\"%s\"", i ? "," : "[", chain[i]->word);
-        kf_buffer_append(&e->row, "]", 1);
-        kf_row_key(e, "candidates");
-        for (size_t i = 0; i < turns && ok; i++) {
-            char hash[KF_HASH_HEX];
-            ok = kf_candidate_name(e, chain[i]->candidate, hash, error);
-            kf_buffer_format(&e->row, "%s\"%s\"", i ? "," : "[", hash);
-        }
-        kf_buffer_append(&e->row, "]", 1);
-        ok = ok && kf_row_origin(e, last, error) && kf_row_model(e, last, error) && kf_row_score(e, last, "", error);
+        kf_row_numbers(e, "rewards", rewards, turns);
+        kf_row_numbers(e, "returns", returns, turns);
+        ok = kf_row_members(e, chain, turns, error) && kf_row_origin(e, last, error) && kf_row_score(e, last, "", error);
         kf_row_end(e);
         ok = ok && kf_export_emit(e, last->split, error);
     }
@@ -159,7 +148,15 @@ static bool emit_chain(kf_exporter *e, const kf_item *const *chain, size_t turns
     return ok;
 }
 
-/* One row a leaf: an attempt that no later one refined. The chain goes up first parents, at most MOST_TURNS. */
+/* The turn before: the first attempt that brought in the candidate that was refined. Under another system text it was another conversation. */
+static size_t turn_before(const kf_item *items, const by_candidate *turns, size_t count, size_t at)
+{
+    size_t parent = items[at].parent ? find_turn(turns, count, items[at].parent, at) : at;
+    return items[parent].system == items[at].system ? parent : at;
+}
+
+/* One row a leaf: an attempt that no later one refined. The chain goes up first parents, at most MOST_TURNS. Attempts without a label are not among the
+ * items, so a chain begins behind one, and one refines nothing: a turn without a reward would be a turn with a wrong one. */
 static bool chains_of_run(kf_exporter *e, const kf_item *items, size_t count, kf_error *error)
 {
     kf_autofree by_candidate *turns = calloc(count, sizeof *turns);
@@ -168,20 +165,23 @@ static bool chains_of_run(kf_exporter *e, const kf_item *items, size_t count, kf
     for (size_t i = 0; i < count; i++) turns[i] = (by_candidate){items[i].candidate, i};
     qsort(turns, count, sizeof *turns, compare_candidates);
     for (size_t i = 0; i < count; i++) {
-        size_t parent = items[i].parent ? find_turn(turns, count, items[i].parent, i) : i;
+        size_t parent = turn_before(items, turns, count, i);
         if (parent < i) refined[parent] = true;
     }
     for (size_t i = 0; i < count; i++) {
         if (refined[i]) continue;
-        if (isnan(items[i].reward) || !kf_item_wanted(e, &items[i])) {
-            (*(isnan(items[i].reward) ? &e->report->unlabelled : &e->report->filtered))++;
+        bool is_new;
+        if (!kf_item_wanted(e, &items[i])) {
+            e->report->filtered++;
             continue;
         }
+        if (!kf_item_is_new(e, &items[i], &is_new, error)) return false;
+        if (!is_new) continue;
         const kf_item *up[MOST_TURNS], *chain[MOST_TURNS];
         size_t length = 0, at = i;
         for (;;) {
             up[length++] = &items[at];
-            size_t parent = items[at].parent ? find_turn(turns, count, items[at].parent, at) : at;
+            size_t parent = turn_before(items, turns, count, at);
             if (parent == at || length == MOST_TURNS) break;
             at = parent;
         }
@@ -191,10 +191,17 @@ static bool chains_of_run(kf_exporter *e, const kf_item *items, size_t count, kf
     return true;
 }
 
+static bool any(const kf_exporter *e, const kf_item *item)
+{
+    (void)e;
+    (void)item;
+    return true;
+}
+
 bool kf_export_multiturn(kf_exporter *e, kf_error *error)
 {
     kf_autoitems items = {0};
-    if (!kf_items_load(e, &items, error)) return false;
+    if (!kf_items_load(e, &items, error) || !kf_items_keep(e, &items, any, error)) return false;
     for (size_t start = 0, end; start < items.count; start = end) {
         for (end = start + 1; end < items.count && items.list[end].run == items.list[start].run;) end++;
         if (!chains_of_run(e, items.list + start, end - start, error)) return false;
@@ -208,7 +215,7 @@ static const char calls_sql[] =
     "SELECT m.id, r.task, m.model, m.outcome, m.message, m.prompt_tokens, m.completion_tokens, "
     "m.cost_usd, m.seconds, m.prompt, m.reply, json_extract(m.settings, '$.asked'), json_extract(m.settings, '$.after')"
     " FROM run r CROSS JOIN model_call m ON m.run = r.id WHERE (?1 = 0 OR r.id = ?1) AND (?2 = 0 OR "
-    "r.task = ?2) ORDER BY r.key, m.id";
+    "r.task = ?2) ORDER BY r.key, m.created, m.id";
 
 static bool cassette_header(kf_exporter *e, kf_error *error)
 {
@@ -223,6 +230,11 @@ static bool cassette_header(kf_exporter *e, kf_error *error)
     e->report->rows--; /* not a reply */
     e->report->train--;
     return kf_export_emit(e, KF_SPLIT_TRAIN, error);
+}
+
+static long long integer_or(sqlite3_stmt *row, int column, long long unknown)
+{
+    return sqlite3_column_type(row, column) == SQLITE_INTEGER ? (long long)sqlite3_column_int64(row, column) : unknown;
 }
 
 static bool cassette_line(kf_exporter *e, sqlite3_stmt *row, kf_error *error)
@@ -243,16 +255,13 @@ static bool cassette_line(kf_exporter *e, sqlite3_stmt *row, kf_error *error)
     kf_row_text(e, "reply", reply, reply_size);
     kf_row_word(e, "outcome", (const char *)sqlite3_column_text(row, 3));
     kf_row_word(e, "model", (const char *)sqlite3_column_text(row, 2));
-    const char *message = (const char *)sqlite3_column_text(row, 4);
-    if (message && *message) kf_row_word(e, "error", message);
-    if (sqlite3_column_type(row, 5) != SQLITE_NULL && sqlite3_column_type(row, 6) != SQLITE_NULL)
-        kf_buffer_format(&e->row, ",\"tokens\":{\"prompt\":%lld,\"completion\":%lld}", (long long)sqlite3_column_int64(row, 5),
-                         (long long)sqlite3_column_int64(row, 6));
-    if (sqlite3_column_type(row, 7) != SQLITE_NULL) kf_row_number(e, "cost_usd", sqlite3_column_double(row, 7), 0);
-    if (sqlite3_column_type(row, 8) != SQLITE_NULL) kf_row_number(e, "seconds", sqlite3_column_double(row, 8), 0);
-    if (sqlite3_column_type(row, 11) == SQLITE_INTEGER && sqlite3_column_type(row, 12) == SQLITE_INTEGER)
-        kf_buffer_format(&e->row, ",\"asked\":%lld,\"after\":%lld", (long long)sqlite3_column_int64(row, 11),
-                         (long long)sqlite3_column_int64(row, 12));
+    /* Every field is in every reply, as in the rows of other formats: a reader that infers types from the first ones has seen all. */
+    kf_row_word(e, "error", (const char *)sqlite3_column_text(row, 4));
+    kf_buffer_format(&e->row, ",\"tokens\":{\"prompt\":%lld,\"completion\":%lld}", integer_or(row, 5, -1), integer_or(row, 6, -1));
+    kf_row_number(e, "cost_usd", kf_sql_double(row, 7), -1);
+    kf_row_number(e, "seconds", kf_sql_double(row, 8), 0);
+    kf_row_integer(e, "asked", integer_or(row, 11, 0));
+    kf_row_integer(e, "after", integer_or(row, 12, 0));
     kf_row_end(e);
     return kf_export_emit(e, KF_SPLIT_TRAIN, error);
 }

@@ -26,6 +26,8 @@ struct kf_store {
     size_t next_idle;
     ZSTD_CCtx *compressor;
     ZSTD_DCtx *decompressor;
+    ZSTD_CDict *dictionary; /* numbers.c */
+    ZSTD_DDict *undictionary;
     /* The run that was written last: rows of a run refer to the same three numbers. Forgotten on every rollback. */
     char run_key[KF_RUN_ID];
     int64_t run, run_task, run_device;
@@ -92,7 +94,8 @@ static inline void kf_cleanup_packed(kf_packed *packed)
 }
 #define kf_autopacked __attribute__((cleanup(kf_cleanup_packed))) kf_packed
 
-enum { KF_PACK_FAST = -1, KF_PACK_TEXT = 1 }; /* zstd's levels; the first for what is short or does not last */
+/* zstd's levels, the first for what is short or does not last; and what is JSON with many numbers, for which there is numbers.c. */
+enum { KF_PACK_FAST = -1, KF_PACK_TEXT = 1, KF_PACK_NUMBERS = 100 };
 bool kf_pack(kf_store *store, int level, const void *data, size_t size, kf_packed *packed, kf_error *error);
 /* The text of columns (size, codec, data) starting at `column`, malloc'd and NUL-terminated. */
 char *kf_unpack(kf_store *store, sqlite3_stmt *statement, int column, size_t *size, kf_error *error);
@@ -102,6 +105,12 @@ char *kf_unpack_bytes(kf_store *store, int64_t plain_size, int codec, const void
 /* Stores content once; returns its id, 0 on error. Inside kf_write_begin. */
 int64_t kf_blob_put(kf_store *store, const void *data, size_t size, kf_error *error);
 char *kf_blob_get(kf_store *store, int64_t blob, size_t *size, kf_error *error);
+
+/* ---- numbers.c ---- */
+/* Packs text of numbers and well-known words with store->compressor. *packed is malloc'd, NULL where the text can't be packed so. False: out of memory. */
+bool kf_numbers_pack(kf_store *store, const void *text, size_t size, void **packed, size_t *packed_size);
+/* The reverse, into exactly `size` bytes, with store->decompressor. False: damaged, or out of memory. */
+bool kf_numbers_unpack(kf_store *store, const void *packed, size_t packed_size, char *text, size_t size);
 
 /* ---- functions.c ---- */
 /* Makes kf_plain, kf_sound and kf_equal known to SQL on this connection. */

@@ -18,10 +18,22 @@ static bool insert_counters(kf_store *store, int64_t candidate, const char *devi
                      "iiinbd", candidate, row, json->size, json->codec, json->data, json->data_size, kf_store_time());
 }
 
+kf_store_cursor *kf_store_devices(kf_store *store, kf_error *error)
+{
+    return kf_cursor(store, error, "SELECT name FROM device ORDER BY id", "");
+}
+
+int kf_store_next_device(kf_store_cursor *cursor, const char **name, kf_error *error)
+{
+    int row = kf_cursor_step(cursor, error);
+    if (row == 1) *name = (const char *)sqlite3_column_text(cursor->statement, 0);
+    return row;
+}
+
 bool kf_store_put_counters(kf_store *store, int64_t candidate, const char *device, const char *json, kf_error *error)
 {
     kf_autopacked packed = {0};
-    return kf_pack(store, KF_PACK_TEXT, json, strlen(json), &packed, error) && kf_write_begin(store, error) &&
+    return kf_pack(store, KF_PACK_NUMBERS, json, strlen(json), &packed, error) && kf_write_begin(store, error) &&
            kf_write_end(store, insert_counters(store, candidate, device, &packed, error), error);
 }
 

@@ -206,12 +206,16 @@ static bool merge_attached(kf_store *store, kf_store_merged *merged, kf_error *e
     return true;
 }
 
-static bool damage(kf_store *store, const char *source, kf_error *error)
+/* Whose fault a merge's failure is. Damage shows as such, or as rows that break a rule of the schema, which those of two sound stores never do. */
+static bool explain(kf_store *store, const char *source, const kf_error *failure, kf_error *error)
 {
+    bool damaged = failure->code == KF_ERROR_IO && strstr(failure->text, "damaged");
+    if (!damaged && failure->code != KF_ERROR_INTERNAL) return kf_fail_copy(error, failure);
     kf_error found = {0};
     kf_auto(kf_store) other = kf_store_open(source, KF_STORE_READ, &found);
     bool at_fault = !other || !kf_store_check(other, &found);
     if (at_fault) return kf_fail_copy(error, &found);
+    if (!damaged) return kf_fail_copy(error, failure);
     return kf_fail(error, KF_ERROR_IO, "%s: merging: the store is damaged: restore a copy, or merge into a new one", store->path);
 }
 
@@ -237,6 +241,5 @@ bool kf_store_merge(kf_store *store, const char *source, kf_store_merged *merged
     bool ok = merge_attached(store, merged, &failure);
     sqlite3_exec(store->db, "DETACH src; PRAGMA main.cache_size = -16384", NULL, NULL, NULL);
     if (ok) return true;
-    bool damaged = failure.code == KF_ERROR_IO && strstr(failure.text, "damaged");
-    return damaged ? damage(store, source, error) : kf_fail_copy(error, &failure);
+    return explain(store, source, &failure, error);
 }

@@ -183,12 +183,14 @@ static bool reuse_verdict(kf_store *store, int64_t verdict, int64_t task, kf_sta
 static bool put_lineage(kf_store *store, const kf_store_attempt_new *attempt, int64_t number, int64_t child, kf_error *error)
 {
     for (size_t i = 0; i < attempt->parent_count; i++) {
-        int64_t parent = attempt->parents[i].candidate, found;
-        int row = kf_sql_integer(store, &found, error, "SELECT id FROM candidate WHERE id = ?", "i", parent);
-        if (!kf_row_refer(store, row, error) ||
-            !kf_sql_do(store, error, "INSERT INTO lineage (run, attempt, ordinal, child, parent, role) VALUES (?, ?, ?, ?, ?, ?)",
-                       "iiniit", store->run, number, (int)i, child, parent, or_empty(attempt->parents[i].role)))
-            return false;
+        int64_t parent = attempt->parents[i].candidate;
+        if (kf_sql_do(store, error,
+                      "INSERT INTO lineage (run, attempt, ordinal, child, parent, role)"
+                      " VALUES (?, ?, ?, ?, (SELECT id FROM candidate WHERE id = ?), ?)",
+                      "iiniit", store->run, number, (int)i, child, parent, or_empty(attempt->parents[i].role)))
+            continue;
+        bool missing = sqlite3_extended_errcode(store->db) == SQLITE_CONSTRAINT_NOTNULL;
+        return missing ? kf_row_refer(store, 0, error) : false;
     }
     return true;
 }
@@ -288,9 +290,10 @@ static bool prepare(kf_store *store, recording *r, kf_error *error)
 {
     const kf_store_attempt_new *attempt = r->attempt;
     return check(store, attempt, error) &&
-           (!attempt->verdict || kf_pack(store, KF_PACK_TEXT, attempt->verdict_json, attempt->verdict_size, &r->json, error)) &&
+           (!attempt->verdict || kf_pack(store, KF_PACK_NUMBERS, attempt->verdict_json, attempt->verdict_size, &r->json, error)) &&
            (!attempt->state || kf_pack(store, KF_PACK_FAST, attempt->state, attempt->state_size, &r->state, error)) &&
-           (!attempt->counters || kf_pack(store, KF_PACK_TEXT, attempt->counters, strlen(attempt->counters), &r->counters, error));
+           (!attempt->counters ||
+            kf_pack(store, KF_PACK_NUMBERS, attempt->counters, strlen(attempt->counters), &r->counters, error));
 }
 
 static bool record(kf_store *store, recording *r, kf_error *error)

@@ -3,7 +3,8 @@
 --
 -- Conventions: `id` is the row's number within this file and means nothing outside it. What names a thing everywhere, so that stores can
 -- be merged, are content hashes (SHA-256; text hexadecimal but for blob.hash), run keys, and texts. Times are seconds since 1970.
--- Words (status, outcome, …) are stored as words. NULL means not known. (size, codec, data): uncompressed bytes, 0 raw or 1 zstd, bytes.
+-- Words (status, outcome, …) are stored as words. NULL means not known. (size, codec, data): uncompressed bytes, how they are
+-- packed (0 not, 1 zstd, 2 store/numbers.c), bytes.
 
 -- migration 1: tasks, runs, attempts, candidates, verdicts, model calls
 
@@ -225,3 +226,5 @@ CREATE INDEX note_task ON note (task);
 
 ALTER TABLE candidate ADD COLUMN form TEXT; -- hash of the normal form of its source (kforge/form.h) and of its flags
 CREATE INDEX candidate_form ON candidate (task, form) WHERE form IS NOT NULL;
+
+-- migration 4: verdicts and counters are packed as text and numbers apart (codec 2), which who knows only the first two can't read

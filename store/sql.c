@@ -28,6 +28,7 @@ bool kf_sql_fail(kf_store *store, const char *doing, kf_error *error)
                        path, doing);
     switch (code & 0xff) {
     case SQLITE_NOMEM: return kf_fail(error, KF_ERROR_MEMORY, "%s: %s: out of memory", path, doing);
+    case SQLITE_INTERRUPT: return kf_fail(error, KF_ERROR_IO, "%s: %s: interrupted", path, doing);
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
         return kf_fail(error, KF_ERROR_BUSY, "%s: %s: another process keeps the store locked: wait for it to finish or stop it",

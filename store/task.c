@@ -76,9 +76,8 @@ static int only(kf_store *store, sqlite3_stmt *statement, kf_store_task *task, k
 
 bool kf_store_find_task(kf_store *store, const char *hash_or_name, kf_store_task *task, kf_error *error)
 {
-    kf_autoreset *named =
-        kf_sql(store, error, "SELECT " TASK_COLUMNS " FROM task t WHERE name = ? ORDER BY created DESC, id DESC LIMIT 1", "t",
-               hash_or_name);
+    kf_autoreset *named = kf_sql(
+        store, error, "SELECT " TASK_COLUMNS " FROM task t WHERE name = ? ORDER BY created DESC, hash LIMIT 1", "t", hash_or_name);
     int row = named ? only(store, named, task, error) : -1;
     if (row) return row == 1;
     if (is_hash_prefix(hash_or_name)) {

@@ -71,6 +71,9 @@ int kf_store_schema(void);                        /* newest schema version this 
 /* Full check: pages, indices, references, blob hashes, counts against rows. The first problem found becomes the error (KF_ERROR_IO). */
 bool kf_store_check(kf_store *store, kf_error *error);
 
+/* From now on what this store is asked ends with KF_ERROR_IO, "interrupted", soon after *interrupts is no longer 0. Borrowed; NULL: no more. */
+void kf_store_heed(kf_store *store, const volatile int *interrupts);
+
 /* ---- groups ---- */
 
 /* A write that fails undoes the whole open group: kf_store_in_group is then false, and everything since kf_store_begin has to be written
@@ -424,6 +427,10 @@ kf_store_cursor *kf_store_outcomes(kf_store *store, const char *run, kf_error *e
 int kf_store_next_outcome(kf_store_cursor *cursor, kf_store_outcome *outcome, kf_error *error);
 
 /* ---- what is known of devices and moves ---- */
+
+/* The names of all hardware that the store knows, in the order in which it came. 1 and *name filled until the next step, 0 at the end, -1 on error. */
+kf_store_cursor *kf_store_devices(kf_store *store, kf_error *error);
+int kf_store_next_device(kf_store_cursor *cursor, const char **name, kf_error *error);
 
 /* Counters of a candidate on a device; JSON, malloc'd; *found false (and NULL) when none were taken. Recorded by kf_store_record or alone. */
 bool kf_store_put_counters(kf_store *store, int64_t candidate, const char *device, const char *json, kf_error *error);

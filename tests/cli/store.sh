@@ -33,7 +33,7 @@ c = sqlite3.connect(sys.argv[1]); c.execute("begin immediate"); open("locked", "
 while True: time.sleep(0.1)
 END
 locker=$!
-for _ in $(seq 100); do [ -e locked ] || sleep 0.1; done
+await [ -e locked ]
 try 3 good.db
 [[ $err == *"kforge: good.db"* || $err == *"kforge: "*"good.db"* ]] || fail "locked: $err"
 kill "$locker"

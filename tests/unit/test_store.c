@@ -54,6 +54,22 @@ static void tasks_are_stored_once(void **state)
     assert_int_equal(kf_store_next_task(cursor, &task, &error), 0); /* stays at the end */
 }
 
+static void an_interrupt_ends_what_takes_long(void **state)
+{
+    fixture *f = *state;
+    kf_error error;
+    volatile int interrupts = 0;
+    assert_ok(&error, kf_store_begin(f->store, &error));
+    for (int64_t i = 1; i <= 300; i++) assert_ok(&error, record_number(f->store, f->run, i, KF_CORRECT, 2, NULL, &error));
+    assert_ok(&error, kf_store_commit(f->store, &error));
+    kf_store_heed(f->store, &interrupts);
+    assert_ok(&error, kf_store_check(f->store, &error));
+    interrupts = 1;
+    assert_fails(&error, KF_ERROR_IO, "interrupted", kf_store_check(f->store, &error));
+    kf_store_heed(f->store, NULL);
+    assert_ok(&error, kf_store_check(f->store, &error));
+}
+
 static void runs_live_and_end(void **state)
 {
     fixture *f = *state;
@@ -476,6 +492,55 @@ static void families_are_walked(void **state)
     }
 }
 
+/* A text of `size` bytes: words, runs of numbers of any length, and, when `any`, bytes that no JSON has. */
+static void mixed_text(char *text, size_t size, uint64_t *random, bool any)
+{
+    static const char *const pieces[] = {
+        "\"seconds\":[", "0.0059436480000840675,",   "-1,",      "----", "e+", "12", "345", "6789", ",,,,,",
+        "1e-06",         "],\"status\":\"correct\"", "\xc3\xa9", ".",    "-",  "7"};
+    for (size_t at = 0; at < size;) {
+        *random = *random * 6364136223846793005u + 1442695040888963407u;
+        unsigned choice = *random >> 33;
+        if (any && choice % 8 == 0) {
+            text[at++] = (char)(choice >> 8);
+            continue;
+        }
+        for (const char *c = pieces[choice % (sizeof pieces / sizeof *pieces)]; *c && at < size; c++) text[at++] = *c;
+    }
+}
+
+/* Verdicts are packed by what they are made of (store/numbers.c), yet any text comes back as it was. */
+static void verdicts_come_back_byte_by_byte(void **state)
+{
+    fixture *f = *state;
+    kf_error error;
+    uint64_t random = 1;
+    char text[3000];
+    for (int i = 0; i < 400; i++) {
+        size_t size = 250 + (size_t)i * 5;
+        mixed_text(text, size, &random, i % 4 == 3);
+        if (i % 10 == 0) memset(text, '5', size); /* one run, of even and of odd length */
+        if (i % 50 == 1) text[0] = '\1';
+        char source[32];
+        int source_size = snprintf(source, sizeof source, "source %d", i);
+        kf_verdict verdict = make_verdict(KF_CORRECT, 2);
+        kf_store_recorded recorded;
+        assert_ok(&error, kf_store_record(f->store,
+                                          &(kf_store_attempt_new){.run = f->run,
+                                                                  .source = source,
+                                                                  .source_size = (size_t)source_size,
+                                                                  .verdict = &verdict,
+                                                                  .verdict_json = text,
+                                                                  .verdict_size = size},
+                                          &recorded, &error));
+        size_t got;
+        kf_autofree char *back = kf_store_verdict_json(f->store, recorded.verdict, &got, &error);
+        if (!back) fail_msg("text %d: %s", i, error.text);
+        assert_int_equal(got, size);
+        assert_memory_equal(back, text, size);
+    }
+}
+
 /* A chain far deeper than any queue's first size. */
 static void long_lineages_end(void **state)
 {
@@ -669,11 +734,13 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_dead_owner_gives_way, set_up, tear_down),
         cmocka_unit_test_setup_teardown(state_travels_with_attempts, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_verdict_comes_back_whole, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_interrupt_ends_what_takes_long, set_up, tear_down),
         cmocka_unit_test_setup_teardown(identical_work_is_recognised, set_up, tear_down),
         cmocka_unit_test_setup_teardown(eval_needs_no_run, set_up, tear_down),
         cmocka_unit_test_setup_teardown(wrong_calls_are_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(attempts_replay_in_order, set_up, tear_down),
         cmocka_unit_test_setup_teardown(families_are_walked, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(verdicts_come_back_byte_by_byte, set_up, tear_down),
         cmocka_unit_test_setup_teardown(long_lineages_end, set_up, tear_down),
         cmocka_unit_test_setup_teardown(model_calls_are_kept_exactly, set_up, tear_down),
         cmocka_unit_test_setup_teardown(knowledge_is_kept, set_up, tear_down),

@@ -592,6 +592,41 @@ static void a_changed_source_is_noticed(void **state)
     assert_fails(&error, KF_ERROR_IO, "counts 5 attempts", kf_store_check(f->store, &error));
 }
 
+/* Nor is a verdict: most of one are digits, which look as good as any when a bit of them changed. */
+static void a_changed_verdict_is_noticed(void **state)
+{
+    fixture *f = *state;
+    kf_error error;
+    kf_autobuffer json = {0};
+    kf_buffer_string(&json, "{\"workloads\":[{\"samples\":{\"seconds\":[0");
+    for (int i = 1; i < 40; i++) kf_buffer_format(&json, ",%.17g", 1e-3 / i);
+    kf_buffer_string(&json, "]}}]}");
+    kf_verdict verdict = make_verdict(KF_CORRECT, 2);
+    kf_store_recorded recorded;
+    assert_ok(&error, kf_store_record(f->store,
+                                      &(kf_store_attempt_new){.run = f->run,
+                                                              .source = "S",
+                                                              .source_size = 1,
+                                                              .verdict = &verdict,
+                                                              .verdict_json = json.data,
+                                                              .verdict_size = json.size},
+                                      &recorded, &error));
+    sql(f->path, "CREATE TABLE kept AS SELECT data FROM verdict_json");
+    for (int at = 1; at < 500; at += 7) {
+        char text[200];
+        snprintf(
+            text, sizeof text,
+            "UPDATE verdict_json SET data = (SELECT CAST(substr(data, 1, %d) || x'%02x' || substr(data, %d) AS BLOB) FROM kept)",
+            at - 1, at % 256, at + 1);
+        sql(f->path, text);
+        kf_autofree char *back = kf_store_verdict_json(f->store, recorded.verdict, NULL, &error);
+        if (back) assert_string_equal(back, json.data); /* the byte was the same one */
+    }
+    sql(f->path, "UPDATE verdict_json SET data = (SELECT substr(data, 1, length(data) - 1) FROM kept)");
+    assert_fails(&error, KF_ERROR_IO, "damaged", kf_store_verdict_json(f->store, recorded.verdict, NULL, &error));
+    assert_fails(&error, KF_ERROR_IO, "damaged", kf_store_check(f->store, &error));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -608,6 +643,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_read_only_disk_can_be_read, set_up, tear_down),
         cmocka_unit_test_setup_teardown(damage_is_found_and_survived, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_changed_source_is_noticed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_changed_verdict_is_noticed, set_up, tear_down),
     };
     return cmocka_run_group_tests_name("store_faults", tests, NULL, NULL);
 }

@@ -324,8 +324,8 @@ static void test_bad_sources(void **state)
     copy_file(paths[0], bad);
     sql(bad, "UPDATE blob SET data = zeroblob(length(data)) WHERE id = (SELECT min(source) FROM candidate)");
     assert_fails(&error, KF_ERROR_IO, "bad.db", kf_store_merge(f->store, bad, &merged, &error));
-    /* Every page zeroed in turn: merges or says whose fault it is, and never leaves a part behind. */
-    for (off_t page = 1; page < 40; page++) {
+    /* Every half of a page zeroed in turn: merges or says whose fault it is, and never leaves a part behind. */
+    for (off_t page = 1; page < 80; page++) {
         unlink(bad);
         copy_file(paths[0], bad);
         int fd = open(bad, O_RDWR | O_CLOEXEC);
