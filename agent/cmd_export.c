@@ -2,6 +2,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "command_line.h"
 #include "export_card.h"
 #include "export_modelnew.h"
 #include "export_package.h"
@@ -10,6 +11,15 @@
 #include "secret.h"
 #include "show.h"
 
+/* Defaults that other formats than theirs refuse to see changed. */
+#define SHARD_ROWS 100000
+#define DISCOUNT 0.4
+#define MARGIN 1.05
+#define LEAST_GROUP 2
+#define PAIRS 4
+#define TEXT(NUMBER) #NUMBER
+#define TEXT_OF(NUMBER) TEXT(NUMBER)
+
 typedef struct settings {
     const char *store, *format, *output, *as, *only, *reward, *task, *run, *group, *dedup, *license, *candidate;
     bool force, significant, include_held_out, keep_leaks, json;
@@ -17,6 +27,9 @@ typedef struct settings {
     int64_t shard_rows, least_group, pairs;
     kf_option_list held_out, test_family;
 } settings;
+
+static const char *const only_words[] = {"all", "correct", "faster", "failed", "cheating", NULL};
+static const char *const packing_words[] = {"jsonl", "jsonl.gz", "jsonl.zst", "parquet", NULL}; /* as kf_packing */
 
 static int index_of(const char *const *words, const char *word)
 {
@@ -27,7 +40,6 @@ static int index_of(const char *const *words, const char *word)
 
 static bool read_options(const settings *s, kf_export_options *options, kf_error *error)
 {
-    static const char *const onlys[] = {"all", "correct", "faster", "failed", "cheating", NULL};
     *options = (kf_export_options){
         .task = s->task,
         .run = s->run,
@@ -49,7 +61,7 @@ static bool read_options(const settings *s, kf_export_options *options, kf_error
     if (!known) return kf_fail(error, KF_ERROR_INTERNAL, "export: format or reward is not known: this is a bug in kforge");
     /* Imitating what failed is asked for by name only; elsewhere failures are half of what there is to learn. */
     bool imitation = options->format == KF_EXPORT_SFT;
-    options->only = s->only ? (kf_export_only)index_of(onlys, s->only) : imitation ? KF_ONLY_CORRECT : KF_ONLY_ALL;
+    options->only = s->only ? (kf_export_only)index_of(only_words, s->only) : imitation ? KF_ONLY_CORRECT : KF_ONLY_ALL;
     bool whole =
         options->format == KF_EXPORT_RAW || options->format == KF_EXPORT_CASSETTE || options->format == KF_EXPORT_MULTITURN;
     options->dedup = strcmp(s->dedup, "auto") == 0 ? !whole : strcmp(s->dedup, "on") == 0;
@@ -68,7 +80,6 @@ static bool is_folder(const char *path)
 static bool read_output(const settings *s, const kf_invocation *invocation, const kf_export_options *options,
                         kf_output_settings *output, kf_error *error)
 {
-    static const char *const words[] = {"jsonl", "jsonl.gz", "jsonl.zst", "parquet", NULL};
     *output = (kf_output_settings){.path = s->output,
                                    .standard = invocation->output,
                                    .folder = *s->output && is_folder(s->output),
@@ -78,7 +89,7 @@ static bool read_output(const settings *s, const kf_invocation *invocation, cons
     bool standard = strcmp(s->output, "-") == 0, cassette = options->format == KF_EXPORT_CASSETTE;
     if (!*s->output) return kf_fail(error, KF_ERROR_INPUT, "--output is empty: name a file, a folder, or - for standard output");
     if (s->as)
-        output->packing = (kf_packing)index_of(words, s->as);
+        output->packing = (kf_packing)index_of(packing_words, s->as);
     else if (output->folder)
         output->packing = KF_PACK_GZIP; /* which every reader takes; zstd needs a package more in Python */
     else if (!standard)
@@ -98,13 +109,20 @@ static bool read_output(const settings *s, const kf_invocation *invocation, cons
 /* Several stores are read as one: merged into a temporary one first. *folder is to be removed afterwards. */
 static kf_store *open_stores(const settings *s, const kf_invocation *invocation, char **folder, kf_error *error)
 {
-    if (invocation->argument_count == 0) return kf_store_open(s->store, KF_STORE_READ, error);
-    if (invocation->argument_count == 1) return kf_store_open(invocation->arguments[0], KF_STORE_READ, error);
+    if (invocation->argument_count <= 1) {
+        kf_auto(kf_store) only =
+            kf_store_open(invocation->argument_count ? invocation->arguments[0] : s->store, KF_STORE_READ, error);
+        if (only) kf_store_heed(only, invocation->interrupts);
+        return kf_steal(&only);
+    }
     kf_autofree char *path = (*folder = kf_directory_temporary("kforge-export", error)) ? kf_path_join(*folder, "all.db") : NULL;
     kf_auto(kf_store) store = path ? kf_store_open(path, KF_STORE_CREATE, error) : NULL;
     kf_store_merged merged = {0};
+    if (store) kf_store_heed(store, invocation->interrupts);
     for (size_t i = 0; store && i < invocation->argument_count; i++)
-        if (!kf_store_merge(store, invocation->arguments[i], &merged, error)) return NULL;
+        if (*invocation->interrupts ? !kf_fail(error, KF_ERROR_IO, "interrupted")
+                                    : !kf_store_merge(store, invocation->arguments[i], &merged, error))
+            return NULL;
     return kf_steal(&store);
 }
 
@@ -122,17 +140,48 @@ static bool take_row(void *context, const char *split, const char *row, size_t s
     return kf_output_row(state->output, split, row, size, error);
 }
 
-static bool add_card(const settings *s, kf_store *store, const kf_export_options *options, const kf_output_settings *settings_of,
-                     const kf_export_report *report, kf_output *output, kf_error *error)
+extern const kf_command kf_command_export;
+
+static const char *last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* What makes the same data set again, where stores of these names lie and this folder is not there yet: places are nobody's business. */
+static char *command_of(const settings *s, const kf_invocation *invocation, kf_store *store, const kf_export_options *options,
+                        kf_packing packing, kf_error *error)
+{
+    size_t count = invocation->argument_count, length = strlen(s->output);
+    while (length > 1 && s->output[length - 1] == '/') length--;
+    kf_autofree char *output = strndup(s->output, length);
+    kf_autofree const char **stores = calloc(count + 1, sizeof *stores);
+    if (!output || !stores) return kf_fail(error, KF_ERROR_MEMORY, "out of memory"), NULL;
+    for (size_t i = 0; i < count; i++) stores[i] = last_part(invocation->arguments[i]);
+    if (!count) stores[count++] = last_part(kf_store_path(store));
+    const kf_command_word instead[] = {
+        {"store", NULL},
+        {"force", NULL},
+        {"json", NULL},
+        {"candidate", NULL},
+        {"output", last_part(output)},
+        {"as", packing_words[packing]},
+        {"only", only_words[options->only]},
+        {"dedup", options->dedup ? "on" : "off"},
+        {NULL, NULL},
+    };
+    return kf_command_line(&kf_command_export, s, instead, stores, count, error);
+}
+
+static bool add_card(const settings *s, const kf_invocation *invocation, kf_store *store, const kf_export_options *options,
+                     const kf_output_settings *settings_of, const kf_export_report *report, kf_output *output, kf_error *error)
 {
     const kf_output_file *files;
     size_t count;
     if (!kf_output_finish(output, &files, &count, error)) return false;
     if (!settings_of->folder) return true;
-    char command[512];
-    snprintf(command, sizeof command, "kforge export --format %s --reward %s --margin %g %s--group %s --dedup %s --test-share %g",
-             s->format, s->reward, s->margin, s->significant ? "" : "--no-significant ", s->group, options->dedup ? "on" : "off",
-             s->test_share);
+    kf_autofree char *command = command_of(s, invocation, store, options, settings_of->packing, error);
+    if (!command) return false;
     kf_card card = {.options = options,
                     .report = report,
                     .files = files,
@@ -140,7 +189,6 @@ static bool add_card(const settings *s, kf_store *store, const kf_export_options
                     .license = s->license,
                     .command = command,
                     .packing = settings_of->packing};
-    if (!kf_store_digest(store, card.digest, error)) return false;
     kf_autofree char *text = kf_card_text(&card, error);
     return text && kf_output_add(output, "README.md", text, strlen(text), error);
 }
@@ -173,57 +221,163 @@ static void tell(const settings *s, const kf_invocation *invocation, const kf_ex
     fputc('\n', invocation->log);
 }
 
+#define KEYS 64
+
+/* Keys of the usual names are looked for in key files too; a file that may not be used is none of our business. */
+static size_t known_keys(const char *keys[KEYS])
+{
+    static const char *const names[] = {"OPENAI_API_KEY",     "ANTHROPIC_API_KEY",    "GEMINI_API_KEY",   "GOOGLE_API_KEY",
+                                        "OPENROUTER_API_KEY", "AZURE_OPENAI_API_KEY", "DEEPSEEK_API_KEY", "KFORGE_API_KEY"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) kf_secret(names[i], NULL);
+    return kf_secrets_known(keys, KEYS);
+}
+
 static bool export_rows(const settings *s, const kf_invocation *invocation, kf_store *store, kf_error *error)
 {
     kf_export_options options;
     kf_output_settings output_settings;
     kf_export_report report;
     if (!read_options(s, &options, error) || !read_output(s, invocation, &options, &output_settings, error)) return false;
-    /* Keys of the usual names are looked for in key files too; a file that may not be used is none of our business. */
-    static const char *const names[] = {"OPENAI_API_KEY",     "ANTHROPIC_API_KEY",    "GEMINI_API_KEY",   "GOOGLE_API_KEY",
-                                        "OPENROUTER_API_KEY", "AZURE_OPENAI_API_KEY", "DEEPSEEK_API_KEY", "KFORGE_API_KEY"};
-    const char *keys[64];
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) kf_secret(names[i], NULL);
+    const char *keys[KEYS];
     options.secrets = keys;
-    options.secret_count = kf_secrets_known(keys, sizeof keys / sizeof *keys);
+    options.secret_count = known_keys(keys);
     kf_auto(kf_output) output = kf_output_open(&output_settings, error);
     if (!output) return false;
     run_state state = {output, invocation};
-    if (!kf_export(store, &options, take_row, &state, &report, error) ||
-        !add_card(s, store, &options, &output_settings, &report, output, error) || !kf_output_commit(output, error))
-        return false;
-    tell(s, invocation, &report);
-    return true;
+    char digest[KF_HASH_HEX];
+    kf_export_tools tools = {0};
+    if (output_settings.folder) {
+        options.digest = digest;
+        options.tools = &tools;
+    }
+    bool ok = kf_export(store, &options, take_row, &state, &report, error) &&
+              add_card(s, invocation, store, &options, &output_settings, &report, output, error) && kf_output_commit(output, error);
+    kf_export_tools_free(&tools);
+    if (ok) tell(s, invocation, &report);
+    return ok;
 }
 
-static bool export_package(const settings *s, const kf_invocation *invocation, kf_store *store, kf_error *error)
-{
-    kf_package_report report = {0};
-    if (strcmp(s->output, "-") == 0) return kf_fail(error, KF_ERROR_INPUT, "a package is a folder: name one with --output");
-    kf_package_options options = {.task = s->task, .output = s->output, .force = s->force, .license = s->license};
-    if (!kf_export_package(store, &options, &report, error)) return false;
-    fprintf(invocation->log, "%s: %lld tasks, %lld kernels\n", s->output, (long long)report.tasks, (long long)report.kernels);
-    if (report.skipped)
-        fprintf(invocation->log, "%lld tasks have no candidate that was measured twice and is faster than the baseline\n",
-                (long long)report.skipped);
-    return true;
-}
-
-/* ---- files for PyTorch ---- */
+/* ---- winners ---- */
 
 static bool is_modelnew(const settings *s)
 {
     return strcmp(s->format, "modelnew") == 0 || strcmp(s->format, "kernelbench") == 0;
 }
 
-static bool export_modelnew(const settings *s, const kf_invocation *invocation, kf_store *store, kf_error *error)
+static bool is_winners(const settings *s)
 {
-    bool kernelbench = strcmp(s->format, "kernelbench") == 0;
-    int64_t count = 0;
-    const kf_modelnew_options wanted = {
-        .task = s->task, .candidate = s->candidate, .output = s->output, .kernelbench = kernelbench, .force = s->force};
-    if (!kf_export_modelnew(store, &wanted, &count, error)) return false;
-    fprintf(invocation->log, "%s: %lld files\n", s->output, (long long)count);
+    return is_modelnew(s) || strcmp(s->format, "package") == 0;
+}
+
+static bool refuse(const char *option, const char *format, const char *why, kf_error *error)
+{
+    return kf_fail(error, KF_ERROR_INPUT, "--%s says nothing to --format %s: %s", option, format, why);
+}
+
+/* Options that are about rows, splits or shards, where there are none, would be ignored: they are refused by name. */
+static bool check_winners(const settings *s, kf_error *error)
+{
+    static const char rows[] = "it writes the winners' files, no rows", splits[] = "it is no training data and has no splits";
+    const struct {
+        bool given;
+        const char *option, *why;
+    } wrong[] = {
+        {s->as, "as", rows},
+        {s->shard_rows != SHARD_ROWS, "shard-rows", rows},
+        {strcmp(s->reward, "kevin") != 0, "reward", rows},
+        {s->discount != DISCOUNT, "discount", rows},
+        {s->margin != MARGIN, "margin", rows},
+        {!s->significant, "no-significant", "winners are faster without doubt, or --only does not ask for it"},
+        {strcmp(s->group, "prompt") != 0, "group", rows},
+        {s->least_group != LEAST_GROUP, "least-group", rows},
+        {s->pairs != PAIRS, "pairs", rows},
+        {strcmp(s->dedup, "auto") != 0, "dedup", "it takes one candidate for each task and workload"},
+        {s->test_family.count > 0, "test-family", splits},
+        {s->test_share > 0, "test-share", splits},
+        {s->keep_leaks, "keep-leaks", "it has no prompts"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        if (wrong[i].given) return refuse(wrong[i].option, s->format, wrong[i].why, error);
+    if (strcmp(s->output, "-") == 0)
+        return is_modelnew(s)
+                   ? kf_fail(error, KF_ERROR_INPUT, "--format %s writes files: name one with --output, or a folder", s->format)
+                   : kf_fail(error, KF_ERROR_INPUT, "a package is a folder: name one with --output");
+    bool package = !is_modelnew(s);
+    if (s->only && strcmp(s->only, "faster") != 0 && (package || strcmp(s->only, "correct") != 0))
+        return kf_fail(error, KF_ERROR_INPUT, "--only %s says nothing to --format %s: it takes %s", s->only, s->format,
+                       package ? "candidates that are faster" : "the fastest of each task, correct or faster");
+    if (s->candidate && (s->run || s->only || s->held_out.count || s->include_held_out))
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "--candidate names the source: --run, --only and --held-out choose among those of a store");
+    return true;
+}
+
+/* Options that a cassette would ignore: it is the conversation, whole. */
+static bool check_cassette(const settings *s, kf_error *error)
+{
+    if (strcmp(s->format, "cassette") == 0 && s->only && strcmp(s->only, "all") != 0)
+        return refuse("only", s->format, "a run is repeated with all its replies, or not at all", error);
+    if (strcmp(s->format, "cassette") == 0 && strcmp(s->dedup, "on") == 0)
+        return refuse("dedup", s->format, "a run is repeated with all its replies, or not at all", error);
+    return true;
+}
+
+static void tell_winners(const settings *s, const kf_invocation *invocation, const char *what, int64_t tasks, int64_t count,
+                         const kf_package_report *r, int64_t scaled)
+{
+    const struct {
+        int64_t count;
+        const char *name, *words;
+    } parts[] = {{r->skipped, "skipped",
+                  is_modelnew(s) ? "tasks have no such candidate"
+                                 : "tasks have no candidate that was measured twice and is faster than the baseline"},
+                 {r->held_out, "held_out", "tasks are held out"},
+                 {r->changed, "changed",
+                  "sources are no longer what was judged: secrets or places were taken out; provenance.json marks them"},
+                 {scaled, "scaled", "are for other sizes than the problem's: KernelBench's evaluator can't run them"},
+                 {r->scrubbed, "scrubbed", "secrets and places taken out"}};
+    if (s->json) {
+        fprintf(invocation->output, "{\"tasks\": %lld, \"%s\": %lld", (long long)tasks, what, (long long)count);
+        for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+            fprintf(invocation->output, ", \"%s\": %lld", parts[i].name, (long long)parts[i].count);
+        fprintf(invocation->output, "}\n");
+        return;
+    }
+    fprintf(invocation->log, "%s: %lld tasks, %lld %s\n", s->output, (long long)tasks, (long long)count, what);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (parts[i].count) fprintf(invocation->log, "%lld %s\n", (long long)parts[i].count, parts[i].words);
+}
+
+static bool export_winners(const settings *s, const kf_invocation *invocation, kf_store *store, kf_error *error)
+{
+    const char *keys[KEYS];
+    const kf_selection selection = {.task = s->task,
+                                    .run = s->run,
+                                    .faster = s->only && strcmp(s->only, "faster") == 0,
+                                    .held_out = s->held_out.items,
+                                    .held_out_count = s->held_out.count,
+                                    .include_held_out = s->include_held_out,
+                                    .secrets = keys,
+                                    .secret_count = known_keys(keys),
+                                    .interrupts = invocation->interrupts};
+    kf_package_report report = {0};
+    if (!is_modelnew(s)) {
+        const kf_package_options options = {.selection = selection, .output = s->output, .license = s->license, .force = s->force};
+        if (!kf_export_package(store, &options, &report, error)) return false;
+        tell_winners(s, invocation, "kernels", report.tasks, report.kernels, &report, 0);
+        return true;
+    }
+    kf_modelnew_report files = {0};
+    const kf_modelnew_options options = {.selection = selection,
+                                         .candidate = s->candidate,
+                                         .output = s->output,
+                                         .license = s->license,
+                                         .kernelbench = strcmp(s->format, "kernelbench") == 0,
+                                         .force = s->force};
+    if (!kf_export_modelnew(store, &options, &files, error)) return false;
+    report = (kf_package_report){
+        .skipped = files.skipped, .held_out = files.held_out, .changed = files.changed, .scrubbed = files.scrubbed};
+    tell_winners(s, invocation, "files", files.files, files.files, &report, files.scaled);
     return true;
 }
 
@@ -232,17 +386,13 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     const settings *s = values;
     if (s->candidate && !is_modelnew(s))
         return kf_fail(error, KF_ERROR_INPUT, "--candidate goes with --format modelnew or kernelbench"), -1;
-    if (is_modelnew(s) && strcmp(s->output, "-") == 0)
-        return kf_fail(error, KF_ERROR_INPUT, "--format %s writes files: name one with --output, or a folder", s->format), -1;
-    if (s->candidate) return export_modelnew(s, invocation, NULL, error) ? KF_EXIT_DONE : -1;
+    if (!(is_winners(s) ? check_winners(s, error) : check_cassette(s, error))) return -1;
+    if (s->candidate) return export_winners(s, invocation, NULL, error) ? KF_EXIT_DONE : -1;
     kf_autofree char *folder = NULL;
     bool ok = false;
     {
         kf_auto(kf_store) store = open_stores(s, invocation, &folder, error);
-        if (store)
-            ok = strcmp(s->format, "package") == 0 ? export_package(s, invocation, store, error)
-                 : is_modelnew(s)                  ? export_modelnew(s, invocation, store, error)
-                                                   : export_rows(s, invocation, store, error);
+        if (store) ok = is_winners(s) ? export_winners(s, invocation, store, error) : export_rows(s, invocation, store, error);
     }
     if (folder) kf_directory_remove(folder, NULL);
     if (!ok && ferror(invocation->output) && strstr(error->text, "reader has gone")) {
@@ -268,8 +418,9 @@ static const kf_option options[] = {
      .argument = "FILE",
      .offset = offsetof(settings, output),
      .fallback = "-",
-     .help = "A file (.jsonl, .jsonl.gz, .jsonl.zst, .parquet), a folder for a data set with shards and a card, or - for standard "
-             "output."},
+     .help = "A file (.jsonl, .jsonl.gz, .jsonl.zst, .parquet; .py for modelnew), a folder for a data set with shards and a card, "
+             "or - for "
+             "standard output."},
     {.name = "as",
      .type = KF_OPTION_CHOICE,
      .argument = "KIND",
@@ -281,11 +432,14 @@ static const kf_option options[] = {
      .type = KF_OPTION_INTEGER,
      .argument = "N",
      .offset = offsetof(settings, shard_rows),
-     .fallback = "100000",
+     .fallback = TEXT_OF(SHARD_ROWS),
      .low = 0,
      .high = 1e12,
      .help = "Rows a file in a folder; 0: all in one."},
-    {.name = "force", .type = KF_OPTION_FLAG, .offset = offsetof(settings, force), .help = "Replace what has that name."},
+    {.name = "force",
+     .type = KF_OPTION_FLAG,
+     .offset = offsetof(settings, force),
+     .help = "Replace what has that name; of folders only those that an export made."},
     {.name = "task",
      .letter = 't',
      .type = KF_OPTION_TEXT,
@@ -309,8 +463,7 @@ static const kf_option options[] = {
      .offset = offsetof(settings, only),
      .choices = "all|correct|faster|failed|cheating",
      .help = "Which attempts: faster ones are correct with their whole interval above 1, failed ones failed by their own fault. "
-             "Default: "
-             "correct for sft, all else."},
+             "Default: correct for sft, modelnew and kernelbench, faster for package, all else."},
     {.name = "reward",
      .type = KF_OPTION_CHOICE,
      .argument = "NAME",
@@ -322,7 +475,7 @@ static const kf_option options[] = {
      .type = KF_OPTION_NUMBER,
      .argument = "GAMMA",
      .offset = offsetof(settings, discount),
-     .fallback = "0.4",
+     .fallback = TEXT_OF(DISCOUNT),
      .low = 0,
      .high = 1,
      .help = "multiturn: what a turn's reward is worth to the turn before it."},
@@ -330,7 +483,7 @@ static const kf_option options[] = {
      .type = KF_OPTION_NUMBER,
      .argument = "RATIO",
      .offset = offsetof(settings, margin),
-     .fallback = "1.05",
+     .fallback = TEXT_OF(MARGIN),
      .low = 1,
      .high = 1e6,
      .help = "dpo: the chosen one is at least so many times as fast as a correct rejected one."},
@@ -350,7 +503,7 @@ static const kf_option options[] = {
      .type = KF_OPTION_INTEGER,
      .argument = "N",
      .offset = offsetof(settings, least_group),
-     .fallback = "2",
+     .fallback = TEXT_OF(LEAST_GROUP),
      .low = 1,
      .high = 1e6,
      .help = "grpo: leave smaller groups out."},
@@ -358,7 +511,7 @@ static const kf_option options[] = {
      .type = KF_OPTION_INTEGER,
      .argument = "N",
      .offset = offsetof(settings, pairs),
-     .fallback = "4",
+     .fallback = TEXT_OF(PAIRS),
      .low = 1,
      .high = 1e6,
      .help = "dpo: rejected replies for each chosen one."},
@@ -380,7 +533,7 @@ static const kf_option options[] = {
     {.name = "include-held-out",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, include_held_out),
-     .help = "Tasks that declare held_out go to the test split."},
+     .help = "Tasks that declare held_out go to the test split; package, modelnew and kernelbench take them as others."},
     {.name = "test-family",
      .type = KF_OPTION_LIST,
      .argument = "FAMILY",
@@ -403,7 +556,8 @@ static const kf_option options[] = {
      .argument = "SPDX",
      .offset = offsetof(settings, license),
      .fallback = "unknown",
-     .help = "Licence of the data for the card. What models wrote is under their providers' terms: kforge can't know."},
+     .help = "Licence of what is written, for card, README and provenance. What models wrote is under their providers' terms: "
+             "kforge can't know."},
     KF_ROW_JSON(settings),
     {0},
 };
@@ -418,12 +572,17 @@ const kf_command kf_command_export = {
         "are there with theirs unless --only leaves them out, and verdicts that blame the machine are no label. Files "
         "appear under their "
         "name only when they are complete.\n\n"
-        "package writes a C library with CMake files: for each task the fastest candidate that was measured twice, "
-        "dispatched by shape.\n\n"
+        "package writes a C library with CMake files: for each task the fastest candidate that was measured twice and is faster "
+        "with "
+        "its whole interval, dispatched by shape.\n\n"
         "modelnew writes Python files that KernelBench's evaluator takes: class ModelNew, made as the problem's Model is, whose "
-        "forward "
-        "calls the CUDA candidate through torch.utils.cpp_extension.load_inline. kernelbench writes them as a run's folder, with "
-        "eval_results.json.",
+        "forward calls the CUDA candidate through torch.utils.cpp_extension.load_inline; of each task the fastest that was "
+        "measured "
+        "twice, else the fastest correct one. kernelbench writes them as a run's folder, with kforge's figures in "
+        "kforge_results_level_L.json.\n\n"
+        "These three take --task, --run, --only, --held-out and --include-held-out; what is about rows, splits or shards they "
+        "refuse. "
+        "Of several devices a GPU comes before the CPU device.",
     .examples =
         "kforge export --format raw | head -1\tone attempt\n"
         "kforge export --format sft --only faster -o data/sft\ta data set with a card\n"

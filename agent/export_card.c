@@ -15,6 +15,7 @@ static void append_feature(kf_buffer *out, const kf_export_field *field)
         break;
     case KF_FIELD_STRINGS: kf_buffer_string(out, "    list: string\n"); break;
     case KF_FIELD_FLOATS: kf_buffer_string(out, "    list: float64\n"); break;
+    case KF_FIELD_INTEGERS: kf_buffer_string(out, "    list: int64\n"); break;
     case KF_FIELD_EXEMPLARS:
         kf_buffer_string(out, "    list:\n");
         for (int i = 0; i < 7; i++) {
@@ -29,14 +30,42 @@ static void append_feature(kf_buffer *out, const kf_export_field *field)
 static const char *type_name(kf_export_type type)
 {
     static const char *const names[] = {"string",           "float",           "integer",        "boolean",
-                                        "list of messages", "list of strings", "list of floats", "list of exemplars"};
+                                        "list of messages", "list of strings", "list of floats", "list of integers",
+                                        "list of exemplars"};
     return names[type];
+}
+
+/* A YAML scalar: plain where nothing in it means anything there, else between quotes as JSON has them, which YAML takes. */
+static void append_scalar(kf_buffer *out, const char *text)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.+-";
+    bool quoted = !*text || text[strspn(text, plain)];
+    if (quoted) kf_buffer_string(out, "\"");
+    for (; *text; text++) {
+        if ((unsigned char)*text < 0x20)
+            kf_buffer_format(out, "\\u%04x", *text);
+        else
+            kf_buffer_format(out, "%s%c", *text == '"' || *text == '\\' ? "\\" : "", *text);
+    }
+    if (quoted) kf_buffer_string(out, "\"");
+}
+
+/* A cell of a table: a line, with no bar in it. */
+static void append_cell(kf_buffer *out, const char *text)
+{
+    for (; *text; text++) {
+        if (*text == '|')
+            kf_buffer_string(out, "\\|");
+        else
+            kf_buffer_append(out, (unsigned char)*text < 0x20 ? " " : text, 1);
+    }
 }
 
 static void append_header(kf_buffer *out, const kf_card *card)
 {
-    kf_buffer_format(out, "---\nlicense: %s\ntags:\n- cuda\n- kforge\nconfigs:\n- config_name: default\n  data_files:\n",
-                     strcmp(card->license, "unknown") == 0 ? "unknown" : card->license);
+    kf_buffer_string(out, "---\nlicense: ");
+    append_scalar(out, card->license);
+    kf_buffer_string(out, "\ntags:\n- cuda\n- kforge\nconfigs:\n- config_name: default\n  data_files:\n");
     for (int split = 0; split < 2; split++) {
         const char *name = split ? "test" : "train";
         bool any = false;
@@ -60,10 +89,12 @@ char *kf_card_text(const kf_card *card, kf_error *error)
         &out, "CUDA kernels that language models, a tuner and people proposed, with what kforge's judge measured of them. Speedups "
               "are the "
               "baseline's time over the candidate's with a 95 %% interval, measured in another process than the candidate's.\n\n");
-    kf_buffer_format(&out, "| | |\n|---|---|\n| made by | kforge %s |\n| with | `%s` |\n| store | content %s |\n", KFORGE_VERSION,
-                     card->command, card->digest);
-    kf_buffer_format(&out, "| reward | %s: %s |\n| licence | %s |\n", kf_reward_name(card->options->reward),
-                     kf_reward_formula(card->options->reward), card->license);
+    kf_buffer_format(&out, "| | |\n|---|---|\n| made by | kforge %s |\n| store | content %s |\n", KFORGE_VERSION,
+                     card->options->digest);
+    kf_buffer_format(&out, "| reward | %s: %s |\n| licence | ", kf_reward_name(card->options->reward),
+                     kf_reward_formula(card->options->reward));
+    append_cell(&out, card->license);
+    kf_buffer_string(&out, " |\n");
     kf_buffer_format(
         &out,
         "| rows | %lld, %lld of them to train and %lld to test; the splits share no family of tasks |\n"
@@ -73,7 +104,26 @@ char *kf_card_text(const kf_card *card, kf_error *error)
         (long long)r->rows, (long long)r->train, (long long)r->test, (long long)r->filtered, (long long)r->unlabelled,
         (long long)r->duplicates, (long long)(card->options->keep_leaks ? 0 : r->leaks), (long long)r->held_out,
         (long long)r->scrubbed);
-    kf_buffer_string(&out, "## Files\n\n| file | split | rows | bytes | SHA-256 |\n|---|---|---|---|---|\n");
+    /* The fence is longer than any run of backquotes in the command. */
+    size_t fence = 3, run = 0;
+    for (const char *at = card->command; *at; at++) {
+        run = *at == '`' ? run + 1 : 0;
+        if (run >= fence) fence = run + 1;
+    }
+    kf_buffer_string(&out, "Made, and made again from the same store, with\n\n");
+    for (int end = 0; end < 2; end++) {
+        for (size_t i = 0; i < fence; i++) kf_buffer_string(&out, "`");
+        kf_buffer_format(&out, end ? "\n\n" : "sh\n%s\n", card->command);
+    }
+    kf_buffer_string(&out,
+                     "## Tools\n\nAs the verdicts of the rows record them.\n\n| tool | version | verdicts |\n|---|---|---|\n");
+    for (size_t i = 0; i < card->options->tools->count; i++) {
+        const kf_export_tool *tool = &card->options->tools->list[i];
+        kf_buffer_format(&out, "| %s | ", tool->name);
+        append_cell(&out, tool->version);
+        kf_buffer_format(&out, " | %lld |\n", (long long)tool->verdicts);
+    }
+    kf_buffer_string(&out, "\n## Files\n\n| file | split | rows | bytes | SHA-256 |\n|---|---|---|---|---|\n");
     for (size_t i = 0; i < card->file_count; i++) {
         const kf_output_file *file = &card->files[i];
         kf_buffer_format(&out, "| %s | %s | %lld | %lld | %s |\n", file->name, file->split, (long long)file->rows,

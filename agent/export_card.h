@@ -5,13 +5,12 @@
 #include "export_output.h"
 
 typedef struct kf_card {
-    const kf_export_options *options;
+    const kf_export_options *options; /* with digest and tools */
     const kf_export_report *report;
     const kf_output_file *files;
     size_t file_count;
-    const char *license;      /* SPDX identifier, or "unknown" */
-    char digest[KF_HASH_HEX]; /* of the store's content */
-    const char *command;      /* how it was made, without paths */
+    const char *license; /* SPDX identifier, or "unknown" */
+    const char *command; /* how it was made, without paths */
     kf_packing packing;
 } kf_card;
 

@@ -1,16 +1,15 @@
-#include "export_modelnew.h"
+/* The text of a file for KernelBench's evaluator (export_modelnew.h). */
+#include "modelnew_internal.h"
 
-#include <math.h>
-#include <stdio.h>
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "kforge/buffer.h"
 #include "kforge/build.h"
-#include "kforge/file.h"
 #include "kforge/json.h"
-#include "show.h"
+
+#define WORD "0123456789_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 /* ---- Python ---- */
 
@@ -46,6 +45,13 @@ static void write_shape(kf_buffer *text, const kf_problem_argument *argument, in
     kf_buffer_string(text, ")");
 }
 
+/* As Python reads it, too; NULL: out of memory. */
+static char *json_text(const char *value)
+{
+    kf_auto(cJSON) string = cJSON_CreateString(value);
+    return string ? cJSON_PrintUnformatted(string) : NULL;
+}
+
 /* ---- the task ---- */
 
 static const cJSON *torch_list(const kf_task *task, const char *key)
@@ -55,7 +61,7 @@ static const cJSON *torch_list(const kf_task *task, const char *key)
     return cJSON_IsArray(list) ? list : NULL;
 }
 
-static const cJSON *origin_of(const kf_task *task)
+const cJSON *kf_modelnew_origin(const kf_task *task)
 {
     return cJSON_GetObjectItemCaseSensitive(kf_task_json(task), "origin");
 }
@@ -63,7 +69,7 @@ static const cJSON *origin_of(const kf_task *task)
 /* A scalar output of the module is an argument of shape [1]; the import notes how many axes it really has. */
 static int real_dims(const kf_task *task, int output, const kf_problem_argument *argument)
 {
-    const cJSON *all = cJSON_GetObjectItemCaseSensitive(origin_of(task), "output_dims");
+    const cJSON *all = cJSON_GetObjectItemCaseSensitive(kf_modelnew_origin(task), "output_dims");
     const cJSON *one = cJSON_IsArray(all) ? cJSON_GetArrayItem(all, output) : NULL;
     return cJSON_IsNumber(one) && one->valuedouble == 0 && argument->elements == 1 ? 0 : argument->dims;
 }
@@ -80,15 +86,15 @@ static const char *state_name(const kf_task *task, const char *argument)
     return NULL;
 }
 
-/* The first workload as a GPU sees it: that is where KernelBench's evaluator runs. */
-static bool resolve(const kf_task *task, kf_problem *problem, kf_error *error)
+bool kf_modelnew_resolve(const kf_task *task, bool on_cpu, kf_problem *problem, cJSON **patches, kf_error *error)
 {
     static const char *const devices[] = {"cuda", "cpu"};
     for (int d = 0; d < 2; d++)
         for (int w = 0; w < kf_task_workload_count(task); w++) {
             bool applies;
-            if (!kf_task_resolve(task, w, devices[d], problem, &applies, error)) return false;
-            if (applies) return true;
+            const char *device = devices[on_cpu ? !d : d];
+            if (!kf_task_resolve(task, w, device, problem, &applies, error)) return false;
+            if (applies) return !patches || (*patches = kf_task_torch_patches(task, w, device, error)) != NULL;
         }
     return kf_fail(error, KF_ERROR_INPUT, "%s: no workload", kf_task_name(task));
 }
@@ -134,7 +140,7 @@ char *kf_modelnew_binding(const kf_task *task, kf_error *error)
 {
     kf_autofree kf_problem *problem = calloc(1, sizeof *problem);
     if (!problem) return kf_fail(error, KF_ERROR_MEMORY, "out of memory"), NULL;
-    if (!resolve(task, problem, error)) return NULL;
+    if (!kf_modelnew_resolve(task, false, problem, NULL, error)) return NULL;
     kf_autobuffer text = {0};
     write_binding(task, problem, &text);
     char *taken = kf_buffer_take(&text);
@@ -144,21 +150,17 @@ char *kf_modelnew_binding(const kf_task *task, kf_error *error)
 
 /* ---- the file ---- */
 
-static void write_head(const kf_task *task, const char *source, size_t size, kf_buffer *text)
+static void write_head(const kf_task *task, const char *hex, const char *notes, const cJSON *patches, kf_buffer *text)
 {
-    char hex[KF_HASH_HEX];
-    kf_hash hash = kf_hash_bytes(source, size);
-    kf_hash_hex(&hash, hex);
     kf_buffer_format(text, "# %s: a CUDA candidate of kforge (source %.12s) for KernelBench's evaluator.\n", kf_task_name(task),
                      hex);
-    const cJSON *file = cJSON_GetObjectItemCaseSensitive(origin_of(task), "file");
+    kf_buffer_string(text, notes ? notes : "");
+    const cJSON *file = cJSON_GetObjectItemCaseSensitive(kf_modelnew_origin(task), "file"), *patch;
     if (cJSON_IsString(file))
         kf_buffer_format(text, "# The problem is %s; its text follows, so that ModelNew is made as Model is.\n", file->valuestring);
-    const cJSON *torch = cJSON_GetObjectItemCaseSensitive(kf_task_json(task), "torch"), *patch,
-                *patches = cJSON_GetObjectItemCaseSensitive(torch, "patches");
     if (cJSON_GetArraySize(patches)) {
         kf_buffer_string(text, "# The task is smaller than the problem: forward refuses other shapes than those with");
-        cJSON_ArrayForEach(patch, patches) kf_buffer_format(text, " %s=%.0f", patch->string, patch->valuedouble);
+        cJSON_ArrayForEach(patch, patches) kf_buffer_format(text, " %s=%.15g", patch->string, patch->valuedouble);
         kf_buffer_string(text, ".\n");
     }
     kf_buffer_string(text, "\n");
@@ -168,27 +170,34 @@ static const char after_problem[] = "\n\n# ---- the candidate ----\n\n"
                                     "import torch\n"
                                     "from torch.utils.cpp_extension import load_inline\n\n";
 
-static void write_loading(const kf_task *task, const char *const *flags, kf_buffer *text)
+static const char architecture[] =
+    "# From Hopper on with what only this very architecture has, as kforge's judge compiles; else as PyTorch does.\n"
+    "_kforge_architecture = []\n"
+    "if torch.cuda.is_available() and torch.cuda.get_device_capability()[0] >= 9:\n"
+    "    _kforge_architecture = "
+    "[\"-gencode=arch=compute_{0}{1}a,code=sm_{0}{1}a\".format(*torch.cuda.get_device_capability())]\n\n";
+
+static void write_loading(const kf_task *task, const char *hex, const char *const *flags, kf_buffer *text)
 {
+    /* With the source in the name, candidates of one task do not share a build folder. */
+    kf_buffer_string(text, architecture);
     kf_buffer_format(
         text,
-        "_kforge_extension = load_inline(\n    name=\"kforge_%s\",\n    cpp_sources=[_KFORGE_BINDING],\n"
+        "_kforge_extension = load_inline(\n    name=\"kforge_%s_%.12s\",\n    cpp_sources=[_KFORGE_BINDING],\n"
         "    cuda_sources=[_KFORGE_SOURCE],\n    functions=[\"kforge_run\"],\n"
         "    # PyTorch takes the operators of half types away; candidates may use them.\n"
         "    extra_cuda_cflags=[\"-O3\", \"-std=c++17\", \"-U__CUDA_NO_HALF_OPERATORS__\", \"-U__CUDA_NO_HALF_CONVERSIONS__\",\n"
         "                       \"-U__CUDA_NO_HALF2_OPERATORS__\", \"-U__CUDA_NO_BFLOAT16_CONVERSIONS__\"",
-        kf_task_entry(task));
+        kf_task_entry(task), hex);
     for (; flags && *flags; flags++) {
-        kf_autofree cJSON *string = cJSON_CreateString(*flags);
-        kf_autofree char *json = string ? cJSON_PrintUnformatted(string) : NULL;
+        kf_autofree char *json = json_text(*flags);
         kf_buffer_format(text, ", %s", json ? json : "\"\"");
-        if (string) free(string->valuestring);
     }
-    kf_buffer_string(text, "],\n");
+    kf_buffer_string(text, "] + _kforge_architecture,\n");
     static const struct {
         const char *name, *flag;
-    } links[] = {{"cublas", "-lcublas"}, {"cublaslt", "-lcublasLt"}, {"cudnn", "-lcudnn"},
-                 {"cufft", "-lcufft"},   {"curand", "-lcurand"},     {"nvrtc", "-lnvrtc"}};
+    } links[] = {{"cublas", "-lcublas"}, {"cublaslt", "-lcublasLt"}, {"cudnn", "-lcudnn"},       {"cufft", "-lcufft"},
+                 {"curand", "-lcurand"}, {"cusolver", "-lcusolver"}, {"cusparse", "-lcusparse"}, {"nvrtc", "-lnvrtc"}};
     kf_buffer_string(text, "    extra_ldflags=[");
     const char *comma = "";
     for (const char *const *name = kf_task_libraries(task); *name; name++)
@@ -200,6 +209,25 @@ static void write_loading(const kf_task *task, const char *const *flags, kf_buff
     kf_buffer_string(text, "],\n    with_cuda=True,\n    verbose=False,\n)\n\n\n");
 }
 
+/* "a.0.weight" as getattr(self.a, "0").weight: looked up, since to list all names costs more than many a kernel. */
+static void write_state(kf_buffer *text, const char *name)
+{
+    kf_autobuffer path = {0};
+    kf_buffer_string(&path, "self");
+    for (const char *part = name; *part;) {
+        size_t length = strcspn(part, ".");
+        kf_autofree char *one = strndup(part, length), *before = kf_buffer_take(&path);
+        if (!one || !before) path.failed = true;
+        if (path.failed) break;
+        bool plain = (isalpha((unsigned char)*one) || *one == '_') && strspn(one, WORD) == length;
+        kf_autofree char *quoted = json_text(one);
+        kf_buffer_format(&path, plain ? "%s.%s" : "getattr(%s, %s)", before, plain ? one : quoted ? quoted : "");
+        part += length + (part[length] == '.');
+    }
+    if (path.failed) text->failed = true;
+    kf_buffer_string(text, path.data);
+}
+
 static void write_class(const kf_task *task, const kf_problem *problem, kf_buffer *text)
 {
     const cJSON *torch = cJSON_GetObjectItemCaseSensitive(kf_task_json(task), "torch"),
@@ -209,18 +237,18 @@ static void write_class(const kf_task *task, const kf_problem *problem, kf_buffe
     if (!order) order = torch_list(task, "inputs");
     cJSON_ArrayForEach(name, order) kf_buffer_format(text, ", %s", name->valuestring);
     kf_buffer_string(text, "):\n");
-    bool state = torch_list(task, "state") && cJSON_GetArraySize(torch_list(task, "state"));
-    if (state)
-        kf_buffer_string(text, "        state = dict(self.named_parameters())\n        state.update(self.named_buffers())\n");
     kf_buffer_string(text, "        given = [\n");
     int outputs = 0;
     for (int i = 0; i < problem->argument_count; i++) {
         const kf_problem_argument *argument = &problem->arguments[i];
         const char *held = state_name(task, argument->name);
         if (argument->kind != KF_INPUT) continue;
-        kf_buffer_format(text,
-                         held ? "            _kforge_checked(state[\"%s\"], \"%s\", " : "            _kforge_checked(%s, \"%s\", ",
-                         held ? held : argument->name, argument->name);
+        kf_buffer_string(text, "            _kforge_checked(");
+        if (held)
+            write_state(text, held);
+        else
+            kf_buffer_string(text, argument->name);
+        kf_buffer_format(text, ", \"%s\", ", argument->name);
         write_shape(text, argument, argument->dims);
         kf_buffer_format(text, ", %s),\n", torch_dtype(argument->dtype));
     }
@@ -250,206 +278,51 @@ static void write_class(const kf_task *task, const kf_problem *problem, kf_buffe
 
 static const char checker[] =
     "def _kforge_checked(tensor, name, shape, dtype):\n"
+    "    # KernelBench's evaluator casts all inputs to the precision that it is asked for, integers and masks too.\n"
+    "    if not dtype.is_floating_point and tensor.is_floating_point():\n"
+    "        tensor = tensor.to(dtype)\n"
     "    if tensor.numel() != torch.Size(shape).numel() or (tensor.dim() and tuple(tensor.shape) != shape) or tensor.dtype != "
     "dtype:\n"
     "        raise ValueError(f\"{name}: written for {dtype} {list(shape)}, got {tensor.dtype} {list(tensor.shape)}\")\n"
     "    return tensor.detach().contiguous()\n\n\n";
 
-char *kf_modelnew_text(const kf_task *task, const char *source, size_t size, const char *const *flags, kf_error *error)
+char *kf_modelnew_text(const kf_task *task, const kf_modelnew_source *given, kf_error *error)
 {
-    if (strstr(source, "class ModelNew")) return strndup(source, size);
+    const char *notes = given->notes ? given->notes : "";
+    kf_autobuffer text = {0}, binding = {0}, whole = {0};
+    if (kf_modelnew_is_python(given->text)) {
+        kf_buffer_string(&text, notes);
+        kf_buffer_append(&text, given->text, given->size);
+        char *taken = kf_buffer_take(&text);
+        return taken ? taken : (kf_fail(error, KF_ERROR_MEMORY, "out of memory"), NULL);
+    }
     const kf_task_file *problem_file = kf_task_is_torch(task) ? kf_task_oracle(task) : NULL;
     if (!problem_file || problem_file->kind != KF_SOURCE_TORCH)
         return kf_fail(error, KF_ERROR_INPUT, "%s is no task for PyTorch: only those have a Model to be like", kf_task_name(task)),
                NULL;
     kf_autofree kf_problem *problem = calloc(1, sizeof *problem);
     kf_autofree char *header = kf_build_prototype_header(task, false);
+    kf_auto(cJSON) patches = NULL;
     if (!problem || !header) return kf_fail(error, KF_ERROR_MEMORY, "out of memory"), NULL;
-    if (!resolve(task, problem, error)) return NULL;
-    kf_autobuffer text = {0}, binding = {0}, whole = {0};
+    if (!kf_modelnew_resolve(task, given->on_cpu, problem, &patches, error)) return NULL;
     write_binding(task, problem, &binding);
     /* What the judge includes before a candidate's first line; a pragma would be in the main file here. */
     const char *pragma = strstr(header, "#pragma once\n");
     kf_buffer_string(&whole, pragma ? pragma + 13 : header);
-    kf_buffer_append(&whole, source, size);
+    kf_buffer_append(&whole, given->text, given->size);
     if (binding.failed || whole.failed) return kf_fail(error, KF_ERROR_MEMORY, "out of memory"), NULL;
-    write_head(task, source, size, &text);
+    char hex[KF_HASH_HEX];
+    kf_hash hash = kf_hash_bytes(given->text, given->size);
+    kf_hash_hex(&hash, hex);
+    write_head(task, hex, notes, patches, &text);
     kf_buffer_append(&text, problem_file->text, problem_file->size);
     kf_buffer_string(&text, after_problem);
     write_literal(&text, "_KFORGE_SOURCE", whole.data);
     write_literal(&text, "_KFORGE_BINDING", binding.data);
-    write_loading(task, flags, &text);
+    write_loading(task, hex, given->flags, &text);
     kf_buffer_string(&text, checker);
     write_class(task, problem, &text);
     char *taken = kf_buffer_take(&text);
     if (!taken) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     return taken;
-}
-
-/* ---- out of a store ---- */
-
-typedef struct exporting {
-    kf_store *store;
-    const kf_modelnew_options *options;
-    cJSON *results[10]; /* eval_results.json of each level */
-    int64_t count;
-} exporting;
-
-static bool put(const exporting *e, const char *path, const char *text, kf_error *error)
-{
-    struct stat status;
-    if (!e->options->force && lstat(path, &status) == 0)
-        return kf_fail(error, KF_ERROR_INPUT, "%s: exists already: name another with --output, or give --force to replace it",
-                       path);
-    return kf_file_write(path, text, strlen(text), error);
-}
-
-static bool is_file_name(const char *path)
-{
-    size_t length = strlen(path);
-    return length > 3 && strcmp(path + length - 3, ".py") == 0;
-}
-
-/* What KernelBench's evaluator would have noted, with kforge's figures: times in milliseconds. */
-static bool note_result(exporting *e, int level, int problem, const kf_store_candidate *candidate, kf_error *error)
-{
-    size_t size;
-    char key[16];
-    kf_autofree char *text = kf_store_verdict_json(e->store, candidate->verdict, &size, error);
-    if (!text) return false;
-    kf_auto(cJSON) verdict = cJSON_ParseWithLength(text, size);
-    double seconds = NAN;
-    const cJSON *workload;
-    cJSON_ArrayForEach(workload, cJSON_GetObjectItemCaseSensitive(verdict, "workloads"))
-    {
-        if (isnan(seconds)) seconds = kf_json_get_number(workload, "candidate_seconds", NAN);
-    }
-    if (!e->results[level] && !(e->results[level] = cJSON_CreateObject())) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    snprintf(key, sizeof key, "%d", problem);
-    cJSON *list = cJSON_AddArrayToObject(e->results[level], key), *row = cJSON_CreateObject();
-    if (!list || !row || !cJSON_AddItemToArray(list, row)) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    bool correct = candidate->status == KF_CORRECT;
-    cJSON_AddNumberToObject(row, "sample_id", 0);
-    cJSON_AddBoolToObject(row, "compiled", candidate->status != KF_COMPILE_ERROR);
-    cJSON_AddBoolToObject(row, "correctness", correct);
-    cJSON *metadata = cJSON_AddObjectToObject(row, "metadata");
-    cJSON_AddStringToObject(metadata, "hardware", candidate->device);
-    cJSON_AddStringToObject(metadata, "kforge_status", kf_status_name(candidate->status));
-    kf_json_add_number(metadata, "kforge_speedup", candidate->speedup.value);
-    kf_json_add_number(row, "runtime", correct && !isnan(seconds) ? 1e3 * seconds : -1.0);
-    cJSON_AddObjectToObject(row, "runtime_stats");
-    return true;
-}
-
-static bool write_one(exporting *e, const kf_task *task, const char *source, size_t size, const char *const *flags,
-                      const kf_store_candidate *candidate, kf_error *error)
-{
-    kf_autofree char *text = kf_modelnew_text(task, source, size, flags, error), *path = NULL;
-    if (!text) return false;
-    const kf_modelnew_options *o = e->options;
-    char name[300];
-    snprintf(name, sizeof name, "%s.py", kf_task_name(task));
-    if (o->kernelbench) {
-        const cJSON *level = cJSON_GetObjectItemCaseSensitive(origin_of(task), "level"),
-                    *problem = cJSON_GetObjectItemCaseSensitive(origin_of(task), "problem");
-        if (!cJSON_IsNumber(level) || !cJSON_IsNumber(problem) || level->valuedouble < 0 || level->valuedouble > 9)
-            return true; /* not KernelBench's */
-        snprintf(name, sizeof name, "level_%d_problem_%d_sample_0_kernel.py", level->valueint, problem->valueint);
-        if (candidate && !note_result(e, level->valueint, problem->valueint, candidate, error)) return false;
-    }
-    bool file = !o->kernelbench && is_file_name(o->output);
-    if (!file && !kf_directory_make(o->output, error)) return false;
-    path = file ? strdup(o->output) : kf_path_join(o->output, name);
-    if (!path) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    if (!put(e, path, text, error)) return false;
-    e->count++;
-    return true;
-}
-
-/* "[\"-DX=1\"]" of a stored candidate. */
-static bool write_stored(exporting *e, const kf_task *task, const kf_store_candidate *candidate, kf_error *error)
-{
-    size_t size;
-    const char *flags[65] = {0};
-    int count = 0;
-    kf_autofree char *source = kf_store_source(e->store, candidate->id, &size, error);
-    kf_auto(cJSON) list = cJSON_Parse(candidate->flags);
-    const cJSON *flag;
-    if (!source) return false;
-    cJSON_ArrayForEach(flag, list) if (cJSON_IsString(flag) && count < 64) flags[count++] = flag->valuestring;
-    return write_one(e, task, source, size, flags, candidate, error);
-}
-
-static bool export_stored(exporting *e, const char *hash, kf_error *error)
-{
-    kf_auto(kf_task) task = kf_stored_task(e->store, hash, error);
-    if (!task) return false;
-    if (!kf_task_is_torch(task)) return true;
-    kf_store_scope scope = {.task = hash, .island = -1};
-    kf_autoresult kf_store_candidate best = {0};
-    int row;
-    {
-        kf_auto(kf_store_cursor) cursor = kf_store_best(e->store, &scope, 1, error);
-        row = cursor ? kf_store_next_candidate(cursor, &best, error) : -1;
-    }
-    return row == 1 ? write_stored(e, task, &best, error) : row == 0;
-}
-
-static bool export_all(exporting *e, kf_error *error)
-{
-    kf_autoresult kf_store_task task = {0};
-    if (e->options->task) return kf_store_find_task(e->store, e->options->task, &task, error) && export_stored(e, task.hash, error);
-    kf_autofree char(*hashes)[KF_HASH_HEX] = NULL;
-    size_t count = 0;
-    int row;
-    {
-        kf_auto(kf_store_cursor) cursor = kf_store_tasks(e->store, error);
-        row = cursor ? 1 : -1;
-        while (row == 1 && (row = kf_store_next_task(cursor, &task, error)) == 1) {
-            char(*grown)[KF_HASH_HEX] = realloc(hashes, (count + 1) * sizeof *grown);
-            if (!grown) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-            hashes = grown;
-            memcpy(hashes[count++], task.hash, KF_HASH_HEX);
-        }
-    }
-    for (size_t i = 0; row == 0 && i < count; i++)
-        if (!export_stored(e, hashes[i], error)) return false;
-    return row == 0;
-}
-
-static bool write_results(exporting *e, kf_error *error)
-{
-    int levels = 0;
-    for (int i = 0; i < 10; i++) levels += e->results[i] != NULL;
-    for (int i = 0; i < 10; i++) {
-        if (!e->results[i]) continue;
-        char name[40];
-        /* Numbers of problems are unique within a level. */
-        snprintf(name, sizeof name, levels > 1 ? "level_%d_eval_results.json" : "eval_results.json", i);
-        kf_autofree char *path = kf_path_join(e->options->output, name), *text = cJSON_Print(e->results[i]);
-        if (!path || !text) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-        if (!put(e, path, text, error)) return false;
-    }
-    return true;
-}
-
-bool kf_export_modelnew(kf_store *store, const kf_modelnew_options *options, int64_t *count, kf_error *error)
-{
-    exporting e = {.store = store, .options = options};
-    bool good;
-    if (options->candidate) {
-        size_t size;
-        if (!options->task) return kf_fail(error, KF_ERROR_INPUT, "--candidate goes with --task: the folder of its task");
-        kf_auto(kf_task) task = kf_task_load(options->task, error);
-        kf_autofree char *source = task ? kf_file_read(options->candidate, KF_SOURCE_BYTES, &size, error) : NULL;
-        good = source && write_one(&e, task, source, size, NULL, NULL, error);
-    } else {
-        good = export_all(&e, error) && write_results(&e, error);
-        if (good && !e.count)
-            good = kf_fail(error, KF_ERROR_INPUT, "the store has no correct candidate of a task %s",
-                           options->kernelbench ? "of KernelBench" : "for PyTorch");
-    }
-    for (int i = 0; i < 10; i++) cJSON_Delete(e.results[i]);
-    *count = e.count;
-    return good;
 }

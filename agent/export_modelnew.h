@@ -6,24 +6,42 @@
 #ifndef KFORGE_EXPORT_MODELNEW_H
 #define KFORGE_EXPORT_MODELNEW_H
 
+#include "export_winners.h"
 #include "kforge/store.h"
 #include "kforge/task.h"
 
-/* The file's text, malloc'd. `flags`: what the candidate is compiled with, ends with NULL, NULL none. KF_ERROR_INPUT when the task is none for PyTorch. A source that
- * is a ModelNew already is returned as it is. */
-char *kf_modelnew_text(const kf_task *task, const char *source, size_t size, const char *const *flags, kf_error *error);
+typedef struct kf_modelnew_source {
+    const char *text; /* CUDA C, or a ModelNew already, which stays as it is */
+    size_t size;
+    const char *const *flags; /* what it is compiled with, ends with NULL; NULL none */
+    bool on_cpu;              /* written for the sizes that the task has on the CPU device */
+    const char *notes;        /* comment lines for its head; NULL none */
+} kf_modelnew_source;
+
+/* The file's text, malloc'd. KF_ERROR_INPUT when the task is none for PyTorch. */
+char *kf_modelnew_text(const kf_task *task, const kf_modelnew_source *source, kf_error *error);
 /* The C++ part alone: what g++ compiles. */
 char *kf_modelnew_binding(const kf_task *task, kf_error *error);
 
 typedef struct kf_modelnew_options {
-    const char *task;      /* folder with `candidate`, else name or hash in the store; NULL: all of the store's */
-    const char *candidate; /* a source file; NULL: the fastest correct one of each task */
-    const char *output;    /* a file, or a folder for TASK.py; with `kernelbench` a run's folder */
-    bool kernelbench;      /* level_L_problem_P_sample_0_kernel.py and eval_results.json */
+    kf_selection selection; /* `task` is a folder with `candidate`, and nothing else of it counts then but the secrets */
+    const char
+        *candidate; /* a source file; NULL: of each task the fastest correct one, one that was measured twice where there is one */
+    const char *output; /* a file, or a folder for TASK.py and provenance.json; with `kernelbench` a run's folder */
+    const char *license;
+    bool kernelbench; /* level_L_problem_P_sample_0_kernel.py and kforge_results_level_L.json, in the form of eval_results.json */
     bool force;
 } kf_modelnew_options;
 
-/* `store` may be NULL with a candidate. *count: files written. */
-bool kf_export_modelnew(kf_store *store, const kf_modelnew_options *options, int64_t *count, kf_error *error);
+typedef struct kf_modelnew_report {
+    int64_t files;
+    int64_t skipped, held_out; /* tasks without such a candidate; left out */
+    int64_t changed;           /* files whose source is no longer the text that was judged */
+    int64_t scaled;            /* … that are for other sizes than the problem's: KernelBench's evaluator can't run them */
+    int64_t scrubbed;          /* secrets and places taken out */
+} kf_modelnew_report;
+
+/* `store` may be NULL with a candidate. Written beside `output` and moved there when complete (export_place.h). */
+bool kf_export_modelnew(kf_store *store, const kf_modelnew_options *options, kf_modelnew_report *report, kf_error *error);
 
 #endif

@@ -9,6 +9,7 @@
 #include <zstd.h>
 
 #include "export_parquet.h"
+#include "export_place.h"
 #include "kforge/buffer.h"
 #include "kforge/file.h"
 
@@ -32,13 +33,12 @@ enum { TRAIN, TEST, SPLITS };
 
 struct kf_output {
     kf_output_settings settings;
-    char *path, *part; /* the name it gets, the name it has; NULL for standard output */
-    char *folder;      /* that is written into */
+    kf_place *place;                  /* NULL for standard output */
+    const char *path, *part, *folder; /* the place's: the name it gets, the name it has, the same if it is a folder */
     stream streams[SPLITS];
     kf_output_file *files;
     size_t count;
     unsigned char *packed; /* CHUNK bytes */
-    bool done;
 };
 
 static const char *const split_names[SPLITS] = {"train", "test"};
@@ -98,7 +98,7 @@ static bool open_stream(kf_output *o, stream *s, const char *path, kf_error *err
     } else if (o->settings.packing == KF_PACK_PARQUET) {
         return (s->parquet || (s->parquet = kf_parquet_open(o->settings.fields, error))) &&
                kf_parquet_begin(s->parquet, path, o->path, error);
-    } else if (!(s->file = fopen(path, "wbxe"))) {
+    } else if (!(s->file = fopen(path, "wbe"))) {
         return cannot_write(o, error);
     }
     if (o->settings.packing == KF_PACK_ZSTD && !s->zstd && !(s->zstd = ZSTD_createCCtx())) return out_of_memory(error);
@@ -244,29 +244,14 @@ bool kf_output_row(void *context, const char *split, const char *row, size_t siz
 
 /* ---- the whole ---- */
 
-static bool check_place(const kf_output *o, kf_error *error)
-{
-    struct stat status;
-    if (lstat(o->path, &status) != 0) return errno == ENOENT || kf_fail(error, KF_ERROR_IO, "%s: %s", o->path, strerror(errno));
-    if (!o->settings.force)
-        return kf_fail(error, KF_ERROR_INPUT, "%s: exists already: name another, or give --force to replace it", o->path);
-    if (S_ISDIR(status.st_mode) != o->settings.folder)
-        return kf_fail(error, KF_ERROR_INPUT, "%s: is a %s, and a %s is to be written: name another", o->path,
-                       S_ISDIR(status.st_mode) ? "folder" : "file", o->settings.folder ? "folder" : "file");
-    return true;
-}
-
 static bool open_place(kf_output *o, kf_error *error)
 {
-    size_t length = strlen(o->settings.path);
-    while (length > 1 && o->settings.path[length - 1] == '/') length--;
-    o->path = strndup(o->settings.path, length);
-    if (!o->path || asprintf(&o->part, "%s.part-%ld", o->path, (long)getpid()) < 0) return o->part = NULL, out_of_memory(error);
-    if (!check_place(o, error)) return false;
-    if (!o->settings.folder) return true;
-    o->folder = strdup(o->part);
-    if (!o->folder) return out_of_memory(error);
-    return mkdir(o->folder, 0777) == 0 || kf_fail(error, KF_ERROR_IO, "%s: %s", o->path, strerror(errno));
+    o->place = kf_place_open(o->settings.path, o->settings.folder, o->settings.force, error);
+    if (!o->place) return false;
+    o->path = kf_place_path(o->place);
+    o->part = kf_place_part(o->place);
+    if (o->settings.folder) o->folder = o->part;
+    return true;
 }
 
 kf_output *kf_output_open(const kf_output_settings *settings, kf_error *error)
@@ -282,11 +267,6 @@ kf_output *kf_output_open(const kf_output_settings *settings, kf_error *error)
     return begin_shard(o, TRAIN, error) ? kf_steal(&o) : NULL;
 }
 
-const char *kf_output_folder(const kf_output *output)
-{
-    return output->folder;
-}
-
 bool kf_output_finish(kf_output *o, const kf_output_file **files, size_t *count, kf_error *error)
 {
     for (int i = 0; i < SPLITS; i++)
@@ -298,35 +278,12 @@ bool kf_output_finish(kf_output *o, const kf_output_file **files, size_t *count,
 
 bool kf_output_add(kf_output *o, const char *name, const void *data, size_t size, kf_error *error)
 {
-    kf_autofree char *path = kf_path_join(o->folder, name);
-    return path ? kf_file_write(path, data, size, error) : out_of_memory(error);
+    return kf_place_write(o->place, name, data, size, error);
 }
 
 bool kf_output_commit(kf_output *o, kf_error *error)
 {
-    if (!o->path) return o->done = true;
-    char *aside = NULL;
-    struct stat status;
-    bool replaces = o->settings.folder && lstat(o->path, &status) == 0;
-    if (replaces && asprintf(&aside, "%s.old-%ld", o->path, (long)getpid()) < 0) return out_of_memory(error);
-    kf_autofree char *old = aside;
-    /* A folder can't be replaced in one step: for a moment the name is free, and never half of anything. */
-    if (replaces && (!o->settings.force || rename(o->path, old) != 0)) return cannot_write(o, error);
-    if (!o->settings.folder && !o->settings.force) { /* link, so that a file that came meanwhile stays */
-        if (link(o->part, o->path) != 0)
-            return errno == EEXIST ? kf_fail(error, KF_ERROR_INPUT, "%s: somebody else made it meanwhile", o->path)
-                                   : cannot_write(o, error);
-        unlink(o->part);
-        return o->done = true;
-    }
-    if (rename(o->part, o->path) != 0) {
-        int code = errno;
-        if (replaces) rename(old, o->path);
-        errno = code;
-        return cannot_write(o, error);
-    }
-    o->done = true;
-    return !replaces || kf_directory_remove(old, error);
+    return !o->place || kf_place_commit(o->place, error);
 }
 
 void kf_output_close(kf_output *o)
@@ -340,15 +297,9 @@ void kf_output_close(kf_output *o)
         ZSTD_freeCCtx(s->zstd);
         kf_buffer_free(&s->pending);
     }
-    if (!o->done && o->folder)
-        kf_directory_remove(o->folder, NULL);
-    else if (!o->done && o->part)
-        unlink(o->part);
+    kf_place_close(o->place);
     for (size_t i = 0; i < o->count; i++) free(o->files[i].name);
     free(o->files);
     free(o->packed);
-    free(o->path);
-    free(o->part);
-    free(o->folder);
     free(o);
 }

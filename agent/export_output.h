@@ -1,7 +1,6 @@
 /* Where exported rows go: a file, standard output, or the folder of a data set with shards a split and a card.
  *
- * Nothing half-written ever has the final name: files and folders are made beside it under a name of their own (NAME.part-PID), synced, and
- * renamed at the end; a failure or an interrupt removes them. Standard output is a stream and takes what comes. */
+ * Nothing half-written ever has the final name (export_place.h). Standard output is a stream and takes what comes. */
 #ifndef KFORGE_EXPORT_OUTPUT_H
 #define KFORGE_EXPORT_OUTPUT_H
 
@@ -43,8 +42,5 @@ bool kf_output_add(kf_output *output, const char *name, const void *data, size_t
 bool kf_output_commit(kf_output *output, kf_error *error);
 void kf_output_close(kf_output *output);
 KF_DEFINE_AUTO(kf_output, kf_output_close)
-
-/* The folder that is being written, before it has its name; for writers of whole folders. */
-const char *kf_output_folder(const kf_output *output);
 
 #endif

@@ -2,7 +2,7 @@
  *
  *     include/kforge_kernels.h         the entries, as the tasks declare them
  *     src/TASK.cu                      chooses by the scalars of the call; the winner over all workloads is the default
- *     src/TASK_HASH.cu                 a winner's source, untouched
+ *     src/TASK_HASH.cu                 a winner's source, untouched but for secrets and places
  *     src/TASK_HASH.h                  its prototype, included before its first line
  *     test/TASK.cu, test/fill.h        calls entry and baseline on the task's smallest workload and compares
  *     test/TASK_baseline.cu            the task's baseline
@@ -12,36 +12,37 @@
  * hidden symbols, whose entry is renamed by a macro (ENTRY -> ENTRY_HASH); nothing in the source is touched.
  *
  * A winner was measured again in fresh processes and is faster with its whole interval. Another candidate gets a workload's scalars where its
- * interval there lies above the default's. Everything of a task comes from one kind of device.
+ * interval there lies above the default's. Everything of a task comes from one device, a GPU where there is one.
  */
 #include "export_package.h"
 
 #include <cjson/cJSON.h>
-#include <errno.h>
 #include <math.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "kforge/build.h"
-#include "kforge/buffer.h"
-#include "kforge/file.h"
 #include "kforge/json.h"
-#include "kforge/task.h"
 #include "package_internal.h"
 #include "show.h"
 
-#define CONTENDERS 16
-
 /* ---- choosing ---- */
 
-static bool read_speedups(kf_store *store, kf_kernel *kernel, const kf_task *task, kf_error *error)
+static void read_architecture(kf_kernel *kernel, const cJSON *provenance)
+{
+    const cJSON *device = cJSON_GetObjectItemCaseSensitive(provenance, "device");
+    const char *capability = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(device, "compute_capability"));
+    int major, minor;
+    /* As the judge compiles: from Hopper on with what only that architecture has. */
+    if (capability && sscanf(capability, "%d.%d", &major, &minor) == 2 && major > 0 && major < 1000 && minor >= 0 && minor < 10)
+        snprintf(kernel->architecture, sizeof kernel->architecture, "%d%d%s", major, minor, major >= 9 ? "a" : "");
+}
+
+static bool read_verdict(kf_store *store, kf_kernel *kernel, const kf_task *task, kf_error *error)
 {
     size_t size;
     for (int w = 0; w < KF_MAX_WORKLOADS; w++) kernel->speedups[w] = (kf_interval){NAN, NAN, NAN};
-    kf_autofree char *text = kf_store_verdict_json(store, kernel->verdict, &size, error);
+    kf_autofree char *text = kf_store_verdict_json(store, kernel->winner.verdict, &size, error);
     if (!text) return false;
-    cJSON *json = cJSON_ParseWithLength(text, size);
+    kf_auto(cJSON) json = cJSON_ParseWithLength(text, size);
     const cJSON *workload;
     cJSON_ArrayForEach(workload, cJSON_GetObjectItemCaseSensitive(json, "workloads"))
     {
@@ -56,26 +57,13 @@ static bool read_speedups(kf_store *store, kf_kernel *kernel, const kf_task *tas
     const cJSON *origin = cJSON_GetObjectItemCaseSensitive(json, "provenance");
     const cJSON *sanitizer = cJSON_GetObjectItemCaseSensitive(origin, "sanitizer");
     if (sanitizer) kernel->sanitizer = cJSON_Duplicate(sanitizer, true);
-    cJSON_Delete(json);
+    read_architecture(kernel, origin);
     return true;
-}
-
-static bool take(kf_store *store, const kf_store_candidate *candidate, const kf_task *task, kf_kernel *kernel, kf_error *error)
-{
-    *kernel = (kf_kernel){.speedup = candidate->speedup, .verdict = candidate->verdict};
-    memcpy(kernel->hash, candidate->hash, sizeof kernel->hash);
-    kernel->source = kf_store_source(store, candidate->id, &kernel->size, error);
-    kernel->flags = strdup(candidate->flags);
-    kernel->device = strdup(candidate->device);
-    if (kernel->source && (!kernel->flags || !kernel->device)) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    return kernel->source && kernel->flags && kernel->device && read_speedups(store, kernel, task, error);
 }
 
 static void drop(kf_kernel *kernel)
 {
-    free(kernel->source);
-    free(kernel->flags);
-    free(kernel->device);
+    kf_winner_free(&kernel->winner);
     cJSON_Delete(kernel->sanitizer);
     *kernel = (kf_kernel){0};
 }
@@ -96,169 +84,204 @@ static size_t best_for(const kf_winners *w, int workload)
     return best;
 }
 
-/* The contenders of a task, the default first; those that win no workload are dropped. */
-static bool choose(kf_store *store, const char *hash, kf_winners *w, kf_error *error)
+/* Each workload's kernel. Where the scalars of a call do not tell which workload it is, the default serves. */
+static void assign(kf_winners *w)
 {
-    kf_store_scope scope = {.task = hash, .island = -1, .reverified = true};
-    kf_auto(kf_store_cursor) cursor = kf_store_best(store, &scope, CONTENDERS, error);
-    kf_autoresult kf_store_candidate candidate = {0};
-    int row = cursor ? 1 : -1;
-    while (row == 1 && (row = kf_store_next_candidate(cursor, &candidate, error)) == 1) {
-        if (!(candidate.speedup.low > 1)) continue;
-        if (w->count && strcmp(w->kernels[0].device, candidate.device) != 0) continue;
-        if (!take(store, &candidate, w->task, &w->kernels[w->count++], error)) return false;
+    int count = kf_task_workload_count(w->task);
+    for (int k = 0; k < count; k++) w->choice[k] = best_for(w, k);
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (int k = 0; k < count; k++)
+            if (w->choice[k] && !kf_package_can_choose(w, k)) {
+                w->choice[k] = 0;
+                changed = true;
+            }
     }
-    if (row < 0) return false;
-    bool wins[CONTENDERS] = {true};
-    for (int k = 0; k < kf_task_workload_count(w->task); k++) wins[best_for(w, k)] = true;
-    size_t kept = 0;
+}
+
+/* The contenders of a task, the default first; those that win no workload are dropped. */
+static bool choose(kf_store *store, const kf_selected_tasks *tasks, const char *hash, const kf_winner_files *files, kf_winners *w,
+                   kf_error *error)
+{
+    kf_winner found[KF_PACKAGE_KERNELS] = {0};
+    size_t count = 0;
+    const kf_winner_query query = {.selection = files->selection,
+                                   .tasks = tasks,
+                                   .task = hash,
+                                   .reverified = true,
+                                   .faster = true,
+                                   .cuda_only = true,
+                                   .most = KF_PACKAGE_KERNELS};
+    bool good = kf_winners_choose(store, &query, files->scrubber, found, &count, error);
+    for (size_t i = 0; i < count; i++) w->kernels[w->count++].winner = found[i];
+    for (size_t i = 0; good && i < w->count; i++) good = read_verdict(store, &w->kernels[i], w->task, error);
+    if (!good || !w->count) return good;
+    w->on_cpu = w->kernels[0].winner.on_cpu;
+    assign(w);
+    size_t place[KF_PACKAGE_KERNELS] = {0}, kept = 0;
     for (size_t i = 0; i < w->count; i++) {
-        if (wins[i])
+        bool wins = i == 0;
+        for (int k = 0; k < kf_task_workload_count(w->task); k++) wins |= w->choice[k] == i;
+        if (wins) {
+            place[i] = kept;
             w->kernels[kept++] = w->kernels[i];
-        else
+        } else
             drop(&w->kernels[i]);
     }
+    for (size_t i = kept; i < w->count; i++) w->kernels[i] = (kf_kernel){0}; /* moved */
     w->count = kept;
-    for (int k = 0; k < kf_task_workload_count(w->task); k++) w->choice[k] = w->count ? best_for(w, k) : 0;
-    w->on_cpu = w->count && strncmp(w->kernels[0].device, "cpu", 3) == 0;
+    for (int k = 0; k < kf_task_workload_count(w->task); k++) w->choice[k] = place[w->choice[k]];
     return true;
 }
 
-/* ---- files ---- */
+/* ---- provenance ---- */
 
-bool kf_package_put(const char *folder, const char *name, kf_buffer *text, kf_error *error)
+static cJSON *provenance_of_kernel(const kf_winners *w, size_t i)
 {
-    kf_autofree char *path = text->failed ? NULL : kf_path_join(folder, name);
-    if (!path) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    return kf_file_write(path, text->data ? text->data : "", text->size, error);
+    const kf_kernel *k = &w->kernels[i];
+    cJSON *kernel = cJSON_CreateObject();
+    char hex[KF_HASH_HEX];
+    kf_hash hash = kf_hash_bytes(k->winner.source, k->winner.size);
+    kf_hash_hex(&hash, hex);
+    cJSON_AddStringToObject(kernel, "candidate", k->winner.hash);
+    kf_add_embedded(kernel, "flags", k->winner.flags);
+    cJSON_AddStringToObject(kernel, "source_sha256", hex);
+    cJSON_AddBoolToObject(kernel, "as_judged", k->winner.as_judged);
+    if (!k->winner.as_judged)
+        cJSON_AddStringToObject(kernel, "note",
+                                "secrets, places or bytes that are no UTF-8 were replaced: \"candidate\" names the text that was "
+                                "judged, \"source_sha256\" the one in this folder, which was not");
+    if (*k->architecture) cJSON_AddStringToObject(kernel, "architecture", k->architecture);
+    kf_add_interval(kernel, "speedup", k->winner.speedup);
+    cJSON *each = cJSON_AddObjectToObject(kernel, "speedups"), *workloads;
+    for (int n = 0; n < kf_task_workload_count(w->task); n++)
+        if (!isnan(k->speedups[n].value)) kf_add_interval(each, kf_task_workload_name(w->task, n), k->speedups[n]);
+    if (k->sanitizer)
+        cJSON_AddItemToObject(kernel, "sanitizer", cJSON_Duplicate(k->sanitizer, true));
+    else if (!w->on_cpu)
+        cJSON_AddStringToObject(kernel, "sanitizer", "not asked");
+    workloads = cJSON_AddArrayToObject(kernel, "chosen_for");
+    for (int n = 0; n < kf_task_workload_count(w->task); n++)
+        if (w->choice[n] == i) cJSON_AddItemToArray(workloads, cJSON_CreateString(kf_task_workload_name(w->task, n)));
+    return kernel;
 }
 
 static cJSON *provenance(const kf_winners *w)
 {
-    cJSON *json = cJSON_CreateObject(), *kernels;
+    cJSON *json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "task", kf_task_name(w->task));
     cJSON_AddStringToObject(json, "task_hash", kf_task_hash(w->task));
     cJSON_AddStringToObject(json, "entry", kf_task_entry(w->task));
     const char *license = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(kf_task_json(w->task), "license"));
     cJSON_AddStringToObject(json, "task_license", license ? license : "unknown");
-    cJSON_AddStringToObject(json, "measured_on", w->kernels[0].device);
-    kernels = cJSON_AddArrayToObject(json, "kernels");
-    for (size_t i = 0; i < w->count; i++) {
-        cJSON *kernel = cJSON_CreateObject(), *workloads;
-        cJSON_AddStringToObject(kernel, "candidate", w->kernels[i].hash);
-        kf_add_embedded(kernel, "flags", w->kernels[i].flags);
-        kf_add_interval(kernel, "speedup", w->kernels[i].speedup);
-        if (w->kernels[i].sanitizer)
-            cJSON_AddItemToObject(kernel, "sanitizer", cJSON_Duplicate(w->kernels[i].sanitizer, true));
-        else if (!w->on_cpu)
-            cJSON_AddStringToObject(kernel, "sanitizer", "not asked");
-        workloads = cJSON_AddArrayToObject(kernel, "chosen_for");
-        for (int k = 0; k < kf_task_workload_count(w->task); k++)
-            if (w->choice[k] == i) cJSON_AddItemToArray(workloads, cJSON_CreateString(kf_task_workload_name(w->task, k)));
-        cJSON_AddItemToArray(kernels, kernel);
-    }
+    cJSON_AddStringToObject(json, "measured_on", w->kernels[0].winner.device);
+    cJSON *kernels = cJSON_AddArrayToObject(json, "kernels");
+    for (size_t i = 0; i < w->count; i++) cJSON_AddItemToArray(kernels, provenance_of_kernel(w, i));
     return json;
 }
 
-typedef struct package {
-    const char *folder;
-    kf_buffer header, cmake, tests, readme;
-    cJSON *provenance;
-} package;
+/* ---- the whole ---- */
 
-static bool add_task(package *p, const kf_winners *w, kf_package_report *report, kf_error *error)
+/* Two tasks must not have one name, which names their files, nor one entry, which names a symbol. */
+static bool check_names(const cJSON *tasks, const kf_task *task, kf_error *error)
 {
-    if (!kf_package_write_task(p->folder, w, &p->header, &p->cmake, &p->readme, error)) return false;
-    cJSON_AddItemToArray(p->provenance, provenance(w));
-    report->tasks++;
-    report->kernels += (int64_t)w->count;
+    const cJSON *other;
+    cJSON_ArrayForEach(other, tasks)
+    {
+        const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(other, "task"));
+        const char *entry = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(other, "entry"));
+        const char *hash = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(other, "task_hash"));
+        if (strcmp(name, kf_task_name(task)) == 0)
+            return kf_fail(error, KF_ERROR_INPUT, "several tasks called %s have winners: choose one with --task %.12s or %.12s",
+                           name, hash, kf_task_hash(task));
+        if (strcmp(entry, kf_task_entry(task)) == 0)
+            return kf_fail(error, KF_ERROR_INPUT, "tasks %s and %s both define %s(): leave one out with --held-out", name,
+                           kf_task_name(task), entry);
+    }
     return true;
 }
 
-static bool add_stored(package *p, kf_store *store, const char *hash, kf_package_report *report, kf_error *error)
+static bool add_task(kf_package *p, kf_store *store, const kf_selected_tasks *tasks, const char *hash, cJSON *told,
+                     kf_package_report *report, kf_error *error)
 {
     kf_winners w = {.task = kf_stored_task(store, hash, error)};
-    bool ok = w.task && choose(store, hash, &w, error);
-    if (ok && w.count)
-        ok = add_task(p, &w, report, error);
-    else if (ok)
+    bool ok = w.task && choose(store, tasks, hash, &p->files, &w, error);
+    if (ok && w.count) {
+        ok = check_names(told, w.task, error) && kf_package_write_task(p, &w, error);
+        cJSON_AddItemToArray(told, provenance(&w));
+        report->tasks++;
+        report->on_cpu += w.on_cpu;
+        report->kernels += (int64_t)w.count;
+        for (size_t i = 0; i < w.count; i++) report->changed += !w.kernels[i].winner.as_judged;
+    } else if (ok)
         report->skipped++;
     kf_winners_free(&w);
     return ok;
 }
 
-static bool add_all(package *p, kf_store *store, const kf_package_options *options, kf_package_report *report, kf_error *error)
+static bool put(kf_package *p, const char *name, const kf_buffer *text, kf_error *error)
 {
-    kf_autoresult kf_store_task task = {0};
-    if (options->task)
-        return kf_store_find_task(store, options->task, &task, error) && add_stored(p, store, task.hash, report, error);
-    kf_auto(kf_store_cursor) cursor = kf_store_tasks(store, error);
-    int row = cursor ? 1 : -1;
-    kf_autobuffer names = {0};
-    while (row == 1 && (row = kf_store_next_task(cursor, &task, error)) == 1) {
-        char name[300];
-        snprintf(name, sizeof name, "|%s|", task.name);
-        if (names.data && strstr(names.data, name))
-            return kf_fail(error, KF_ERROR_INPUT, "several tasks are called %s: choose one by its hash with --task", task.name);
-        kf_buffer_string(&names, name);
-        if (!add_stored(p, store, task.hash, report, error)) return false;
-    }
-    return row == 0;
+    if (text->failed) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    return kf_winner_put(&p->files, name, text->data ? text->data : "", text->size, error);
 }
 
-static bool finish(package *p, const kf_package_options *options, kf_error *error)
+static bool finish(kf_package *p, const cJSON *json, const kf_package_options *options, const kf_package_report *report,
+                   kf_error *error)
 {
-    char *text = cJSON_Print(p->provenance);
-    kf_autobuffer json = {0};
-    if (text) kf_buffer_string(&json, text);
-    cJSON_free(text);
+    kf_autofree char *text = cJSON_Print(json);
+    if (!text) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    kf_package_end(p);
+    if (report->changed)
+        kf_buffer_format(
+            &p->readme,
+            "\nSecrets and places were taken out of %lld of the kernels, which are no longer the texts that were judged: "
+            "`\"as_judged\": false`\nin `provenance.json` marks them.\n",
+            (long long)report->changed);
+    if (report->on_cpu)
+        kf_buffer_format(&p->readme,
+                         "\nOf %lld of the entries the figures are those of kforge's CPU device, a processor that runs CUDA C: "
+                         "they say nothing of a "
+                         "GPU.\n",
+                         (long long)report->on_cpu);
     kf_buffer_format(&p->readme, "\nLicence: %s. What models wrote is under their providers' terms.\n", options->license);
-    kf_buffer_string(&p->header, "\n#ifdef __cplusplus\n}\n#endif\n#endif\n");
-    return kf_package_put(p->folder, "provenance.json", &json, error) &&
-           kf_package_put(p->folder, "CMakeLists.txt", &p->cmake, error) &&
-           kf_package_put(p->folder, "include/kforge_kernels.h", &p->header, error) &&
-           kf_package_put(p->folder, "README.md", &p->readme, error) && kf_package_write_fixed(p->folder, error);
+    return kf_winner_put(&p->files, "provenance.json", text, strlen(text), error) && put(p, "CMakeLists.txt", &p->cmake, error) &&
+           put(p, "include/kforge_kernels.h", &p->header, error) && put(p, "README.md", &p->readme, error) &&
+           kf_package_write_fill(p, error);
 }
 
-static bool build_package(package *p, kf_store *store, const kf_package_options *options, kf_package_report *report,
-                          kf_error *error)
+static bool build_package(kf_package *p, kf_store *store, const kf_selected_tasks *tasks, const kf_package_options *options,
+                          kf_package_report *report, kf_error *error)
 {
-    static const char *const folders[] = {"include", "src", "test"};
-    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
-        kf_autofree char *path = kf_path_join(p->folder, folders[i]);
-        if (!path || !kf_directory_make(path, error)) return false;
-    }
-    kf_package_begin(&p->header, &p->cmake, &p->readme);
-    if (!add_all(p, store, options, report, error)) return false;
+    kf_auto(cJSON) json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "schema", "kforge-package/1");
+    cJSON_AddStringToObject(json, "kforge", KFORGE_VERSION);
+    cJSON_AddStringToObject(json, "license", options->license);
+    cJSON *told = cJSON_AddArrayToObject(json, "tasks");
+    if (!told) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    kf_package_begin(p);
+    for (size_t i = 0; i < tasks->count; i++)
+        if (!add_task(p, store, tasks, tasks->hashes[i], told, report, error)) return false;
     if (!report->tasks)
         return kf_fail(
             error, KF_ERROR_INPUT,
-            "nothing to package: no candidate that was measured again is faster than its baseline; \"kforge optimize\" finds some");
-    return finish(p, options, error);
+            "nothing to package%s: no candidate that was measured again is faster than its baseline; \"kforge optimize\" "
+            "finds some",
+            tasks->held_out ? " but held-out tasks" : "");
+    return finish(p, json, options, report, error);
 }
 
 bool kf_export_package(kf_store *store, const kf_package_options *options, kf_package_report *report, kf_error *error)
 {
-    struct stat status;
-    size_t length = strlen(options->output);
-    while (length > 1 && options->output[length - 1] == '/') length--;
-    kf_autofree char *path = strndup(options->output, length);
-    char *text = NULL;
-    if (!path || asprintf(&text, "%s.part-%ld", path, (long)getpid()) < 0) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    kf_autofree char *part = text;
-    bool exists = lstat(path, &status) == 0;
-    if (exists && (!options->force || !S_ISDIR(status.st_mode)))
-        return kf_fail(error, KF_ERROR_INPUT, "%s: exists already: name another folder%s", path,
-                       S_ISDIR(status.st_mode) ? ", or give --force to replace it" : "");
-    package p = {.folder = part, .provenance = cJSON_CreateArray()};
-    bool ok = p.provenance && build_package(&p, store, options, report, error);
-    if (ok && exists) ok = kf_directory_remove(path, error);
-    if (ok && rename(part, path) != 0) ok = kf_fail(error, KF_ERROR_IO, "%s: %s", path, strerror(errno));
-    if (!ok) kf_directory_remove(part, NULL);
+    kf_autoselected tasks = {0};
+    if (!kf_select_tasks(store, &options->selection, &tasks, error)) return false;
+    report->held_out = (int64_t)tasks.held_out;
+    kf_auto(kf_scrubber) scrubber = kf_scrubber_new(options->selection.secrets, options->selection.secret_count, error);
+    kf_auto(kf_place) place = scrubber ? kf_place_open(options->output, true, options->force, error) : NULL;
+    kf_package p = {.files = {.selection = &options->selection, .place = place, .scrubber = scrubber}};
+    bool ok = place && build_package(&p, store, &tasks, options, report, error) && kf_place_commit(place, error);
+    report->scrubbed = p.files.scrubbed;
     kf_buffer_free(&p.header);
     kf_buffer_free(&p.cmake);
-    kf_buffer_free(&p.tests);
     kf_buffer_free(&p.readme);
-    cJSON_Delete(p.provenance);
     return ok;
 }

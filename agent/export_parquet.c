@@ -29,7 +29,8 @@ static const char script[] =
     "    text = pa.string(); number = pa.float64()\n"
     "    exemplar = pa.struct([(n, text) for n in ('candidate', 'role', 'source', 'status')]\n"
     "                         + [(n, number) for n in ('speedup', 'speedup_low', 'speedup_high')])\n"
-    "    kinds = {'s': text, 'f': number, 'i': pa.int64(), 'b': pa.bool_(), 'S': pa.list_(text), 'F': pa.list_(number), 'e': "
+    "    kinds = {'s': text, 'f': number, 'i': pa.int64(), 'b': pa.bool_(), 'S': pa.list_(text), 'F': pa.list_(number), 'I': "
+    "pa.list_(pa.int64()), 'e': "
     "pa.list_(exemplar),\n"
     "             'm': pa.list_(pa.struct([('role', text), ('content', text)]))}\n"
     "    schema = pa.schema([(n[1:], kinds[n[0]]) for n in sys.argv[1].split(',')])\n"
@@ -46,7 +47,7 @@ static const char script[] =
     "    for line in sys.stdin.buffer:\n"
     "        if line[:1] == b'>':\n"
     "            path = bytes.fromhex(line[1:].decode())\n"
-    "            file = open(path, 'xb')\n"
+    "            file = open(path, 'wb')\n"
     "            out = pq.ParquetWriter(file, schema, compression='zstd')\n"
     "        elif line[:1] == b'<':\n"
     "            flush(); out.close(); file.close()\n"
@@ -70,7 +71,7 @@ static const char *python(void)
 
 static char *schema_of(const kf_export_field *fields)
 {
-    static const char letters[] = "sfibmSFe"; /* in the order of kf_export_type */
+    static const char letters[] = "sfibmSFIe"; /* in the order of kf_export_type */
     kf_autobuffer text = {0};
     for (; fields->name; fields++) kf_buffer_format(&text, "%s%c%s", text.size ? "," : "", letters[fields->type], fields->name);
     return kf_buffer_take(&text);

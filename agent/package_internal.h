@@ -4,37 +4,49 @@
 
 #include <cjson/cJSON.h>
 
+#include "export_winners.h"
 #include "kforge/buffer.h"
 #include "kforge/store.h"
 #include "kforge/task.h"
 
+#define KF_PACKAGE_KERNELS 16
+
 typedef struct kf_kernel {
-    char hash[KF_HASH_HEX];
-    char *source, *flags, *device; /* flags: JSON */
-    cJSON *sanitizer;              /* what compute-sanitizer said when it was measured again; NULL: it was not asked */
-    size_t size;
-    int64_t verdict;
-    kf_interval speedup, speedups[KF_MAX_WORKLOADS];
+    kf_winner winner;
+    cJSON *sanitizer;      /* what compute-sanitizer said when it was measured again; NULL: it was not asked */
+    char architecture[16]; /* "90a": of the GPU that judged; "" unknown, or the CPU device */
+    kf_interval speedups[KF_MAX_WORKLOADS];
 } kf_kernel;
 
 typedef struct kf_winners {
     kf_task *task;
-    kf_kernel kernels[16]; /* the default first */
+    kf_kernel kernels[KF_PACKAGE_KERNELS]; /* the default first */
     size_t count;
     size_t choice[KF_MAX_WORKLOADS]; /* kernel of each workload */
     bool on_cpu;
 } kf_winners;
 void kf_winners_free(kf_winners *winners);
 
-/* Writes a file of the package; `folder` is the package's. */
-bool kf_package_put(const char *folder, const char *name, kf_buffer *text, kf_error *error);
+typedef struct kf_package {
+    kf_winner_files files;
+    kf_buffer header, cmake, readme; /* of all tasks */
+} kf_package;
 
 /* ---- package_text.c ---- */
-void kf_package_begin(kf_buffer *header, kf_buffer *cmake, kf_buffer *readme);
+void kf_package_begin(kf_package *package);
 /* All files of one task, and its part of the common ones. */
-bool kf_package_write_task(const char *folder, const kf_winners *winners, kf_buffer *header, kf_buffer *cmake, kf_buffer *readme,
-                           kf_error *error);
-/* Files that are the same in every package. */
-bool kf_package_write_fixed(const char *folder, kf_error *error);
+bool kf_package_write_task(kf_package *package, const kf_winners *winners, kf_error *error);
+/* The ends of header and CMake file. */
+void kf_package_end(kf_package *package);
+/* A workload made concrete for the device that judged; false when it does not apply there. */
+bool kf_package_resolve(const kf_winners *winners, int workload, kf_problem *problem);
+/* Can a call on this workload be told by its integer scalars from those on workloads of other kernels? */
+bool kf_package_can_choose(const kf_winners *winners, int workload);
+
+/* ---- package_test.c ---- */
+/* test/TASK.cu, with test/TASK_baseline.cu where the baseline is in CUDA C. */
+bool kf_package_write_test(kf_package *package, const kf_winners *winners, const char *signature, kf_error *error);
+/* test/fill.h, the same in every package. */
+bool kf_package_write_fill(kf_package *package, kf_error *error);
 
 #endif

@@ -1,83 +1,137 @@
-/* The texts of a package: CMake, header, dispatch and tests (see export_package.c). */
+/* The texts of a package: CMake, header, dispatch and README (see export_package.c). */
 #include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
-#include "kforge/file.h"
+#include "kforge/json.h"
 #include "package_internal.h"
 
 #define SHORT 12 /* digits of a hash in names */
 
-void kf_package_begin(kf_buffer *header, kf_buffer *cmake, kf_buffer *readme)
+static const char cmake_text[] =
+    "# cmake -B build && cmake --build build && ctest --test-dir build; cmake --install build --prefix DIR, then "
+    "find_package(kforge_kernels).\n"
+    "# Each kernel is compiled for the GPU that it was measured on unless CMAKE_CUDA_ARCHITECTURES says otherwise.\n"
+    "# For kforge's CPU device instead of a GPU: cmake -B build -DKFORGE_CPUCC=/path/to/kforge-cpucc\n"
+    "cmake_minimum_required(VERSION 3.22)\n"
+    "set(KFORGE_CPUCC \"\" CACHE FILEPATH \"kforge-cpucc, to build for the CPU device of kforge\")\n"
+    "project(kforge_kernels LANGUAGES C CXX)\n"
+    "if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)\n  set(CMAKE_BUILD_TYPE Release CACHE STRING \"\" FORCE)\nendif()\n"
+    "include(GNUInstallDirs)\n"
+    "add_library(kforge_kernels INTERFACE)\n"
+    "add_library(kforge::kforge_kernels ALIAS kforge_kernels)\n"
+    "target_include_directories(kforge_kernels INTERFACE $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include> "
+    "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)\n"
+    "if(NOT KFORGE_CPUCC)\n"
+    "  set(KFORGE_ARCHITECTURES \"${CMAKE_CUDA_ARCHITECTURES}\")\n"
+    "  if(NOT KFORGE_ARCHITECTURES)\n    set(CMAKE_CUDA_ARCHITECTURES 80)\n  endif()\n"
+    "  enable_language(CUDA)\n"
+    "  find_package(CUDAToolkit REQUIRED)\n"
+    "  # The header needs CUDA's, also in C.\n"
+    "  target_include_directories(kforge_kernels SYSTEM INTERFACE \"$<BUILD_INTERFACE:${CUDAToolkit_INCLUDE_DIRS}>\")\n"
+    "  install(TARGETS kforge_kernels EXPORT kforge_kernels)\n"
+    "  install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})\n"
+    "  install(EXPORT kforge_kernels NAMESPACE kforge:: FILE kforge_kernelsConfig.cmake DESTINATION "
+    "${CMAKE_INSTALL_LIBDIR}/cmake/kforge_kernels)\n"
+    "endif()\n"
+    "if(PROJECT_IS_TOP_LEVEL)\n  enable_testing()\nendif()\n\n"
+    "# kforge_architecture(TARGET A): of the GPU that it was measured on, where nobody asked for another.\n"
+    "function(kforge_architecture target architecture)\n"
+    "  if(architecture AND NOT KFORGE_ARCHITECTURES)\n"
+    "    set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES ${architecture})\n  endif()\n"
+    "endfunction()\n\n"
+    "# kforge_library(NAME SOURCES s… ARCHITECTURE a OPTIONS o… LIBRARIES l…): a shared library that shows nothing but what its "
+    "header marks.\n"
+    "function(kforge_library name)\n"
+    "  cmake_parse_arguments(PARSE_ARGV 1 a \"\" \"ARCHITECTURE\" \"SOURCES;OPTIONS;LIBRARIES\")\n"
+    "  list(TRANSFORM a_SOURCES PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)\n"
+    "  if(KFORGE_CPUCC)\n"
+    "    set(file ${CMAKE_CURRENT_BINARY_DIR}/lib${name}.so)\n"
+    "    add_custom_command(OUTPUT ${file} COMMAND ${KFORGE_CPUCC} -o ${file} -I ${CMAKE_CURRENT_SOURCE_DIR}/include "
+    "-DKFORGE_LOAD=1 ${a_OPTIONS} ${a_SOURCES}\n"
+    "      DEPENDS ${a_SOURCES} VERBATIM)\n"
+    "    add_custom_target(${name}_build ALL DEPENDS ${file})\n"
+    "    add_library(${name} SHARED IMPORTED GLOBAL)\n"
+    "    set_target_properties(${name} PROPERTIES IMPORTED_LOCATION ${file} IMPORTED_NO_SONAME ON)\n"
+    "    add_dependencies(${name} ${name}_build)\n"
+    "  else()\n"
+    "    add_library(${name} SHARED ${a_SOURCES})\n"
+    "    set_target_properties(${name} PROPERTIES CUDA_VISIBILITY_PRESET hidden CUDA_STANDARD 17 CUDA_STANDARD_REQUIRED ON "
+    "INSTALL_RPATH "
+    "\"$ORIGIN\")\n"
+    "    kforge_architecture(${name} \"${a_ARCHITECTURE}\")\n"
+    "    target_compile_options(${name} PRIVATE ${a_OPTIONS})\n"
+    "    target_link_libraries(${name} PRIVATE ${a_LIBRARIES})\n"
+    "    target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/include)\n"
+    "    install(TARGETS ${name} EXPORT kforge_kernels LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})\n"
+    "  endif()\n"
+    "  target_link_libraries(kforge_kernels INTERFACE ${name})\n"
+    "endfunction()\n\n"
+    "# kforge_check(TASK ARCHITECTURE a LIBRARIES l… LINKED l…): the test of a task, which needs the device; LINKED: CUDA's own "
+    "libraries.\n"
+    "function(kforge_check task)\n"
+    "  cmake_parse_arguments(PARSE_ARGV 1 a \"\" \"ARCHITECTURE\" \"LIBRARIES;LINKED\")\n"
+    "  if(NOT PROJECT_IS_TOP_LEVEL)\n    return()\n  endif()\n"
+    "  set(sources ${CMAKE_CURRENT_SOURCE_DIR}/test/${task}.cu)\n"
+    "  if(KFORGE_CPUCC)\n"
+    "    set(file ${CMAKE_CURRENT_BINARY_DIR}/kforge_test_${task})\n"
+    "    set(objects)\n"
+    "    foreach(name IN LISTS a_LIBRARIES)\n      list(APPEND objects ${CMAKE_CURRENT_BINARY_DIR}/lib${name}.so)\n    "
+    "endforeach()\n"
+    "    # Loaded when the test runs: kforge-cpucc links no other libraries.\n"
+    "    add_custom_command(OUTPUT ${file} COMMAND ${KFORGE_CPUCC} --exe -o ${file} -I ${CMAKE_CURRENT_SOURCE_DIR}/include\n"
+    "      -DKFORGE_LOAD=1 ${sources} DEPENDS ${sources} VERBATIM)\n"
+    "    add_custom_target(kforge_test_${task}_build ALL DEPENDS ${file})\n"
+    "    add_test(NAME ${task} COMMAND ${file} ${objects})\n"
+    "  else()\n"
+    "    add_executable(kforge_test_${task} ${sources})\n"
+    "    set_target_properties(kforge_test_${task} PROPERTIES CUDA_STANDARD 17 CUDA_STANDARD_REQUIRED ON)\n"
+    "    kforge_architecture(kforge_test_${task} \"${a_ARCHITECTURE}\")\n"
+    "    target_include_directories(kforge_test_${task} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/include)\n"
+    "    target_link_libraries(kforge_test_${task} PRIVATE ${a_LIBRARIES} ${a_LINKED} ${CMAKE_DL_LIBS})\n"
+    "    add_test(NAME ${task} COMMAND kforge_test_${task})\n"
+    "  endif()\n"
+    "  set_tests_properties(${task} PROPERTIES SKIP_RETURN_CODE 77)\n"
+    "endfunction()\n\n";
+
+static const char header_text[] =
+    "/* Kernels that kforge found, verified and timed.\n"
+    " *\n"
+    " * Each entry enqueues its work on `stream` and returns; outputs are final once the stream is synchronised. Pointers are "
+    "device memory, contiguous in\n"
+    " * row-major order, aligned as cudaMalloc does, and do not overlap. An entry returns nothing: cudaGetLastError tells of a "
+    "launch that failed.\n"
+    " * Results were compared with a double-precision oracle on the workloads that are named here; a call with other sizes gets "
+    "the kernel of the first\n"
+    " * workload, which was not verified for it.\n"
+    " */\n"
+    "#ifndef KFORGE_KERNELS_H\n#define KFORGE_KERNELS_H\n\n#include <stdint.h>\n"
+    "#ifndef __cplusplus\n#include <stdbool.h>\n#endif\n#include <cuda_runtime.h>\n#include <cuda_fp16.h>\n"
+    "#include <cuda_bf16.h>\n";
+
+static const char readme_text[] =
+    "# Kernels\n\nFound by kforge " KFORGE_VERSION ", which checked each against a double-precision oracle and measured it twice, "
+    "in fresh processes. `include/kforge_kernels.h` says what each\n"
+    "takes and on which sizes it was verified, `provenance.json` what was measured where.\n\n"
+    "```sh\ncmake -S . -B build && cmake --build build     # each for the GPU that it was measured on, or "
+    "-DCMAKE_CUDA_ARCHITECTURES=…\n"
+    "ctest --test-dir build                         # beside the baseline on the smallest workload; needs a GPU\n"
+    "cmake --install build --prefix DIR\n```\n\n"
+    "In a project of yours, `add_subdirectory` of this folder or `find_package(kforge_kernels)`:\n\n"
+    "```cmake\ntarget_link_libraries(yours PRIVATE kforge::kforge_kernels)\n```\n\n"
+    "| entry | speedup over the baseline | 95 % interval | on | kernels |\n|---|---|---|---|---|\n";
+
+void kf_package_begin(kf_package *p)
 {
-    kf_buffer_string(header, "/* Kernels that kforge found, verified and timed. Each entry enqueues its work on `stream`. Pointers "
-                             "are device memory. */\n"
-                             "#ifndef KFORGE_KERNELS_H\n#define KFORGE_KERNELS_H\n\n#include <stdint.h>\n#include "
-                             "<cuda_runtime.h>\n#include <cuda_fp16.h>\n"
-                             "#include <cuda_bf16.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
-    kf_buffer_string(
-        cmake,
-        "# cmake -B build -DCMAKE_CUDA_ARCHITECTURES=90 && cmake --build build && ctest --test-dir build\n"
-        "# For kforge's CPU device instead of a GPU: cmake -B build -DKFORGE_CPUCC=/path/to/kforge-cpucc\n"
-        "cmake_minimum_required(VERSION 3.22)\n"
-        "set(KFORGE_CPUCC \"\" CACHE FILEPATH \"kforge-cpucc, to build for the CPU device of kforge\")\n"
-        "project(kforge_kernels LANGUAGES C CXX)\n"
-        "if(NOT KFORGE_CPUCC)\n"
-        "  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)\n    set(CMAKE_CUDA_ARCHITECTURES 80 CACHE STRING \"\")\n  endif()\n"
-        "  enable_language(CUDA)\n"
-        "endif()\n"
-        "include(CTest)\n"
-        "add_library(kforge_kernels INTERFACE)\n"
-        "target_include_directories(kforge_kernels INTERFACE ${CMAKE_CURRENT_SOURCE_DIR}/include)\n\n"
-        "# library(NAME SOURCES s… OPTIONS o… LIBRARIES l…): a shared library that shows nothing but what its header marks.\n"
-        "function(library name)\n"
-        "  cmake_parse_arguments(PARSE_ARGV 1 a \"\" \"\" \"SOURCES;OPTIONS;LIBRARIES\")\n"
-        "  list(TRANSFORM a_SOURCES PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)\n"
-        "  if(KFORGE_CPUCC)\n"
-        "    set(file ${CMAKE_CURRENT_BINARY_DIR}/lib${name}.so)\n"
-        "    add_custom_command(OUTPUT ${file} COMMAND ${KFORGE_CPUCC} -o ${file} -I ${CMAKE_CURRENT_SOURCE_DIR}/include "
-        "-DKFORGE_LOAD=1 ${a_OPTIONS} ${a_SOURCES}\n"
-        "      DEPENDS ${a_SOURCES} VERBATIM)\n"
-        "    add_custom_target(${name}_build ALL DEPENDS ${file})\n"
-        "    add_library(${name} SHARED IMPORTED GLOBAL)\n"
-        "    set_target_properties(${name} PROPERTIES IMPORTED_LOCATION ${file} IMPORTED_NO_SONAME ON)\n"
-        "    add_dependencies(${name} ${name}_build)\n"
-        "  else()\n"
-        "    add_library(${name} SHARED ${a_SOURCES})\n"
-        "    set_target_properties(${name} PROPERTIES CUDA_VISIBILITY_PRESET hidden CUDA_STANDARD 17)\n"
-        "    target_compile_options(${name} PRIVATE ${a_OPTIONS})\n"
-        "    target_link_libraries(${name} PRIVATE ${a_LIBRARIES})\n"
-        "    target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/include)\n"
-        "  endif()\n"
-        "  target_link_libraries(kforge_kernels INTERFACE ${name})\n"
-        "endfunction()\n\n"
-        "# check(TASK LIBRARIES l…): the test of a task, which needs the device.\n"
-        "function(check task)\n"
-        "  cmake_parse_arguments(PARSE_ARGV 1 a \"\" \"\" \"LIBRARIES\")\n"
-        "  set(sources ${CMAKE_CURRENT_SOURCE_DIR}/test/${task}.cu)\n"
-        "  if(KFORGE_CPUCC)\n"
-        "    set(file ${CMAKE_CURRENT_BINARY_DIR}/test_${task})\n"
-        "    set(objects)\n"
-        "    foreach(name IN LISTS a_LIBRARIES)\n      list(APPEND objects ${CMAKE_CURRENT_BINARY_DIR}/lib${name}.so)\n    "
-        "endforeach()\n"
-        "    # Loaded when the test runs: kforge-cpucc links no other libraries.\n"
-        "    add_custom_command(OUTPUT ${file} COMMAND ${KFORGE_CPUCC} --exe -o ${file} -I ${CMAKE_CURRENT_SOURCE_DIR}/include\n"
-        "      -DKFORGE_LOAD=1 ${sources} DEPENDS ${sources} VERBATIM)\n"
-        "    add_custom_target(${task}_test_build ALL DEPENDS ${file})\n"
-        "    add_test(NAME ${task} COMMAND ${file} ${objects})\n"
-        "  else()\n"
-        "    add_executable(test_${task} ${sources})\n"
-        "    target_include_directories(test_${task} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/include)\n"
-        "    target_link_libraries(test_${task} PRIVATE ${a_LIBRARIES})\n"
-        "    add_test(NAME ${task} COMMAND test_${task})\n"
-        "  endif()\n"
-        "endfunction()\n\n");
-    kf_buffer_string(
-        readme,
-        "# Kernels\n\nFound by kforge " KFORGE_VERSION
-        "; `provenance.json` says what was measured where. Build with CMake (see CMakeLists.txt) and link\n"
-        "`kforge_kernels`.\n\n| entry | speedup over the baseline | 95 % interval | on | kernels |\n|---|---|---|---|---|\n");
+    kf_buffer_string(&p->header, header_text);
+    kf_buffer_string(&p->cmake, cmake_text);
+    kf_buffer_string(&p->readme, readme_text);
+}
+
+void kf_package_end(kf_package *p)
+{
+    kf_buffer_string(&p->header, "\n#endif\n");
 }
 
 /* "void axpy(const float *x, …)" without the linkage. */
@@ -85,18 +139,13 @@ static char *signature(const kf_task *task)
 {
     kf_autofree char *prototype = kf_task_prototype(task, false);
     if (!prototype) return NULL;
-    const char *start = strncmp(prototype, "extern \"C\" ", 11) == 0 ? prototype + 11 : prototype;
-    return strdup(start);
+    return strdup(strncmp(prototype, "extern \"C\" ", 11) == 0 ? prototype + 11 : prototype);
 }
 
-/* The same with another name: prefix up to the entry, `name`, the rest. */
-static void append_renamed(kf_buffer *out, const char *text, const char *entry, const char *suffix)
+/* The same with another name. */
+static void append_renamed(kf_buffer *out, const char *text, const char *entry, const kf_kernel *kernel)
 {
-    const char *at = strstr(text, entry);
-    size_t head = at ? (size_t)(at - text) + strlen(entry) : 0;
-    kf_buffer_append(out, text, head);
-    kf_buffer_string(out, suffix);
-    kf_buffer_string(out, text + head);
+    kf_buffer_format(out, "void %s_%.*s%s", entry, SHORT, kernel->winner.hash, text + strlen("void ") + strlen(entry));
 }
 
 /* Names of the arguments, "x, y, n". */
@@ -106,294 +155,222 @@ static void append_names(kf_buffer *out, const kf_problem *problem)
     kf_buffer_string(out, "stream");
 }
 
-/* A workload made concrete for the device that judged; false when it does not apply there. */
-static bool resolve(const kf_winners *w, int workload, kf_problem *problem)
+bool kf_package_resolve(const kf_winners *w, int workload, kf_problem *problem)
 {
     bool applies;
     return kf_task_resolve(w->task, workload, w->on_cpu ? "cpu" : "cuda", problem, &applies, NULL) && applies;
 }
 
-static bool is_integer(kf_dtype dtype)
+static bool is_key(const kf_problem_argument *argument)
 {
-    return !kf_dtype_is_float(dtype);
+    return argument->kind == KF_SCALAR && !kf_dtype_is_float(argument->dtype);
+}
+
+bool kf_package_can_choose(const kf_winners *w, int workload)
+{
+    kf_autofree kf_problem *own = calloc(1, sizeof *own), *other = calloc(1, sizeof *other);
+    if (!own || !other || !kf_package_resolve(w, workload, own)) return false;
+    for (int k = 0; k < kf_task_workload_count(w->task); k++) {
+        if (w->choice[k] == w->choice[workload] || !kf_package_resolve(w, k, other)) continue;
+        bool differ = false;
+        for (int i = 0; i < own->argument_count; i++)
+            differ |= is_key(&own->arguments[i]) && own->arguments[i].value.integer != other->arguments[i].value.integer;
+        if (!differ) return false;
+    }
+    return true;
+}
+
+static bool put(kf_package *p, const char *folder, const char *name, const char *suffix, const kf_buffer *text, kf_error *error)
+{
+    char path[400];
+    snprintf(path, sizeof path, "%s/%s%s", folder, name, suffix);
+    if (text->failed) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    return kf_winner_put(&p->files, path, text->data, text->size, error);
 }
 
 /* src/TASK.cu: scalars of a workload that another kernel wins lead to it. */
-static bool write_dispatch(const char *folder, const kf_winners *w, const char *text, kf_error *error)
+static bool write_dispatch(kf_package *p, const kf_winners *w, const char *text, kf_error *error)
 {
     kf_autobuffer out = {0};
-    kf_problem problem;
+    kf_autofree kf_problem *problem = calloc(1, sizeof *problem);
     bool any = false;
     const char *entry = kf_task_entry(w->task);
+    if (!problem) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     kf_buffer_string(&out,
-                     "/* Chooses by the scalars of the call; the first kernel is the default. */\n#include <kforge_kernels.h>\n"
+                     "/* Chooses by the integers of the call, where another kernel than the first is faster without doubt. */\n"
+                     "#include <kforge_kernels.h>\n"
                      "#ifdef KFORGE_LOAD /* found when the library is loaded, after those of the kernels */\n"
                      "#define FOUND_LATER __attribute__((weak))\n#else\n#define FOUND_LATER\n#endif\n");
     for (size_t i = 0; i < w->count; i++) {
-        char suffix[32];
-        snprintf(suffix, sizeof suffix, "_%.*s", SHORT, w->kernels[i].hash);
         kf_buffer_string(&out, "extern \"C\" FOUND_LATER ");
-        append_renamed(&out, text, entry, suffix);
+        append_renamed(&out, text, entry, &w->kernels[i]);
         kf_buffer_string(&out, ";\n");
     }
-    kf_buffer_string(&out, "\nextern \"C\" __attribute__((visibility(\"default\"))) ");
-    kf_buffer_string(&out, text);
-    kf_buffer_string(&out, "\n{\n");
+    kf_buffer_format(&out, "\nextern \"C\" __attribute__((visibility(\"default\"))) %s\n{\n", text);
     for (int k = 0; k < kf_task_workload_count(w->task); k++) {
-        if (!resolve(w, k, &problem)) continue;
-        if (!any) any = true;
+        if (!kf_package_resolve(w, k, problem)) continue;
+        any = true;
         if (w->choice[k] == 0) continue;
-        kf_buffer_format(&out, "    /* workload %s */\n    if (true", kf_task_workload_name(w->task, k));
-        for (int i = 0; i < problem.argument_count; i++)
-            if (problem.arguments[i].kind == KF_SCALAR && is_integer(problem.arguments[i].dtype))
-                kf_buffer_format(&out, " && %s == %" PRId64, problem.arguments[i].name, problem.arguments[i].value.integer);
-        kf_buffer_format(&out, ") return %s_%.*s(", entry, SHORT, w->kernels[w->choice[k]].hash);
-        append_names(&out, &problem);
+        const char *join = "if (";
+        kf_buffer_format(&out, "    /* workload %s */\n    ", kf_task_workload_name(w->task, k));
+        for (int i = 0; i < problem->argument_count; i++)
+            if (is_key(&problem->arguments[i])) {
+                kf_buffer_format(&out, "%s%s == %" PRId64, join, problem->arguments[i].name, problem->arguments[i].value.integer);
+                join = " && ";
+            }
+        kf_buffer_format(&out, ") return %s_%.*s(", entry, SHORT, w->kernels[w->choice[k]].winner.hash);
+        append_names(&out, problem);
         kf_buffer_string(&out, ");\n");
     }
-    for (int k = 0; k < kf_task_workload_count(w->task) && !resolve(w, k, &problem); k++) continue;
+    for (int k = 0; k < kf_task_workload_count(w->task) && !kf_package_resolve(w, k, problem); k++) continue;
     if (!any)
         return kf_fail(error, KF_ERROR_INPUT, "task %s: no workload applies to the device that judged it", kf_task_name(w->task));
-    kf_buffer_format(&out, "    %s_%.*s(", entry, SHORT, w->kernels[0].hash);
-    append_names(&out, &problem);
+    kf_buffer_format(&out, "    %s_%.*s(", entry, SHORT, w->kernels[0].winner.hash);
+    append_names(&out, problem);
     kf_buffer_string(&out, ");\n}\n");
-    char name[300];
-    snprintf(name, sizeof name, "src/%s.cu", kf_task_name(w->task));
-    return kf_package_put(folder, name, &out, error);
+    return put(p, "src", kf_task_name(w->task), ".cu", &out, error);
 }
 
-static bool write_kernel(const char *folder, const kf_winners *w, const kf_kernel *kernel, const char *text, kf_error *error)
+static bool write_kernel(kf_package *p, const kf_winners *w, const kf_kernel *kernel, const char *text, kf_error *error)
 {
-    char name[400];
-    kf_autobuffer header = {0}, source = {0};
+    char name[320];
+    const char *entry = kf_task_entry(w->task);
+    kf_autobuffer header = {0};
     kf_buffer_string(
         &header, "/* What the source must define; its entry is renamed by a macro. */\n#pragma once\n#include <stdint.h>\n#include "
                  "<cuda_runtime.h>\n");
     if (strstr(text, "__half")) kf_buffer_string(&header, "#include <cuda_fp16.h>\n");
     if (strstr(text, "__nv_bfloat16")) kf_buffer_string(&header, "#include <cuda_bf16.h>\n");
     if (strstr(text, "__nv_fp8")) kf_buffer_string(&header, "#include <cuda_fp8.h>\n");
-    kf_buffer_format(&header, "#define %s %s_%.*s\nextern \"C\" __attribute__((visibility(\"default\"))) %s;\n",
-                     kf_task_entry(w->task), kf_task_entry(w->task), SHORT, kernel->hash, text);
-    kf_buffer_append(&source, kernel->source, kernel->size);
-    snprintf(name, sizeof name, "src/%s_%.*s.h", kf_task_name(w->task), SHORT, kernel->hash);
-    if (!kf_package_put(folder, name, &header, error)) return false;
-    snprintf(name, sizeof name, "src/%s_%.*s.cu", kf_task_name(w->task), SHORT, kernel->hash);
-    return kf_package_put(folder, name, &source, error);
+    kf_buffer_format(&header, "#define %s %s_%.*s\nextern \"C\" __attribute__((visibility(\"default\"))) %s;\n", entry, entry,
+                     SHORT, kernel->winner.hash, text);
+    snprintf(name, sizeof name, "%s_%.*s", kf_task_name(w->task), SHORT, kernel->winner.hash);
+    kf_autobuffer source = {0};
+    kf_buffer_append(&source, kernel->winner.source, kernel->winner.size);
+    return put(p, "src", name, ".h", &header, error) && put(p, "src", name, ".cu", &source, error);
 }
 
-/* ---- test ---- */
+/* ---- the common files ---- */
 
-static const char *const fillers[KF_DISTRIBUTION_COUNT] = {
-    [KF_NORMAL] = "normal",
-    [KF_UNIFORM] = "uniform",
-    [KF_INTEGERS] = "integers",
-    [KF_PERMUTATION] = "permutation",
-    [KF_SORTED] = "sorted",
-    [KF_OFFSETS] = "offsets",
-    [KF_SPARSE] = "sparse",
-    [KF_CONSTANT] = "constant",
-    [KF_ONE_HOT] = "one_hot",
-    [KF_POSITIVE_DEFINITE] = "positive_definite",
-    [KF_SYMMETRIC] = "symmetric",
-    [KF_UPPER_TRIANGULAR] = "upper_triangular",
-    [KF_LOWER_TRIANGULAR] = "lower_triangular",
-    [KF_SIGNS] = "signs",
-};
-
-/* The applicable workload that needs the least memory. */
-static bool smallest(const kf_winners *w, kf_problem *problem)
+/* Text that may stand in a comment. */
+static void append_comment(kf_buffer *out, const char *text)
 {
-    kf_problem other;
-    bool any = false;
-    for (int k = 0; k < kf_task_workload_count(w->task); k++)
-        if (resolve(w, k, &other) && (!any || other.total_bytes < problem->total_bytes)) {
-            *problem = other;
-            any = true;
-        }
-    return any;
+    for (const char *c = text ? text : ""; *c; c++) {
+        kf_buffer_append(out, *c == '\n' || *c == '\r' ? " " : c, 1);
+        if ((*c == '*' && c[1] == '/') || (*c == '/' && c[1] == '*')) kf_buffer_string(out, " ");
+    }
 }
 
-static bool write_test(const char *folder, const kf_winners *w, const char *text, kf_error *error)
+static void append_shape(kf_buffer *out, const cJSON *argument)
 {
-    kf_problem problem;
-    if (!smallest(w, &problem)) return kf_fail(error, KF_ERROR_INPUT, "task %s: no workload applies", kf_task_name(w->task));
-    kf_autobuffer out = {0}, baseline = {0};
-    const char *entry = kf_task_entry(w->task), *name = kf_task_name(w->task);
-    kf_buffer_format(
-        &out,
-        "/* %s on workload %s: the entry's outputs beside the baseline's. A smoke test: kforge's judge is the proof. */\n"
-        "#include <kforge_kernels.h>\n#include \"fill.h\"\n#define %s %s_baseline\n#include \"%s_baseline.cu\"\n#undef %s\n\n",
-        name, problem.workload, entry, entry, name, entry);
-    kf_buffer_string(&out, "typedef ");
-    /* A function type: "void NAME(…)" with the entry's name replaced. */
-    const char *at = strstr(text, entry);
-    kf_buffer_append(&out, text, at ? (size_t)(at - text) : 0);
-    kf_buffer_format(&out, "entry_type%s;\n\nint main(int argc, char **argv)\n{\n", at ? at + strlen(entry) : text);
-    kf_buffer_format(&out,
-                     "    entry_type *entry = KFORGE_ENTRY(%s);\n    cudaStream_t stream;\n    CHECK(cudaStreamCreate(&stream));\n"
-                     "    int wrong = 0;\n",
-                     entry);
-    for (int i = 0; i < problem.argument_count; i++) {
-        const kf_problem_argument *a = &problem.arguments[i];
-        const char *type = kf_dtype_ctype(a->dtype);
-        if (a->kind == KF_SCALAR) {
-            if (is_integer(a->dtype))
-                kf_buffer_format(&out, "    %s %s = (%s)%" PRId64 "LL;\n", type, a->name, type, a->value.integer);
-            else
-                kf_buffer_format(&out, "    %s %s = (%s)%.17g;\n", type, a->name, type, a->value.number);
-            continue;
-        }
-        bool filled = a->kind == KF_INPUT || a->kind == KF_INOUT;
-        kf_buffer_format(&out, "    buffer<%s> %s(%" PRId64 ", %" PRId64 ");\n", type, a->name, a->elements,
-                         a->dims ? a->shape[a->dims - 1] : (int64_t)1);
-        if (filled)
-            kf_buffer_format(&out, "    %s.%s(%.17g, %.17g);\n", a->name, fillers[a->distribution.kind], a->distribution.a,
-                             a->distribution.b);
+    const cJSON *shape = cJSON_GetObjectItemCaseSensitive(argument, "shape"), *axis;
+    const char *join = " [";
+    cJSON_ArrayForEach(axis, shape)
+    {
+        kf_buffer_string(out, join);
+        if (cJSON_IsString(axis)) append_comment(out, axis->valuestring);
+        if (cJSON_IsNumber(axis)) kf_buffer_format(out, "%.0f", axis->valuedouble);
+        join = ", ";
     }
-    for (int run = 0; run < 2; run++) {
-        for (int i = 0; i < problem.argument_count; i++)
-            if (problem.arguments[i].kind != KF_SCALAR) kf_buffer_format(&out, "    %s.upload();\n", problem.arguments[i].name);
-        kf_buffer_format(&out, run ? "    entry(" : "    %s_baseline(", entry);
-        for (int i = 0; i < problem.argument_count; i++)
-            kf_buffer_format(&out, "%s%s, ", problem.arguments[i].name, problem.arguments[i].kind == KF_SCALAR ? "" : ".device");
-        kf_buffer_string(&out, "stream);\n    CHECK(cudaStreamSynchronize(stream));\n    CHECK(cudaGetLastError());\n");
-        for (int i = 0; i < problem.argument_count; i++) {
-            const kf_problem_argument *a = &problem.arguments[i];
-            if (a->kind != KF_OUTPUT && a->kind != KF_INOUT) continue;
-            if (run)
-                kf_buffer_format(&out, "    wrong += %s.differs(\"%s\", %s);\n", a->name, a->name,
-                                 a->tolerance.kind == KF_ANY_ORDER ? "true" : "false");
-            else
-                kf_buffer_format(&out, "    %s.keep();\n", a->name);
-        }
-    }
-    kf_buffer_string(&out, "    (void)argc, (void)argv;\n    return wrong != 0;\n}\n");
-    const kf_task_file *file = kf_task_baseline(w->task);
-    kf_buffer_append(&baseline, file->text, file->size);
-    char path[400];
-    snprintf(path, sizeof path, "test/%s_baseline.cu", name);
-    if (!kf_package_put(folder, path, &baseline, error)) return false;
-    snprintf(path, sizeof path, "test/%s.cu", name);
-    return kf_package_put(folder, path, &out, error);
+    if (*join == ',') kf_buffer_string(out, "]");
 }
 
-/* ---- a task ---- */
+/* What each argument is, and the sizes that were verified. */
+static bool describe(kf_buffer *out, const kf_winners *w)
+{
+    static const char *const kinds[] = {"input", "output", "read and written", "scalar", "workspace"};
+    kf_autofree kf_problem *problem = calloc(1, sizeof *problem);
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(kf_task_json(w->task), "arguments");
+    const kf_winner *best = &w->kernels[0].winner;
+    if (!problem) return false;
+    for (int k = 0; k < kf_task_workload_count(w->task) && !kf_package_resolve(w, k, problem); k++) continue;
+    kf_buffer_format(out, "\n/* %s: ", kf_task_name(w->task));
+    append_comment(out, kf_task_description(w->task));
+    kf_buffer_string(out, "\n");
+    for (int i = 0; i < problem->argument_count; i++) {
+        const kf_problem_argument *a = &problem->arguments[i];
+        if (a->kind == KF_SCALAR) continue;
+        kf_buffer_format(out, " *     %s: %s, %s", a->name, kinds[a->kind], kf_dtype_name(a->dtype));
+        append_shape(out, cJSON_GetArrayItem(list, i));
+        kf_buffer_string(out, "\n");
+    }
+    kf_buffer_format(out, " * %.3f times as fast as its baseline (95 %% interval %.3f to %.3f) on %s.\n * Verified for:",
+                     best->speedup.value, best->speedup.low, best->speedup.high, best->device);
+    for (int k = 0; k < kf_task_workload_count(w->task); k++) {
+        if (!kf_package_resolve(w, k, problem)) continue;
+        kf_buffer_format(out, "%s %s (", k ? ";" : "", kf_task_workload_name(w->task, k));
+        const char *join = "";
+        for (int i = 0; i < problem->argument_count; i++)
+            if (is_key(&problem->arguments[i])) {
+                kf_buffer_format(out, "%s%s = %" PRId64, join, problem->arguments[i].name, problem->arguments[i].value.integer);
+                join = ", ";
+            }
+        kf_buffer_string(out, *join ? ")" : "its one size)");
+    }
+    kf_buffer_string(out, " */\n");
+    return true;
+}
 
 static void append_flags(kf_buffer *cmake, const char *flags)
 {
-    cJSON *list = cJSON_Parse(flags);
+    kf_auto(cJSON) list = cJSON_Parse(flags);
     const cJSON *flag;
     cJSON_ArrayForEach(flag, list)
     {
         if (cJSON_IsString(flag)) kf_buffer_format(cmake, " [==[%s]==]", flag->valuestring);
     }
-    cJSON_Delete(list);
 }
 
-bool kf_package_write_task(const char *folder, const kf_winners *w, kf_buffer *header, kf_buffer *cmake, kf_buffer *readme,
-                           kf_error *error)
+/* CUDA's libraries that the task allows. */
+static void append_libraries(kf_buffer *cmake, const char *const *names)
 {
-    kf_autofree char *text = signature(w->task);
+    static const struct {
+        const char *name, *target;
+    } libraries[] = {{"cublas", "CUDA::cublas"},     {"cublaslt", "CUDA::cublasLt"}, {"cudnn", "cudnn"},
+                     {"cufft", "CUDA::cufft"},       {"curand", "CUDA::curand"},     {"cusolver", "CUDA::cusolver"},
+                     {"cusparse", "CUDA::cusparse"}, {"nvrtc", "CUDA::nvrtc"}};
+    for (; names && *names; names++)
+        for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
+            if (strcmp(*names, libraries[i].name) == 0) kf_buffer_format(cmake, " %s", libraries[i].target);
+}
+
+static void add_to_cmake(kf_buffer *cmake, const kf_winners *w)
+{
     const char *name = kf_task_name(w->task);
-    if (!text) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    const kf_kernel *best = &w->kernels[0];
-    kf_buffer_format(header, "\n/* %s: %.3f times as fast as its baseline (95 %% interval %.3f to %.3f) on %s. */\n%s;\n",
-                     kf_task_name(w->task), best->speedup.value, best->speedup.low, best->speedup.high, best->device, text);
-    kf_buffer_format(readme, "| `%s` | %.3f | %.3f to %.3f | %s | %zu |\n", text, best->speedup.value, best->speedup.low,
-                     best->speedup.high, best->device, w->count);
     for (size_t i = 0; i < w->count; i++) {
-        if (!write_kernel(folder, w, &w->kernels[i], text, error)) return false;
-        kf_buffer_format(cmake, "library(%s_%.*s SOURCES src/%s_%.*s.cu OPTIONS -include ${CMAKE_CURRENT_SOURCE_DIR}/src/%s_%.*s.h",
-                         name, SHORT, w->kernels[i].hash, name, SHORT, w->kernels[i].hash, name, SHORT, w->kernels[i].hash);
-        append_flags(cmake, w->kernels[i].flags);
+        const kf_winner *kernel = &w->kernels[i].winner;
+        kf_buffer_format(cmake, "kforge_library(kforge_%s_%.*s SOURCES src/%s_%.*s.cu", name, SHORT, kernel->hash, name, SHORT,
+                         kernel->hash);
+        if (*w->kernels[i].architecture) kf_buffer_format(cmake, " ARCHITECTURE %s", w->kernels[i].architecture);
+        kf_buffer_format(cmake, " OPTIONS -include ${CMAKE_CURRENT_SOURCE_DIR}/src/%s_%.*s.h", name, SHORT, kernel->hash);
+        append_flags(cmake, kernel->flags);
+        kf_buffer_string(cmake, " LIBRARIES");
+        append_libraries(cmake, kf_task_libraries(w->task));
         kf_buffer_string(cmake, ")\n");
     }
-    kf_buffer_format(cmake, "library(%s SOURCES src/%s.cu LIBRARIES", name, name);
-    for (size_t i = 0; i < w->count; i++) kf_buffer_format(cmake, " %s_%.*s", name, SHORT, w->kernels[i].hash);
-    kf_buffer_format(cmake, ")\ncheck(%s LIBRARIES", name);
-    for (size_t i = 0; i < w->count; i++) kf_buffer_format(cmake, " %s_%.*s", name, SHORT, w->kernels[i].hash);
-    kf_buffer_format(cmake, " %s)\n\n", name);
-    return write_dispatch(folder, w, text, error) && write_test(folder, w, text, error);
+    kf_buffer_format(cmake, "kforge_library(kforge_%s SOURCES src/%s.cu LIBRARIES", name, name);
+    for (size_t i = 0; i < w->count; i++) kf_buffer_format(cmake, " kforge_%s_%.*s", name, SHORT, w->kernels[i].winner.hash);
+    kf_buffer_format(cmake, ")\nkforge_check(%s", name);
+    if (*w->kernels[0].architecture) kf_buffer_format(cmake, " ARCHITECTURE %s", w->kernels[0].architecture);
+    kf_buffer_string(cmake, " LIBRARIES");
+    for (size_t i = 0; i < w->count; i++) kf_buffer_format(cmake, " kforge_%s_%.*s", name, SHORT, w->kernels[i].winner.hash);
+    kf_buffer_format(cmake, " kforge_%s LINKED", name);
+    append_libraries(cmake, kf_task_file_libraries(w->task, kf_task_baseline(w->task)));
+    kf_buffer_string(cmake, ")\n\n");
 }
 
-static const char fill_text[] =
-    "/* Buffers of a test: filled like the task's inputs, uploaded, compared. */\n"
-    "#pragma once\n#include <algorithm>\n#include <cmath>\n#include <cstdint>\n#include <cstdio>\n#include <cstdlib>\n#include "
-    "<numeric>\n"
-    "#include <random>\n#include <type_traits>\n#include <vector>\n#include <dlfcn.h>\n#include <cuda_runtime.h>\n\n"
-    "#define CHECK(call) do { cudaError_t e = (call); if (e != cudaSuccess) { std::fprintf(stderr, \"%s: %s\\n\", #call, "
-    "cudaGetErrorString(e)); "
-    "std::exit(77); } } while (0)\n"
-    "#ifdef KFORGE_LOAD /* the libraries are the arguments, the one with the entry last */\n"
-    "static void *kforge_load(int argc, char **argv, const char *name)\n{\n    void *found = nullptr;\n"
-    "    for (int i = 1; i < argc; i++) {\n        void *library = dlopen(argv[i], RTLD_LAZY | RTLD_GLOBAL);\n"
-    "        if (!library) { std::fprintf(stderr, \"%s\\n\", dlerror()); std::exit(1); }\n"
-    "        if (void *symbol = dlsym(library, name)) found = symbol;\n    }\n    if (!found) std::exit(1);\n    return found;\n}\n"
-    "#define KFORGE_ENTRY(NAME) ((entry_type *)kforge_load(argc, argv, #NAME))\n"
-    "#else\n#define KFORGE_ENTRY(NAME) (&NAME)\n#endif\n\n"
-    "template <typename T> struct buffer {\n"
-    "    std::vector<T> host, kept;\n    T *device = nullptr;\n    int64_t last;\n    std::mt19937_64 random{42};\n"
-    "    buffer(int64_t count, int64_t last_axis) : host(count), last(last_axis)\n    {\n"
-    "        CHECK(cudaMalloc((void **)&device, count * sizeof(T)));\n        std::fill(host.begin(), host.end(), T(0.0f));\n    "
-    "}\n"
-    "    static double number(T value) { return (double)(float)value; }\n"
-    "    template <typename D> void draw(D d) { for (T &x : host) x = T((float)d(random)); }\n"
-    "    void normal(double mean, double deviation) { draw(std::normal_distribution<float>(mean, deviation)); }\n"
-    "    void uniform(double low, double high) { draw(std::uniform_real_distribution<float>(low, high)); }\n"
-    "    void integers(double low, double high)\n    {\n"
-    "        std::uniform_int_distribution<int64_t> d((int64_t)low, (int64_t)high - 1);\n        for (T &x : host) x = "
-    "T(d(random));\n    }\n"
-    "    void permutation(double, double)\n    {\n        std::vector<int64_t> p(host.size());\n        std::iota(p.begin(), "
-    "p.end(), 0);\n"
-    "        std::shuffle(p.begin(), p.end(), random);\n        for (size_t i = 0; i < p.size(); i++) host[i] = T(p[i]);\n    }\n"
-    "    void sorted(double low, double high)\n    {\n        std::vector<float> row(last);\n"
-    "        std::uniform_real_distribution<float> d(low, high);\n"
-    "        for (size_t i = 0; i < host.size(); i += last) {\n            for (float &x : row) x = d(random);\n"
-    "            std::sort(row.begin(), row.end());\n            for (int64_t k = 0; k < last; k++) host[i + k] = T(row[k]);\n     "
-    "   }\n    }\n"
-    "    void offsets(double total, double)\n    {\n        size_t n = host.size();\n"
-    "        for (size_t i = 0; i < n; i++) host[i] = T(n > 1 ? (int64_t)(total * (double)i / (double)(n - 1)) : 0);\n    }\n"
-    "    void sparse(double density, double)\n    {\n        std::normal_distribution<float> d;\n        "
-    "std::bernoulli_distribution some(density);\n"
-    "        for (T &x : host) x = T(some(random) ? d(random) : 0.0f);\n    }\n"
-    "    void constant(double value, double) { std::fill(host.begin(), host.end(), T((float)value)); }\n"
-    "    void one_hot(double, double)\n    {\n        for (size_t i = 0; i < host.size(); i += last) host[i + random() % last] = "
-    "T(1.0f);\n    }\n"
-    "    void positive_definite(double dominance, double)\n    {\n        std::normal_distribution<float> d;\n"
-    "        int64_t n = last;\n        for (size_t m = 0; m < host.size(); m += n * n)\n            for (int64_t i = 0; i < n; "
-    "i++)\n"
-    "                for (int64_t k = 0; k <= i; k++) {\n                    float x = i == k ? (float)(n * (1 + dominance)) : "
-    "d(random);\n"
-    "                    host[m + i * n + k] = host[m + k * n + i] = T(x);\n                }\n    }\n"
-    "    void square(double low, double high, int zero)\n    {\n        std::uniform_real_distribution<float> d(low, high);\n"
-    "        int64_t n = last;\n        for (size_t m = 0; m < host.size(); m += n * n)\n            for (int64_t i = 0; i < n; "
-    "i++)\n"
-    "                for (int64_t k = 0; k <= i; k++) {\n                    float x = d(random);\n"
-    "                    host[m + i * n + k] = T(i != k && zero > 0 ? 0.0f : x);\n"
-    "                    host[m + k * n + i] = T(i != k && zero < 0 ? 0.0f : x);\n                }\n    }\n"
-    "    void symmetric(double low, double high) { square(low, high, 0); }\n"
-    "    void upper_triangular(double low, double high) { square(low, high, 1); }\n"
-    "    void lower_triangular(double low, double high) { square(low, high, -1); }\n"
-    "    void signs(double, double) { for (T &x : host) x = T(random() & 1 ? 1.0f : -1.0f); }\n"
-    "    void upload() { CHECK(cudaMemcpy(device, host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice)); }\n"
-    "    std::vector<T> download()\n    {\n        std::vector<T> result(host.size());\n"
-    "        CHECK(cudaMemcpy(result.data(), device, host.size() * sizeof(T), cudaMemcpyDeviceToHost));\n        return result;\n  "
-    "  }\n"
-    "    void keep() { kept = download(); }\n"
-    "    int differs(const char *name, bool any_order)\n    {\n        std::vector<T> got = download();\n"
-    "        std::vector<double> a, b;\n        for (T x : kept) a.push_back(number(x));\n        for (T x : got) "
-    "b.push_back(number(x));\n"
-    "        if (any_order) std::sort(a.begin(), a.end()), std::sort(b.begin(), b.end());\n        double error = 0, scale = 0;\n"
-    "        for (size_t i = 0; i < a.size(); i++) error += (a[i] - b[i]) * (a[i] - b[i]), scale += a[i] * a[i];\n"
-    "        double relative = std::sqrt(error / (scale > 0 ? scale : 1)), limit = std::is_integral<T>::value ? 0 : sizeof(T) >= 4 "
-    "? 1e-3 : 3e-2;\n"
-    "        bool wrong = !(relative <= limit);\n"
-    "        std::printf(\"%s: relative difference to the baseline %.3g, %s\\n\", name, relative, wrong ? \"WRONG\" : \"fine\");\n"
-    "        return wrong;\n    }\n};\n";
-
-bool kf_package_write_fixed(const char *folder, kf_error *error)
+bool kf_package_write_task(kf_package *p, const kf_winners *w, kf_error *error)
 {
-    kf_autobuffer text = {0};
-    kf_buffer_string(&text, fill_text);
-    return kf_package_put(folder, "test/fill.h", &text, error);
+    kf_autofree char *text = signature(w->task);
+    if (!text) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    const kf_winner *best = &w->kernels[0].winner;
+    if (strstr(text, "__nv_fp8")) kf_buffer_string(&p->header, "#include <cuda_fp8.h>\n");
+    if (!describe(&p->header, w)) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    kf_buffer_format(&p->header, "#ifdef __cplusplus\nextern \"C\"\n#endif\n%s;\n", text);
+    kf_buffer_format(&p->readme, "| `%s` | %.3f | %.3f to %.3f | %s | %zu |\n", text, best->speedup.value, best->speedup.low,
+                     best->speedup.high, best->device, w->count);
+    add_to_cmake(&p->cmake, w);
+    for (size_t i = 0; i < w->count; i++)
+        if (!write_kernel(p, w, &w->kernels[i], text, error)) return false;
+    return write_dispatch(p, w, text, error) && kf_package_write_test(p, w, text, error);
 }

@@ -13,8 +13,11 @@
  * left out and counted (KF_LEAK_LINES equal lines in a row, comments and white space aside). Secrets and places are taken out of all texts
  * (export_scrub.c lists what), and text is made valid UTF-8.
  *
- * A store is read in one snapshot while others write. Memory does not grow with the texts; formats that compare attempts keep some 100 bytes for
+ * A store is read in one snapshot while others write. Memory does not grow with the texts; formats that compare attempts keep some 170 bytes for
  * each of those that a model proposed.
+ *
+ * Order. Rows come in the order of runs and attempts, groups in that of their first members, verdicts outside runs in that of their times: ids within
+ * the file decide nothing, so stores that hold the same give the same rows, whatever was merged into them first.
  */
 #ifndef KFORGE_EXPORT_H
 #define KFORGE_EXPORT_H
@@ -51,6 +54,7 @@ typedef enum kf_export_type {
     KF_FIELD_MESSAGES,  /* list of {"role", "content"} */
     KF_FIELD_STRINGS,   /* list of strings */
     KF_FIELD_FLOATS,    /* list of numbers */
+    KF_FIELD_INTEGERS,  /* list of whole numbers */
     KF_FIELD_EXEMPLARS, /* list of {"candidate", "role", "source", "status", "speedup", "speedup_low", "speedup_high"} */
 } kf_export_type;
 
@@ -70,6 +74,17 @@ typedef enum kf_export_only {
     KF_ONLY_CHEATING,
 } kf_export_only;
 
+/* What the verdicts of the rows name as their tools: name, version, how many verdicts. Zero-initialise. */
+typedef struct kf_export_tool {
+    char *name, *version;
+    int64_t verdicts;
+} kf_export_tool;
+typedef struct kf_export_tools {
+    kf_export_tool *list;
+    size_t count;
+} kf_export_tools;
+void kf_export_tools_free(kf_export_tools *tools);
+
 typedef struct kf_export_options {
     kf_export_format format;
     kf_export_only only;    /* of single-attempt formats; of groups it selects the members */
@@ -81,7 +96,9 @@ typedef struct kf_export_options {
     bool by_task;        /* dpo, grpo: groups are tasks; else prompts */
     int64_t least_group; /* grpo: smaller groups are left out; at least 1 */
     int64_t most_pairs;  /* dpo: a chosen reply is paired with at most so many rejected ones */
-    bool dedup;          /* of equal normalised source or machine code within a task only the first */
+    /* Of the rows (dpo, grpo: members of groups that are rows) that there would be, only the first of those with equal normalised source or machine code
+     * on the same task and device. Attempts without a label fold nothing and stay where they are rows at all (raw). */
+    bool dedup;
     const char *const *held_out; /* names, hashes or families of tasks that must not appear at all */
     size_t held_out_count;
     bool keep_held_out; /* tasks that declare "held_out" themselves go to the test split instead of nowhere */
@@ -91,6 +108,9 @@ typedef struct kf_export_options {
     const char *const *secrets; /* texts that must not appear, beside those of the environment: keys that the program knows */
     size_t secret_count;
     bool keep_leaks; /* rows with code of test or held-out tasks are counted but kept */
+    /* For cards; NULL: not wanted. */
+    kf_export_tools *tools; /* added to; the caller frees them */
+    char *digest;           /* KF_HASH_HEX bytes: kf_store_digest of the same snapshot */
 } kf_export_options;
 
 #define KF_LEAK_LINES 6   /* equal lines in a row that make a leak … */
@@ -112,9 +132,19 @@ bool kf_export(kf_store *store, const kf_export_options *options, kf_export_sink
 
 /* ---- pieces, for tests and other writers ---- */
 
+/* Does a list of names, hashes (8 digits of it and more) and families have this task? */
+bool kf_export_listed(const char *const *list, size_t count, const char *name, const char *hash, const char *family);
+
 /* A hash of what a CUDA source means to a reader: comments are out, white space is one blank or none. Equal for sources that differ in layout. */
 uint64_t kf_normalised_source(const char *source, size_t size);
+typedef struct kf_scrubber kf_scrubber;
+/* `secrets` (8 characters and more each) are borrowed, as is the environment. */
+kf_scrubber *kf_scrubber_new(const char *const *secrets, size_t count, kf_error *error);
+void kf_scrubber_free(kf_scrubber *scrubber);
+KF_DEFINE_AUTO(kf_scrubber, kf_scrubber_free)
 /* Text without secrets and places, valid UTF-8, malloc'd. `paths`: absolute paths lose their folders (for logs, not for code). *count is added to. */
+char *kf_scrub_text(const kf_scrubber *scrubber, const char *text, size_t size, bool paths, int64_t *count, kf_error *error);
+/* The same with the secrets of the environment alone. */
 char *kf_scrub(const char *text, size_t size, bool paths, int64_t *count, kf_error *error);
 
 #endif

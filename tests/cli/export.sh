@@ -80,7 +80,12 @@ rows multiturn.jsonl 'all([m["role"] for m in x["messages"]] == ["system"] + ["u
 run=$("$program" list --ids --store d.db | head -1)
 expect 0 export --format cassette --run "$run" -o run.jsonl --force
 rows run.jsonl 'r[0]["schema"] == "kforge-cassette/1" and len(r) == 13'
-rows run.jsonl 'len(r[1]["match"]) == 64 and "tokens" in r[1]'
+rows run.jsonl 'len(r[1]["match"]) == 64 and len({tuple(x) for x in r[1:]}) == 1 and all(type(v) is type(r[1][k]) for x in r[1:] for k, v in x.items())'
+rows run.jsonl '{x["cost_usd"] for x in r[1:]} == {0.01, -1.0} and {x["tokens"]["completion"] for x in r[1:]} == {200, -1} and {x["error"] for x in r[1:]} == {"", "timeout"}'
+
+sed -n 1p cassette.jsonl >first.json
+sed -n 2p cassette.jsonl >second.json
+python3 "$root/tests/python/doc_samples.py" "$root/docs/datasets.md" cassette first.json second.json 2>err || fail "$(tail -1 err)"
 
 # Splits by family, held-out tasks, leaks: a prompt on gemv shows row_softmax's code
 expect 0 export --format sft --test-family reduction -o split --as jsonl --license MIT
@@ -316,6 +321,17 @@ for _ in 1 2 3; do
 done
 expect 0 export large.db -o killed.jsonl.zst
 cmp -s killed.jsonl.zst large.jsonl.zst || fail "the export after killed ones differs"
+# The next export to the same name clears away what killed ones left, of files and folders, and nothing else.
+echo mine >killed.jsonl.zst.part-1
+for name in killed.jsonl.zst killed.folder; do
+    "$program" export large.db -o $name --force >out 2>err &
+    exporter=$!
+    for _ in $(seq 1000); do [ -n "$(compgen -G "$name.part-kforge-*")" ] && break; done
+    kill -9 "$exporter" 2>/dev/null
+    wait "$exporter" 2>/dev/null
+    expect 0 export -o $name --force
+done
+[ "$(ls -d killed.* | tr '\n' ' ')" = "killed.folder killed.jsonl.zst killed.jsonl.zst.part-1 " ] || fail "left over: $(compgen -G 'killed.*')"
 rm -f ./*.part-*
 if python3 -c 'import pyarrow' 2>/dev/null; then
     expect 0 export -o p.parquet

@@ -8,6 +8,8 @@ expect 2 export --format sft --candidate x.cu
 complains "--candidate goes with --format modelnew"
 expect 2 export --format modelnew --task x
 complains "writes files: name one"
+expect 2 export --format modelnew --task x --candidate x.cu --only faster -o x.py
+complains "--candidate names the source"
 python=/usr/bin/python3
 "$python" -I -c 'import torch' 2>/dev/null || python=python3
 if ! "$python" -I -c 'import torch.utils.cpp_extension' 2>/dev/null; then
@@ -71,10 +73,79 @@ expect 0 export --format modelnew --task "$linear" --candidate linear.cu -o line
 expect 2 export --format modelnew --task "$linear" --candidate linear.cu -o linear.py
 complains "exists already"
 expect 0 export --format modelnew --task "$loss" --candidate loss.cu -o loss.py
+for name in stopped.py stopped; do # Ctrl-C when the first file is written (interrupting.c): nothing of it is left
+    INTERRUPT_AT=1 ASAN_OPTIONS=verify_asan_link_order=0 LD_PRELOAD=$bin/../tests/interrupting.so \
+        "$program" export --format modelnew --task "$loss" --candidate loss.cu -o $name >out 2>err
+    [ $? = 130 ] || fail "interrupted: status $? $(cat err)"
+    [ -z "$(compgen -G 'stopped*')" ] || fail "left behind: $(compgen -G 'stopped*')"
+done
 expect 2 export --format modelnew --task "$root/tasks/row_softmax" --candidate linear.cu -o x.py
 complains "no task for PyTorch"
 expect 0 export --format kernelbench --task "$linear" --candidate linear.cu -o runs/mine
-[ -f runs/mine/level_1_problem_3_sample_0_kernel.py ] || fail "not KernelBench's name: $(ls runs/mine)"
+[ "$(ls runs/mine | tr '\n' ' ')" = "level_1_problem_3_sample_0_kernel.py provenance.json " ] || fail "not KernelBench's name: $(ls runs/mine)"
+expect 2 export --format kernelbench --task "$linear" --candidate linear.cu -o runs/mine
+complains "exists already"
+expect 0 export --format kernelbench --task "$linear" --candidate linear.cu -o runs/mine --force
+printf '\0' >nul.cu
+expect 2 export --format modelnew --task "$linear" --candidate nul.cu -o x.py
+complains "NUL byte"
+# Weights of modules within modules are looked up by a path that Python takes.
+expect 0 import kernelbench "$root/tests/kernelbench" --level 3 --ids 1 -o deep
+expect 0 export --format modelnew --task deep/level3_1_Small_Convolution_Net --candidate linear.cu -o deep.py
+"$python" -I - <<'END' || fail "paths of weights: $(grep checked deep.py)"
+import re
+text = open("deep.py").read()
+scope = {}
+exec(text.split("# ---- the candidate ----")[0], scope)
+self = scope["Model"](*scope["get_init_inputs"]())
+found = {name: eval(path) for path, name in re.findall(r'_kforge_checked\((self.*|getattr.*), "(\w+)", \(', text)}
+wanted = {name.replace(".", "_"): value for name, value in self.named_parameters()}
+assert 'getattr(self.blocks, "0").first.weight' in text and set(found) == set(wanted) and all(found[n] is wanted[n] for n in wanted), (list(found), list(wanted))
+END
+
+# Secrets and places
+(cat linear.cu; echo '// /home/jane/x.cu sk-proj-abcdefghijklmnop0123456789') >told.cu
+expect 0 export --format modelnew --task "$linear" --candidate told.cu -o told.py
+grep -q "sk-proj\|jane" told.py && fail "a secret in $(cat told.py)"
+grep -q "this is not the text that was judged" told.py || fail "$(head -5 told.py)"
+
+# Out of a store
+for name in linear loss; do expect_judged 0 eval "${!name}" $name.cu --device cpu --seconds 0.1 --json; done
+expect 0 export --format modelnew -o stored --license MIT
+[ "$(ls stored | tr '\n' ' ')" = "level1_3_Linear.py level1_6_CrossEntropy.py provenance.json " ] || fail "$(ls stored)"
+"$python" -I - <<'END' || fail "provenance: $(cat stored/provenance.json)"
+import hashlib, json
+o = json.load(open("stored/provenance.json"))
+rows = {r["file"]: r for r in o["files"]}
+assert o["schema"] == "kforge-modelnew/1" and o["license"] == "MIT" and len(rows) == 2
+row = rows["level1_3_Linear.py"]
+assert row["as_judged"] and row["sizes_of_the_problem"] and row["measured_on"].startswith("cpu") and len(row["candidate"]) == 64
+assert row["source_sha256"] == hashlib.sha256(open("linear.cu", "rb").read()).hexdigest()
+END
+grep -q '^# Candidate .* on cpu .*, measured' stored/level1_3_Linear.py && grep -q '^# Licence: MIT' stored/level1_3_Linear.py || fail "$(head -5 stored/level1_3_Linear.py)"
+expect 0 export --format modelnew -o stored --held-out level1_6_CrossEntropy --force --json
+json 'o["files"] == 1 and o["held_out"] == 1'
+[ "$(ls stored | tr '\n' ' ')" = "level1_3_Linear.py provenance.json " ] || fail "$(ls stored)"
+expect 2 export --format modelnew -o two.py
+complains "name a folder, or one with --task"
+expect 0 export --format modelnew -o one.py --task level1_3_Linear
+expect 0 export --format kernelbench -o runs/stored --only correct
+[ "$(ls runs/stored | tr '\n' ' ')" = "kforge_results_level_1.json level_1_problem_3_sample_0_kernel.py level_1_problem_6_sample_0_kernel.py provenance.json " ] || fail "$(ls runs/stored)"
+"$python" -I -c 'import json; r = json.load(open("runs/stored/kforge_results_level_1.json")); assert sorted(r) == ["3", "6"] and r["3"][0]["correctness"] and r["3"][0]["sample_id"] == 0' ||
+    fail "$(cat runs/stored/kforge_results_level_1.json)"
+expect 0 export --format kernelbench -o runs/sample --task level1_3_Linear
+python3 "$root/tests/python/doc_samples.py" "$root/docs/datasets.md" modelnew stored/level1_3_Linear.py stored/provenance.json 2>err || fail "$(tail -1 err)"
+python3 "$root/tests/python/doc_samples.py" "$root/docs/datasets.md" kernelbench runs/sample/kforge_results_level_1.json 2>err || fail "$(tail -1 err)"
+[ -z "$(compgen -G '*.part-*')" ] && [ ! -e two.py ] && [ ! -e x.py ] || fail "left over: $(ls)"
+
+# A package of such tasks: their baseline is PyTorch's, so its test only sees that outputs are written. It can fail.
+"$python" -I -c 'import sqlite3; c = sqlite3.connect("kforge.db"); c.execute("update verdict set reverified = 1, speedup = 2, low = 1.9, high = 2.1"); c.commit()'
+expect 0 export --format package -o package --task level1_3_Linear
+[ "$(ls package/test | tr '\n' ' ')" = "fill.h level1_3_Linear.cu " ] || fail "$(ls package/test)"
+grep -q "Verified for: main (its one size)" package/include/kforge_kernels.h || fail "$(cat package/include/kforge_kernels.h)"
+cmake -G Ninja -S package -B built -DKFORGE_CPUCC="$bin/kforge-cpucc" >log 2>&1 && cmake --build built >>log 2>&1 && ctest --test-dir built >>log 2>&1 || fail "a package of a task for PyTorch: $(tail -20 log)"
+sed -i 's/out\[row \* COLUMNS + column\] = sum/if (row) &/' package/src/level1_3_Linear_*.cu
+cmake --build built >>log 2>&1 && ctest --test-dir built >log 2>&1 && fail "a kernel that leaves a row out passes: $(cat log)"
 
 cat >evaluate.py <<'END'
 # What KernelBench's evaluator does with a problem and a solution, as far as a machine without a GPU can.
@@ -115,7 +186,11 @@ torch.manual_seed(42)
 reference = Model(*init)
 solution = open(solution_file).read()
 compile(solution, "<string>", "exec")
+there = torch.cuda.is_available, torch.cuda.get_device_capability
+torch.cuda.is_available, torch.cuda.get_device_capability = lambda: True, lambda: (9, 0)
 exec(solution, context)
+torch.cuda.is_available, torch.cuda.get_device_capability = there
+assert captured["extra_cuda_cflags"][-1] == "-gencode=arch=compute_90a,code=sm_90a", captured["extra_cuda_cflags"]
 ModelNew = context["ModelNew"]
 torch.manual_seed(42)
 new = ModelNew(*init)
@@ -126,7 +201,8 @@ for trial in range(3):
     torch.manual_seed(100 + trial)
     inputs = get_inputs()
     with torch.no_grad():
-        expected, got = reference(*inputs), new(*inputs)
+        # KernelBench's evaluator casts all inputs to its precision, integers too; references that need them as they are it can't run.
+        expected, got = reference(*inputs), new(*[v.to(torch.float32) for v in inputs])
     assert expected.shape == got.shape, (expected.shape, got.shape)
     assert torch.allclose(expected, got, rtol=1e-4, atol=1e-4), (expected - got).abs().max()
 try:

@@ -89,7 +89,7 @@ END
 # On a machine with other work a verdict may blame the machine, calls of microseconds may have no time, and a process may wake late enough to be accused of
 # it (runner.early). Those tasks are judged anew; the others count as they are known.
 judged() {
-    for _ in 1 2 3; do
+    for _ in {1..8}; do
         expect 0 bench "$@" --device cpu --seconds 0.05 --once --json
         cp out judged.json
         unclear=$(python3 -c 'import json, sys

@@ -1,4 +1,4 @@
-/* make_dataset FILE TASKS: a store with a run on each of three tasks (axpy, gemv, row_softmax of the folder TASKS), in which a model answered: replies
+/* make_dataset FILE TASKS [NAME…]: a store with a run on each of the named tasks of the folder TASKS (axpy, gemv, row_softmax), in which a model answered: replies
  * that are correct, wrong, cheating, odd or empty of code; near-duplicates; a verdict that is the machine's fault; secrets and places in prompts. For
  * the tests of `export`. Sources are the tasks' baselines with a mark, so they compile. */
 #include <cjson/cJSON.h>
@@ -71,7 +71,11 @@ static kf_verdict *verdict_of(const kf_task *task, const proposal *p)
     kf_verdict_set_text(&verdict->code_hash, code);
     verdict->build_seconds = 0.75;
     verdict->judge_seconds = 4.5;
-    verdict->provenance = cJSON_Parse("{\"host\":\"secret-host-17\",\"sandbox\":[\"user_ns\"]}");
+    verdict->provenance = cJSON_Parse(
+        "{\"kforge\":\"0.0.9\",\"toolchain\":\"cuda sm_90 /data/jane/bin/nvcc 17 "
+        "18\",\"host\":\"secret-host-17\",\"torch\":{\"python\":"
+        "\"3.11.7\",\"torch\":\"2.9.1\"},\"device\":{\"hardware\":\"Test GPU\",\"driver\":\"570.1\",\"driver_cuda\":\"12.8\","
+        "\"nvrtc\":\"12.4\"},\"options\":{},\"sandbox\":[\"user_ns\"]}");
     verdict->build =
         cJSON_Parse("{\"seconds\":0.75,\"log\":\"/home/jane/work/candidate.cu:3: warning, see /data/jane/notes.txt\\n\"}");
     kf_verdict_add_flag(verdict, "sandbox.denied:fork");
@@ -180,6 +184,7 @@ static void fill(kf_store *store, const char *tasks, const char *name, const cha
     kf_auto(kf_verdict) verdict = verdict_of(task, &proposals[1]);
     must(kf_store_record(store,
                          &(kf_store_attempt_new){.task = kf_task_hash(task),
+                                                 .device = "cpu Test Processor 9000",
                                                  .source = "// evaluated\n",
                                                  .source_size = 13,
                                                  .verdict = verdict,
@@ -192,16 +197,18 @@ static void fill(kf_store *store, const char *tasks, const char *name, const cha
 
 int main(int argc, char **argv)
 {
-    if (argc != 3) return 2;
+    static const char *const usual[] = {"axpy", "gemv", "row_softmax"};
+    if (argc < 3) return 2;
     kf_auto(kf_store) store = kf_store_open(argv[1], KF_STORE_CREATE, &error);
     must(store, "opening");
     char path[4096];
     snprintf(path, sizeof path, "%s/row_softmax", argv[2]);
     kf_auto(kf_task) softmax = kf_task_load(path, &error);
     must(softmax, path);
-    fill(store, argv[2], "axpy", NULL);
-    /* A prompt of this one shows code of row_softmax. */
-    fill(store, argv[2], "gemv", kf_task_baseline(softmax)->text);
-    fill(store, argv[2], "row_softmax", NULL);
+    /* A prompt on gemv shows code of row_softmax. */
+    for (int i = 0; i < (argc > 3 ? argc - 3 : 3); i++) {
+        const char *name = argc > 3 ? argv[3 + i] : usual[i];
+        fill(store, argv[2], name, strcmp(name, "gemv") == 0 ? kf_task_baseline(softmax)->text : NULL);
+    }
     return 0;
 }

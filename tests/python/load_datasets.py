@@ -52,6 +52,15 @@ assert sorted([*shards["train"]["id"], *shards["test"]["id"]]) == sorted(loaded[
 big = pyarrow.parquet.read_table(folder / "big.parquet").column("source").to_pylist()
 assert max(big, key=len) == "// \u2014 \U0001f680 \"x\"\n" * 2000000 and len(big) == loaded["raw"].num_rows
 
+# Compressed shards, several of them in both splits
+for packing in ("jsonl.gz", "jsonl.zst"):
+    assert len(list((folder / f"shards-{packing}").glob(f"train-*.{packing}"))) > 1, packing
+    packed = load_dataset(str(folder / f"shards-{packing}"), cache_dir=fresh())
+    assert [*packed["train"]] == [*shards["train"]] and [*packed["test"]] == [*shards["test"]], packing
+    assert len(list((folder / f"groups-{packing}").glob(f"train-*.{packing}"))) > 1, packing
+    groups = load_dataset(str(folder / f"groups-{packing}"), cache_dir=fresh())
+    assert groups["train"].to_list() == loaded["grpo"].to_list(), packing
+
 # Rows that only differ late in a large file must not break the schema that was inferred from the first.
 big = folder / "big.jsonl"
 first = (folder / "raw.jsonl").read_text().splitlines()
@@ -60,7 +69,31 @@ big.write_text("\n".join(plain * (30_000_000 // (len(plain[0]) * len(plain))) + 
 rows = load_dataset("json", data_files=str(big), split="train", cache_dir=fresh())
 assert rows[rows.num_rows - 1] == loaded["raw"][loaded["raw"].num_rows - 1]
 
-# TRL: what SFT, DPO, KTO and GRPO ask of their data sets
+# A cassette: its first line says what it is, the others are replies, also in a file of which a reader sees only parts at a time.
+lines = (folder / "cassette.jsonl").read_text().splitlines()
+replies = [line for line in lines[1:] if '"outcome":"ok"' in line]
+big = folder / "big-cassette.jsonl"
+big.write_text("\n".join([lines[0]] + replies * (25_000_000 // sum(map(len, replies))) + lines[1:]) + "\n")
+for path in (folder / "cassette.jsonl", big):
+    rows = load_dataset("json", data_files=str(path), split="train", cache_dir=fresh())
+    assert rows[0]["schema"] == "kforge-cassette/1" and rows[0]["reply"] is None, rows[0]
+    last = rows[rows.num_rows - 1]
+    assert last["schema"] is None and len(last["match"]) == 64 and last["error"] == "timeout", last
+    assert rows.num_rows == sum(1 for _ in path.open())
+
+# TRL: what SFT, DPO, KTO and GRPO ask of their data sets, and what they make of them
+class Template:
+    """A chat template as models have them: each message behind its role."""
+
+    def apply_chat_template(self, messages, tools=None, tokenize=False, add_generation_prompt=False, continue_final_message=False, **_):
+        assert not tokenize and not continue_final_message
+        return "".join(f"<{m['role']}>{m['content']}</>" for m in messages) + "<assistant>" * add_generation_prompt
+
+
+def told(messages):
+    return Template().apply_chat_template(messages)
+
+
 for name, columns in {"sft": ["messages"], "dpo": ["prompt", "chosen", "rejected"], "kto": ["prompt", "completion", "label"], "grpo": ["prompt"]}.items():
     data = loaded[name]
     assert set(columns) <= set(data.column_names), name
@@ -72,7 +105,42 @@ for name, columns in {"sft": ["messages"], "dpo": ["prompt", "chosen", "rejected
             else:
                 roles = [m["role"] for m in row[column]]
                 assert roles[-1] == ("user" if column == "prompt" else "assistant"), (name, column, roles)
+        text = trl.apply_chat_template(row, Template())  # of the whole row: no other column is in its way
+        if name == "sft":
+            assert text["text"] == told(row["messages"])
+        elif name == "grpo":
+            assert text["prompt"] == told(row["prompt"]) + "<assistant>"
+        for column in ("chosen", "rejected", "completion"):
+            if column in columns:
+                assert text["prompt"] + text[column] == told(row["prompt"] + row[column]), (name, column)
     assert trl.maybe_extract_prompt(data[0]) == data[0], name  # the prompt is explicit already
 both = trl.maybe_unpair_preference_dataset(loaded["dpo"].select_columns(["prompt", "chosen", "rejected"]))
 assert both.num_rows == 2 * loaded["dpo"].num_rows and set(both["label"]) == {True, False}
+
+# GRPO: TRL gives a reward function its own arguments and all columns of the data set but the prompt. As docs/datasets.md says, two columns are chosen.
+import kforge_reward  # noqa: E402
+
+data = loaded["grpo"].select_columns(["prompt", "task"])
+assert "completions" in loaded["grpo"].column_names  # which would be given twice
+for row, source in zip(data, loaded["grpo"]):
+    completions = [[{"role": "assistant", "content": text}] for text in source["completions"]]
+    columns = {key: [row[key]] * len(completions) for key in row if key not in ("prompt", "completion", "completion_ids")}
+    rewards = kforge_reward.kforge_reward(prompts=[row["prompt"]] * len(completions), completions=completions, completion_ids=[[1]] * len(completions),
+                                          trainer_state=None, log_extra=None, log_metric=None, environments=None, **columns)
+    assert len(rewards) == len(completions)
+    for text, reward in zip(source["completions"], rewards):
+        mark = int(text.split("namespace variant_")[1].split()[0]) if "namespace variant_" in text else None
+        assert reward == (0.0 if mark is None else None if mark == 4 else 0.3 + mark), (mark, reward)
+
+# verl: the rows of docs/datasets.md, through Parquet as verl reads them, to its reward functions
+rows = loaded["grpo"].map(lambda row: {"data_source": "kforge", "reward_model": {"style": "rule", "ground_truth": row["task"]}})
+rows.select_columns(["data_source", "prompt", "reward_model"]).to_parquet(str(folder / "verl.parquet"))
+for row, source in zip(load_dataset("parquet", data_files=str(folder / "verl.parquet"), split="train", cache_dir=fresh()), loaded["grpo"]):
+    assert [m["role"] for m in row["prompt"]] == ["system", "user"] and row["reward_model"]["ground_truth"] == source["task"]
+    for text in source["completions"]:
+        try:
+            reward = kforge_reward.compute_score(row["data_source"], text, row["reward_model"]["ground_truth"], {"index": 0})
+            assert isinstance(reward, float) and "namespace variant_4 " not in text, text[:100]
+        except kforge_reward.Unjudged:
+            assert "namespace variant_4 " in text, text[:100]
 print("datasets and TRL accept", ", ".join(FORMATS))
