@@ -297,6 +297,18 @@ static bool make_folder(driver *d, kf_error *error)
     return d->folder ? kf_directory_make(d->folder, error) : kf_fail(error, KF_ERROR_MEMORY, "no memory");
 }
 
+static int say_version(kf_error *error)
+{
+    kf_cpucc_command command = {0};
+    kf_autobuffer text = {.limit = MESSAGES_LIMIT};
+    kf_cpucc_add(&command, "%s", KFORGE_CPU_CXX);
+    kf_cpucc_add(&command, "--version");
+    int status = kf_cpucc_run(&command, "/tmp", &text, error);
+    kf_cpucc_command_free(&command);
+    if (text.size) fwrite(text.data, 1, text.size, stdout);
+    return status;
+}
+
 int main(int argc, char **argv)
 {
     driver d = {0};
@@ -310,7 +322,9 @@ int main(int argc, char **argv)
         fputs(kf_cpucc_usage, stdout);
         return KF_CPUCC_OK;
     }
-    if (find_prefix(argv[0], d.prefix, sizeof d.prefix, &error) && make_folder(&d, &error)) {
+    if (d.options.version) {
+        status = say_version(&error);
+    } else if (find_prefix(argv[0], d.prefix, sizeof d.prefix, &error) && make_folder(&d, &error)) {
         status = build(&d, &error);
         if (!d.keep) kf_directory_remove(d.folder, NULL);
     }

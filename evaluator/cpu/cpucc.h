@@ -27,7 +27,7 @@ typedef struct kf_cpucc_options {
     int folder_count;
     const char *standard; /* "gnu++17" */
     int optimize;         /* 0 to 3 */
-    bool fast_math, no_contraction, unroll, asan, program, object, help, verbose;
+    bool fast_math, no_contraction, unroll, asan, program, object, help, verbose, version;
 } kf_cpucc_options;
 
 /* Reads the command line, nvcc's vocabulary included. Strings are borrowed from argv. */

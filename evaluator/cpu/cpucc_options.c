@@ -23,6 +23,7 @@ const char kf_cpucc_usage[] =
     "  -c                  makes an object file of one source, for others to link with -lkfcpu\n"
     "  --keep FOLDER       keeps the intermediate files there\n"
     "  -v                  shows the compiler's commands\n"
+    "  --version           what the compiler behind it says of itself\n"
     "nvcc's options that mean nothing here (-arch, -gencode, -maxrregcount, -lineinfo, -Xptxas, …) are accepted and ignored.\n"
     "Exit status: 0 done, 1 compile error, 2 usage, 3 the source uses something that the CPU device does not support.\n";
 
@@ -42,6 +43,7 @@ enum action {
     KEEP,
     HELP,
     VERBOSE,
+    VERSION,
     RDC,
     XCOMPILER
 };
@@ -77,6 +79,7 @@ static const struct option {
     {"--keep", SEPARATE, KEEP},
     {"--help", NONE, HELP},
     {"-h", NONE, HELP},
+    {"--version", NONE, VERSION},
     {"-v", NONE, VERBOSE},
     {"--verbose", NONE, VERBOSE},
     {"-rdc", EQUALS, RDC},
@@ -199,6 +202,7 @@ static bool apply(const struct option *option, const char *value, kf_cpucc_optio
     case KEEP: options->keep = value; return true;
     case HELP: options->help = true; return true;
     case VERBOSE: options->verbose = true; return true;
+    case VERSION: options->version = true; return true;
     case RDC:
         return strcmp(value, "false") == 0 ||
                kf_fail(error, KF_ERROR_INPUT, "-rdc=%s: relocatable device code is not supported on the CPU device; leave it out",
@@ -228,7 +232,7 @@ bool kf_cpucc_read_options(int argc, char **argv, kf_cpucc_options *options, kf_
         }
         if (!apply(option, value, options, error)) return false;
     }
-    if (options->help) return true;
+    if (options->help || options->version) return true;
     if (!options->file_count) return kf_fail(error, KF_ERROR_INPUT, "no source file given; --help shows the usage");
     if (options->object && (options->program || options->file_count > 1))
         return kf_fail(error, KF_ERROR_INPUT, "-c makes an object file of one source");

@@ -173,6 +173,13 @@ char *kf_cuda_toolchain(const kf_cuda_device *gpu)
                : text;
 }
 
+void kf_cuda_compiler(char words[KF_COMPILER_WORDS])
+{
+    char toolkit[4096], path[4200] = "";
+    if (kf_cuda_toolkit(toolkit, NULL)) snprintf(path, sizeof path, "%s/bin/nvcc", toolkit);
+    kf_compiler_find(path[0] ? path : NULL, "nvcc", words);
+}
+
 bool kf_build_cuda(const kf_cuda_device *gpu, const kf_build_request *request, kf_build *build, kf_error *error)
 {
     char toolkit[4096], nvcc[4200], generation[96], run_path[4300];

@@ -135,11 +135,11 @@ static bool list_descriptors(kf_census *census)
     bool done = true;
     for (struct dirent *entry; done && (entry = readdir(folder));) {
         if (entry->d_name[0] == '.' || strtol(entry->d_name, NULL, 10) == dirfd(folder)) continue;
-        char target[256] = "", name[LINE];
+        char target[256] = "";
         ssize_t length = readlinkat(dirfd(folder), entry->d_name, target, sizeof target - 1);
         target[length > 0 ? length : 0] = '\0';
-        snprintf(name, sizeof name, "%.20s: %s", entry->d_name, target);
-        done = add(census, true, "descriptor", "", name);
+        done = add(census, true, "descriptor", "",
+                   target); /* its number is not what it is: a driver may close one and open its like */
     }
     closedir(folder);
     return done;
@@ -195,9 +195,14 @@ kf_census *kf_census_take(const char *folder, kf_error *error)
 kf_census_news kf_census_compare(const kf_census *before, const kf_census *after, kf_buffer *text)
 {
     kf_census_news news = {0};
+    size_t old = 0; /* both are sorted */
     for (size_t i = 0; i < after->count; i++) {
         const item *it = &after->items[i];
-        if (before->count && bsearch(it, before->items, before->count, sizeof *it, by_text)) continue;
+        while (old < before->count && by_text(&before->items[old], it) < 0) old++;
+        if (old < before->count && by_text(&before->items[old], it) == 0) {
+            old++; /* of several alike as many as there were */
+            continue;
+        }
         *(it->own ? &news.own : &news.others) += 1;
         if (text) kf_buffer_format(text, "%s\n", it->text);
     }

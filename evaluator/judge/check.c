@@ -218,21 +218,23 @@ static bool check_baseline(kf_workbench *bench, const item *it, bool *passed, kf
 
 /* Errors may have a heavy tail, and then the baseline's in some sets say little of what they are in another. What is not finite where it should
  * be is no matter of degree. */
+static bool may_be_doubted(const item *it, const kf_doubts *doubts)
+{
+    return it->sums && isfinite(it->figures.max) && !doubts->heard[it->set];
+}
+
+/* Names all sets that are doubtful; none when some other is wrong for certain. */
 static bool find_doubts(const item *items, size_t used, kf_doubts *doubts)
 {
-    doubts->count = 0;
+    for (size_t n = 0; n < used; n++)
+        if (!items[n].passed && !may_be_doubted(&items[n], doubts)) return false;
+    uint32_t before = doubts->count;
     for (size_t n = 0; n < used; n++) {
-        const item *it = &items[n];
-        if (it->passed) continue;
-        if (!it->sums || !isfinite(it->figures.max)) { /* a finding in any case */
-            doubts->count = 0;
-            return false;
-        }
-        bool seen = doubts->count == KF_DOUBTS;
-        for (uint32_t k = 0; k < doubts->count; k++) seen = seen || doubts->sets[k] == it->set;
-        if (!seen) doubts->sets[doubts->count++] = it->set;
+        if (items[n].passed || doubts->doubtful[items[n].set]) continue;
+        doubts->doubtful[items[n].set] = true;
+        doubts->count++;
     }
-    return doubts->count > 0;
+    return doubts->count > before;
 }
 
 bool kf_checker_compare(kf_checker *checker, kf_sets *sets, const kf_set_variation *variations, const uint32_t *list,
@@ -279,6 +281,7 @@ bool kf_checker_compare(kf_checker *checker, kf_sets *sets, const kf_set_variati
         if (!check) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
         worse(&check->figures, &it->figures, check->figures.compared == 0);
         if (!it->passed) {
+            if (doubts && may_be_doubted(it, doubts)) continue; /* another is wrong for certain, and is named */
             if (*passed && !report_mismatch(bench, it)) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
             *passed = false;
         }

@@ -17,16 +17,17 @@ KF_DEFINE_AUTO(kf_checker, kf_checker_free)
 void kf_checker_vary(kf_checker *checker, kf_choices *choices, const uint32_t *order, uint32_t called, uint32_t count, bool known,
                      kf_set_variation *variations);
 
-/* Sets whose outputs err more than the baseline has been seen to, on inputs that it was not seen on. */
-#define KF_DOUBTS 3
+/* Sets whose outputs err more than the baseline has been seen to, on inputs that it was not seen on. Arrays by set, the caller's. */
 typedef struct kf_doubts {
-    uint32_t sets[KF_DOUBTS], count;
+    const bool *heard; /* the baseline was run on these very inputs: what errs too much there is wrong */
+    bool *doubtful;    /* set for those that are named; `count` of them */
+    uint32_t count;
 } kf_doubts;
 
 /* Compares all outputs of the listed sets, whose truth is there. The baseline's add to what is known of its errors; when the baseline itself
  * is wrong, that is a finding against the task. The candidate's mismatches become findings. *passed tells. With
- * `doubts` (NULL: none are allowed) errors that are only too large beside the baseline's are no findings yet: the sets are named, nothing else is
- * noted, and the caller lets the baseline run on their inputs and asks again. */
+ * `doubts` (NULL: none are allowed) errors that are only too large beside the baseline's are no findings yet, unless it was heard: the sets are named,
+ * nothing else is noted, and the caller lets the baseline run on their inputs and asks again. */
 bool kf_checker_compare(kf_checker *checker, kf_sets *sets, const kf_set_variation *variations, const uint32_t *list,
                         uint32_t count, bool baseline, kf_doubts *doubts, bool *passed, kf_error *error);
 

@@ -1,11 +1,17 @@
 #include "crew.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "kforge/file.h"
 
 #define MOST_BLANKS 8
 #define MOST_RETIRED 8
 #define TORCH_SECONDS 60.0 /* to import PyTorch on a busy machine */
+#define MOST_KNOWN 32
+#define KNOWN_SECONDS 20.0 /* by then it is found out anew */
+#define KNOWN_BUDGET 0.2   /* what it may differ by */
 #define TRUSTED_LIVES \
     200 /* workloads that a runner of the task's serves: what is peculiar to one process must not colour every verdict */
 
@@ -22,6 +28,8 @@ struct kf_crew {
     size_t blank_count, retired_count;
     bool strict; /* of the blanks */
     trusted_runner trusted[2];
+    kf_known known[MOST_KNOWN]; /* of the baseline's runner; the oldest first */
+    size_t known_count;
 };
 
 static trusted_runner *trusted_of(kf_crew *crew, kf_role role)
@@ -176,6 +184,40 @@ static void drop(kf_crew *crew, trusted_runner *t)
     kf_crew_retire(crew, t->peer, false);
     free(t->binary);
     *t = (trusted_runner){0};
+    if (t == &crew->trusted[0]) crew->known_count = 0;
+}
+
+static bool is_of(const kf_known *known, const char *task, int workload)
+{
+    return known->workload == workload && strcmp(known->task, task) == 0;
+}
+
+void kf_crew_unlearn(kf_crew *crew, const char *task, int workload)
+{
+    for (size_t i = 0; i < crew->known_count; i++)
+        if (is_of(&crew->known[i], task, workload)) {
+            crew->known_count--;
+            memmove(crew->known + i, crew->known + i + 1, (crew->known_count - i) * sizeof *crew->known);
+            return;
+        }
+}
+
+void kf_crew_learn(kf_crew *crew, const kf_known *known)
+{
+    kf_crew_unlearn(crew, known->task, known->workload);
+    if (crew->known_count == MOST_KNOWN) memmove(crew->known, crew->known + 1, --crew->known_count * sizeof *crew->known);
+    crew->known[crew->known_count++] = *known;
+}
+
+const kf_known *kf_crew_recall(const kf_crew *crew, const char *task, int workload, double seconds)
+{
+    for (size_t i = 0; i < crew->known_count; i++) {
+        const kf_known *known = &crew->known[i];
+        if (!is_of(known, task, workload)) continue;
+        return kf_now() - known->at < KNOWN_SECONDS && fabs(seconds - known->seconds) <= KNOWN_BUDGET * known->seconds ? known
+                                                                                                                       : NULL;
+    }
+    return NULL;
 }
 
 kf_peer *kf_crew_take_trusted(kf_crew *crew, kf_role role, const char *binary, bool strict, const volatile int *stop)
@@ -200,7 +242,9 @@ void kf_crew_keep_trusted(kf_crew *crew, kf_role role, const char *binary, bool 
     trusted_runner *t = trusted_of(crew, role);
     if (!peer) return;
     kf_peer_obey(peer, NULL);
-    int used = t->binary && strcmp(t->binary, binary) == 0 ? t->used + 1 : 1;
+    bool same = t->binary && strcmp(t->binary, binary) == 0;
+    int used = same ? t->used + 1 : 1;
+    if (!same && role == KF_ROLE_BASELINE) crew->known_count = 0;
     kf_crew_retire(crew, t->peer, false);
     free(t->binary);
     *t = (trusted_runner){.peer = peer, .binary = strdup(binary), .strict = strict, .used = used};

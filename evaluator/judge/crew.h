@@ -10,6 +10,7 @@
 #define KFORGE_CREW_H
 
 #include "device.h"
+#include "kforge/hash.h"
 
 typedef struct kf_crew kf_crew;
 
@@ -37,6 +38,25 @@ void kf_crew_resume(kf_crew *crew);
 kf_peer *kf_crew_take_trusted(kf_crew *crew, kf_role role, const char *binary, bool strict, const volatile int *stop);
 void kf_crew_keep_trusted(kf_crew *crew, kf_role role, const char *binary, bool strict, kf_peer *peer);
 void kf_crew_drop_trusted(kf_crew *crew);
+/* What measuring a workload found out about its baseline with no candidate there. It is as good for the next job on the same runner as for the one that
+ * found it, and kept as long as that runner, though never for long: a machine drifts. */
+#define KF_ALONE_BATCHES 7 /* enough for a 95 % interval of the median */
+typedef struct kf_known {
+    char task[KF_HASH_HEX]; /* its hash */
+    int workload;
+    double at;                  /* kf_now() */
+    double seconds, batch;      /* that there were for timing it; of a batch to aim at */
+    uint32_t sets, calls;       /* that a batch needs */
+    double call, empty_batch;   /* seconds */
+    double set_cost, pair_time; /* seconds, as in kf_run */
+    size_t alone_count;
+    double alone_seconds[KF_ALONE_BATCHES], alone_woken[KF_ALONE_BATCHES];
+} kf_known;
+void kf_crew_learn(kf_crew *crew, const kf_known *known);
+void kf_crew_unlearn(kf_crew *crew, const char *task, int workload);
+/* NULL: nothing that is fresh, for about so many seconds of timing. Valid until the next call that changes it. */
+const kf_known *kf_crew_recall(const kf_crew *crew, const char *task, int workload, double seconds);
+
 bool kf_crew_has_trusted(const kf_crew *crew, kf_role role, const char *binary, bool strict);
 
 #endif

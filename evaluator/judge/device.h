@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "compiler.h"
 #include "kforge/build.h"
 #include "kforge/compare.h"
 #include "kforge/inputs.h"
@@ -143,12 +144,15 @@ void kf_problem_scalars(const kf_problem *problem, uint64_t *values);
 /* The head of every device struct. */
 struct kf_device {
     const kf_device_operations *operations;
-    char name[32];          /* "cpu", "cuda:0" */
-    char hardware[192];     /* words that are the same on each machine of its kind */
-    double default_seconds; /* timing budget of a job */
-    double batch_seconds;   /* length of a batch to aim at, at most */
+    char name[32];                    /* "cpu", "cuda:0" */
+    char hardware[192];               /* words that are the same on each machine of its kind */
+    char runtime[16];                 /* hash of what of kforge's own candidates are compiled with and run on; "" nothing */
+    char compiler[KF_COMPILER_WORDS]; /* that candidates are built with (compiler.h) */
+    double default_seconds;           /* timing budget of a job */
+    double batch_seconds;             /* length of a batch to aim at, at most */
     double launch_bound,
-        launch_bias; /* seconds: shorter calls wait for their launch, whose time differs so much between two processes */
+        launch_bias;   /* seconds: shorter calls wait for their launch, whose time differs so much between two processes */
+    double batch_bias; /* seconds that a batch of one process takes more than one of another, for as long as they live */
     bool
         slow_start; /* starting a runner takes as long as measuring: they are started ahead, and a candidate's serves all workloads */
     bool calls_block;    /* a runner's own clock around its calls sees all of what they do: no launches that go on behind it */

@@ -106,10 +106,9 @@ static bool cpu_build(kf_device *device, const kf_build_request *request, kf_bui
 
 static char *cpu_toolchain(const kf_device *device)
 {
-    (void)device;
     static const char *const files[] = {"bin/kforge-cpucc", "lib/kforge/libkfcpu.so", "lib/kforge/cpu/pch/plain/kforge_cpu.h.gch"};
     kf_autobuffer text = {0};
-    kf_buffer_string(&text, "cpu");
+    kf_buffer_format(&text, "cpu %s", device->compiler);
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         kf_autofree char *path = kf_path_join(kf_root(), files[i]);
         struct stat status;
@@ -272,7 +271,9 @@ kf_device *kf_device_cpu_open(kf_parallel *parallel, kf_error *error)
     cpu->head.set_bytes = cpu->memory_bytes / 16 < 256u << 20 ? cpu->memory_bytes / 16 : 256u << 20;
     snprintf(cpu->head.name, sizeof cpu->head.name, "cpu");
     find_processor(cpu->head.hardware, sizeof cpu->head.hardware, cpu->threads);
-    if (!measure_bandwidth(cpu, error)) {
+    kf_autofree char *driver = kf_root_file("bin/kforge-cpucc", error);
+    kf_compiler_find(driver, "g++", cpu->head.compiler);
+    if (!kf_runtime_hash(cpu->head.runtime, sizeof cpu->head.runtime, error) || !measure_bandwidth(cpu, error)) {
         cpu_free(&cpu->head);
         return NULL;
     }

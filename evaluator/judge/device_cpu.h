@@ -13,6 +13,9 @@ typedef struct kf_cpu_device {
     uint64_t memory_bytes;
 } kf_cpu_device;
 
+/* The first digits of a hash over what of kforge's own candidates are compiled with and run on (runtime_hash.c): "53f842232d22". */
+bool kf_runtime_hash(char *hex, size_t size, kf_error *error);
+
 kf_sets *kf_cpu_sets_new(kf_device *device, const kf_problem *problem, uint32_t count, bool truth, kf_error *error);
 void kf_cpu_sets_free(kf_sets *sets);
 kf_peer_event kf_cpu_hand_over(kf_sets *sets, kf_peer *peer, kf_role role);

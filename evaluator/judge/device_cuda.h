@@ -76,6 +76,8 @@ bool kf_cuda_measure_ceilings(kf_device *device, kf_error *error);
 /* nvcc in the build jail; and a line that changes when nvcc or its flags do, malloc'd. */
 bool kf_build_cuda(const kf_cuda_device *gpu, const kf_build_request *request, kf_build *build, kf_error *error);
 char *kf_cuda_toolchain(const kf_cuda_device *gpu);
+/* "nvcc 13.0.88": the compiler in words of conditions (compiler.h). */
+void kf_cuda_compiler(char words[KF_COMPILER_WORDS]);
 /* The folder above nvcc's bin/, links resolved. */
 bool kf_cuda_toolkit(char toolkit[4096], kf_error *error);
 /* counters_cuda.c: libcupti of the toolkit or of $KFORGE_CUPTI, links resolved. */
@@ -113,6 +115,7 @@ struct kf_sets {
     uint32_t region_count;
     kf_cuda_buffer *buffers, *truths; /* [set * argument_count + argument] */
     uint64_t digest_key, secret, poison_secret;
+    bool inouts_digested; /* since the last fill */
     kf_set_variation *variations;
     uint32_t *sources;    /* the set whose numbers a buffer holds, its own but for copies */
     kf_cuda_copy *copies; /* on the host, until the next fill or poison */

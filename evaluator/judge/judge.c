@@ -40,6 +40,14 @@ static bool open_device(kf_judge *judge, const char *name, kf_error *error)
     return judge->device != NULL;
 }
 
+static char *word_conditions(const kf_device *device)
+{
+    char *text;
+    int length = asprintf(&text, "%s" KF_JUDGE_MARK "%d%s%s, %s", device->hardware, KF_JUDGE_RULES,
+                          *device->runtime ? ", runtime " : "", device->runtime, device->compiler);
+    return length < 0 ? NULL : text;
+}
+
 kf_judge *kf_judge_new(const kf_judge_settings *settings, kf_error *error)
 {
     kf_auto(kf_judge) judge = calloc(1, sizeof *judge);
@@ -55,7 +63,7 @@ kf_judge *kf_judge_new(const kf_judge_settings *settings, kf_error *error)
         return NULL;
     }
     if (!open_device(judge, settings ? settings->device : NULL, error)) return NULL;
-    if (!(judge->crew = kf_crew_new(judge->device))) {
+    if (!(judge->conditions = word_conditions(judge->device)) || !(judge->crew = kf_crew_new(judge->device))) {
         kf_fail(error, KF_ERROR_MEMORY, "out of memory");
         return NULL;
     }
@@ -70,6 +78,7 @@ void kf_judge_free(kf_judge *judge)
     kf_parallel_free(judge->parallel);
     for (int i = 0; i < 2; i++) pthread_mutex_destroy(&judge->trusted_locks[i]);
     free(judge->cache);
+    free(judge->conditions);
     free(judge);
 }
 
@@ -93,6 +102,11 @@ const char *kf_judge_device(const kf_judge *judge)
 const char *kf_judge_hardware(const kf_judge *judge)
 {
     return judge->device->hardware;
+}
+
+const char *kf_judge_conditions(const kf_judge *judge)
+{
+    return judge->conditions;
 }
 
 cJSON *kf_judge_describe(const kf_judge *judge)
@@ -153,7 +167,8 @@ static bool describe_origin(kf_verdict *verdict, const kf_judge *judge, const kf
     kf_autofree char *toolchain = judge->device->operations->toolchain(judge->device);
     kf_secret_hex(secret, hex);
     if (!object || !toolchain || !cJSON_AddStringToObject(object, "kforge", KFORGE_VERSION) ||
-        !cJSON_AddStringToObject(object, "toolchain", toolchain))
+        !cJSON_AddStringToObject(object, "toolchain", toolchain) ||
+        !cJSON_AddStringToObject(object, "compiler", judge->device->compiler))
         return false;
     if (uname(&host) == 0) {
         cJSON_AddStringToObject(object, "host", host.nodename);

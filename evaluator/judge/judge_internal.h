@@ -14,6 +14,7 @@ struct kf_judge {
     kf_parallel *parallel;
     kf_crew *crew;
     char *cache;                      /* NULL: none */
+    char *conditions;                 /* kf_judge_conditions */
     pthread_mutex_t trusted_locks[2]; /* of the cache's builds: baselines, oracles */
 };
 

@@ -30,7 +30,6 @@
 #define COMPARED_PAIRS 2  /* in which all sets are compared */
 #define PAIRS_WANTED 16.0 /* in the time there is for them */
 #define PAIRS_PART 0.75   /* of all the time; the rest warms up, and measures the baseline alone */
-#define ALONE_BATCHES 7   /* enough for a 95 % interval of the median */
 #define NULL_BATCHES 36   /* empty ones, a few before each pair: on a busy machine their median needs many */
 #define NULLS_A_PAIR 4
 #define LATENCY_PAIRS 8
@@ -60,10 +59,12 @@ static void drop_sets(kf_run *r)
     free(r->list);
     free(r->chosen);
     free(r->true_known);
+    free(r->heard);
+    free(r->doubtful);
     r->sets = NULL;
     r->variations = NULL;
     r->order = r->list = NULL;
-    r->chosen = r->true_known = NULL;
+    r->chosen = r->true_known = r->heard = r->doubtful = NULL;
 }
 
 static bool make_sets(kf_run *r, uint32_t count, kf_error *error)
@@ -75,8 +76,15 @@ static bool make_sets(kf_run *r, uint32_t count, kf_error *error)
     r->list = calloc(count, sizeof *r->list);
     r->chosen = calloc(count, sizeof *r->chosen);
     r->true_known = calloc(count, sizeof *r->true_known);
-    if (!r->variations || !r->order || !r->list || !r->chosen || !r->true_known) return no_memory(error);
+    r->heard = calloc(count, sizeof *r->heard);
+    r->doubtful = calloc(count, sizeof *r->doubtful);
+    if (!r->variations || !r->order || !r->list || !r->chosen || !r->true_known || !r->heard || !r->doubtful)
+        return no_memory(error);
     for (uint32_t i = 0; i < count; i++) r->variations[i].argument = -1;
+    r->sets = r->device->sets_new(r->bench->device, r->bench->problem, count, true, error);
+    if (r->sets) return true;
+    /* A candidate that is still dying may have their memory. */
+    if (!kf_crew_settle(r->bench->crew, false, error)) return false;
     r->sets = r->device->sets_new(r->bench->device, r->bench->problem, count, true, error);
     return r->sets != NULL;
 }
@@ -191,7 +199,7 @@ static bool adapt(kf_run *r, const double seconds[2], kf_stopping_rule *rule, bo
     }
     /* Of what a batch costs at its beginning more calls get less each: where there is nothing to make up for, both sides have as many. */
     if (1 / slower < FASTER) return true;
-    double enough = fmin(fmax(SHORT_BATCH, 20 * r->empty_batch), 0.7 * batch_length(r));
+    double enough = fmin(fmax(SHORT_BATCH, 20 * r->empty_batch), batch_length(r));
     if (*again || call * r->calls[CANDIDATE] >= enough) return true;
     /* Half as many pairs are still enough, and twice the calls make each of them worth more than that. */
     double time_for_sets = fmax(2 * r->pair_time - r->calls[BASELINE] * r->baseline_call, r->pair_time);
@@ -240,8 +248,9 @@ bool kf_run_measure_alone(kf_run *r, uint32_t calls, kf_error *error)
     /* Inputs varied as beside a candidate: where results are denormal, for one, a division takes longer. */
     kf_checker_vary(r->checker, &r->choices, r->order, 0, r->set_count, false, r->variations);
     if (!r->device->fill(r->sets, kf_run_draw(r, "alone", 0), r->variations, error)) return false;
-    for (int i = 0; i <= ALONE_BATCHES && !r->over; i++) { /* the first one warms up */
+    for (int i = 0; i <= KF_ALONE_BATCHES && !r->over; i++) { /* the first one warms up */
         kf_batch batch;
+        if (kf_run_steps_aside(r) && (!kf_run_null_batch(r, calls, error) || r->over)) return r->over;
         if (!kf_run_ready_baseline(r, i, calls, error)) return false;
         if (!kf_run_batch(r, BASELINE, 0, calls, i ? 'a' : 0, -1, &batch, error)) return false;
         if (!i || r->over) continue;
@@ -254,8 +263,8 @@ bool kf_run_measure_alone(kf_run *r, uint32_t calls, kf_error *error)
 static bool reserve(kf_run *r, kf_error *error)
 {
     size_t capacity = r->capacity;
-    kf_series *all[] = {&r->throughput[0], &r->throughput[1], &r->latency[0],     &r->latency[1],
-                        &r->alone,         &r->null,          &r->null_candidate, &r->beside};
+    kf_series *all[] = {&r->throughput[0], &r->throughput[1],  &r->latency[0], &r->latency[1], &r->alone,
+                        &r->null,          &r->null_candidate, &r->beside,     &r->null_again};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (!(all[i]->seconds = calloc(capacity, sizeof(double))) || !(all[i]->woken = calloc(capacity, sizeof(double))))
             return no_memory(error);
@@ -308,6 +317,20 @@ static bool await_spares(const kf_run *r, kf_error *error)
     return r->bench->kinds[KF_ROLE_CANDIDATE] == KF_RUNNER_TORCH || kf_crew_settle(r->bench->crew, true, error);
 }
 
+/* Slow in the warm-up by chance, or so as to be judged on few calls, where chance is large: whose short batch turns out to be shorter than half the
+ * baseline's gets as many calls as make one like that, and what was timed so far does not count. At least twice as many, so it ends soon. */
+static bool recovers(kf_run *r, const double seconds[2], const kf_stopping_rule *rule, kf_stopping_rule *bound)
+{
+    double longer = seconds[BASELINE] / seconds[CANDIDATE], slower = r->calls[BASELINE] / (longer * r->calls[CANDIDATE]);
+    if (r->calls[CANDIDATE] >= r->calls[BASELINE] || !(longer > 2)) return false;
+    r->calls[CANDIDATE] = slower > SLOW ? (uint32_t)(longer * r->calls[CANDIDATE]) : r->calls[BASELINE];
+    if (!(slower > SLOW)) *bound = *rule;
+    kf_workload_verdict *result = r->bench->result;
+    for (size_t i = 0; i < result->sample_count; i++) result->samples[i].pair = -1;
+    r->pairs = r->latency_pairs = 0;
+    return true;
+}
+
 static bool measure_pairs(kf_run *r, const kf_stopping_rule *rule, kf_error *error)
 {
     kf_stopping_rule bound = *rule;
@@ -322,7 +345,7 @@ static bool measure_pairs(kf_run *r, const kf_stopping_rule *rule, kf_error *err
                              .latency = r->timed && number > 0 && number <= LATENCY_PAIRS,
                              .candidate_first = number >= COMPARED_PAIRS && r->timed && number % 2};
         if (plan.timed && number == 1 && !await_spares(r, error)) return false;
-        for (int i = 0; i < NULLS_A_PAIR && plan.timed && !r->over && r->null_count < NULL_BATCHES; i++)
+        for (int i = 0; i < NULLS_A_PAIR && plan.timed && !r->over && r->null_count < NULL_BATCHES && !kf_run_steps_aside(r); i++)
             if (!kf_run_null_batch(r, r->calls[BASELINE], error)) return false;
         if (!r->over && !kf_run_pair(r, &plan, seconds, latency, error)) return false;
         if (r->over) break;
@@ -338,6 +361,10 @@ static bool measure_pairs(kf_run *r, const kf_stopping_rule *rule, kf_error *err
             return out_of_time(r, error);
         }
         if (!plan.timed) continue;
+        if (recovers(r, seconds, rule, &bound)) {
+            number = 0; /* the next is the first */
+            continue;
+        }
         keep_times(r, seconds, latency);
         kf_interval speedup = {NAN, NAN, NAN};
         if (kf_stopping_look(&bound, r->pairs))
@@ -361,8 +388,8 @@ static void release(kf_run *r, bool clean)
     if (!clean) kf_crew_drop_trusted(r->bench->crew);
     r->peers[BASELINE] = r->peers[CANDIDATE] = r->oracle = r->idle = NULL;
     drop_sets(r);
-    kf_series *all[] = {&r->throughput[0], &r->throughput[1], &r->latency[0],     &r->latency[1],
-                        &r->alone,         &r->null,          &r->null_candidate, &r->beside};
+    kf_series *all[] = {&r->throughput[0], &r->throughput[1],  &r->latency[0], &r->latency[1], &r->alone,
+                        &r->null,          &r->null_candidate, &r->beside,     &r->null_again};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         free(all[i]->seconds);
         free(all[i]->woken);
@@ -383,6 +410,10 @@ static void keep_trusted(kf_run *r)
             kf_crew_keep_trusted(bench->crew, role, kf_run_key(bench, role, key), bench->options->strict_sandbox,
                                  kf_steal(peers[i]));
     }
+    if (r->stale)
+        kf_crew_unlearn(bench->crew, kf_task_hash(bench->task), bench->workload);
+    else if (r->known.task[0] && !r->recalled)
+        kf_crew_learn(bench->crew, &r->known);
 }
 
 /* The candidate's runner for the next workload of this round. */
@@ -412,6 +443,70 @@ static void expect_runners(const kf_run *r)
         kf_crew_expect(bench->crew, (kf_runner_kind)kind, strict, counts[kind]);
 }
 
+/* What an earlier job found out about this baseline, if its runner is still there. */
+static bool recall(kf_run *r)
+{
+    const kf_workbench *bench = r->bench;
+    char key[4400];
+    const char *task = kf_task_hash(bench->task);
+    if (!r->timed || !kf_run_steps_aside(r) || !task ||
+        !kf_crew_has_trusted(bench->crew, KF_ROLE_BASELINE, kf_run_key(bench, KF_ROLE_BASELINE, key),
+                             bench->options->strict_sandbox))
+        return false;
+    const kf_known *known = kf_crew_recall(bench->crew, task, bench->workload, bench->seconds);
+    if (!known || known->batch != batch_length(r)) return false;
+    r->known = *known;
+    return true;
+}
+
+static void take_over(kf_run *r)
+{
+    const kf_known *known = &r->known;
+    r->baseline_call = known->call;
+    r->empty_batch = known->empty_batch;
+    r->set_cost = known->set_cost;
+    r->pair_time = known->pair_time;
+    r->calls[BASELINE] = r->calls[CANDIDATE] = r->alone_calls = known->calls;
+    r->alone_count = known->alone_count;
+    memcpy(r->alone.seconds, known->alone_seconds, sizeof known->alone_seconds);
+    memcpy(r->alone.woken, known->alone_woken, sizeof known->alone_woken);
+}
+
+static void note(kf_run *r)
+{
+    const kf_workbench *bench = r->bench;
+    const char *task = kf_task_hash(bench->task);
+    if (!kf_run_steps_aside(r) || !task || r->alone_count > KF_ALONE_BATCHES) return;
+    r->known = (kf_known){.workload = bench->workload,
+                          .at = kf_now(),
+                          .seconds = bench->seconds,
+                          .batch = batch_length(r),
+                          .sets = r->set_count,
+                          .calls = r->alone_calls,
+                          .call = r->baseline_call,
+                          .empty_batch = r->empty_batch,
+                          .set_cost = r->set_cost,
+                          .pair_time = r->pair_time,
+                          .alone_count = r->alone_count};
+    snprintf(r->known.task, sizeof r->known.task, "%s", task);
+    memcpy(r->known.alone_seconds, r->alone.seconds, r->alone_count * sizeof(double));
+    memcpy(r->known.alone_woken, r->alone.woken, r->alone_count * sizeof(double));
+}
+
+/* The baseline by itself: how many calls make a batch, and what they take with no candidate there. */
+static bool know_baseline(kf_run *r, kf_error *error)
+{
+    kf_workbench *bench = r->bench;
+    if (r->timed && !kf_crew_settle(bench->crew, false, error)) return false;
+    if (!size_batches(r, error)) return false;
+    if (!r->over && (r->timed || bench->last)) expect_spares(r);
+    if (r->over || !r->timed) return true;
+    if (!warm_up(r, BASELINE, error)) return false;
+    if (!r->over && !kf_run_measure_alone(r, r->calls[BASELINE], error)) return false;
+    if (!r->over) note(r);
+    return true;
+}
+
 static bool measure(kf_run *r, kf_error *error)
 {
     kf_workbench *bench = r->bench;
@@ -420,21 +515,24 @@ static bool measure(kf_run *r, kf_error *error)
     r->capacity = rule.most_pairs;
     expect_runners(r);
     if (!(r->checker = kf_checker_new(bench))) return no_memory(error);
-    if (!reserve(r, error) || !make_sets(r, LEAST_SETS, error)) return false;
+    if (!reserve(r, error)) return false;
+    r->recalled = recall(r);
+    if (!make_sets(r, r->recalled ? r->known.sets : LEAST_SETS, error)) return false;
     if (!kf_run_start_peer(r, KF_ROLE_BASELINE, &r->peers[BASELINE], error)) return false;
     if (!r->over && !kf_run_start_peer(r, KF_ROLE_ORACLE, &r->oracle, error)) return false;
     if (!r->over && !kf_run_hand_over(r, KF_ROLE_BASELINE, r->peers[BASELINE], error)) return false;
     if (!r->over && !kf_run_hand_over(r, KF_ROLE_ORACLE, r->oracle, error)) return false;
-    if (r->timed && !kf_crew_settle(bench->crew, false, error)) return false;
-    if (!r->over && !size_batches(r, error)) return false;
+    r->recalled = r->recalled && kf_peer_calls(r->peers[BASELINE]) > 0; /* no other runner than that */
+    if (r->recalled) take_over(r);
+    if (!r->over && !r->recalled && !know_baseline(r, error)) return false;
+    /* What another candidate has of the device is given back before the next one begins. */
+    if (r->recalled && !kf_crew_settle(bench->crew, false, error)) return false;
     /* Nothing that pairs could tell is finer than what two processes differ by. */
     if (r->baseline_call < bench->device->launch_bound)
         rule.half_width = fmax(rule.half_width, bench->device->launch_bias / r->baseline_call / 4);
-    if (!r->over && (r->timed || bench->last)) expect_spares(r);
-    if (!r->over && r->timed && !warm_up(r, BASELINE, error)) return false;
-    if (!r->over && r->timed && !kf_run_measure_alone(r, r->calls[BASELINE], error)) return false;
     if (!r->over && !kf_run_start_peer(r, KF_ROLE_CANDIDATE, &r->peers[CANDIDATE], error)) return false;
     if (!r->over && !kf_run_hand_over(r, KF_ROLE_CANDIDATE, r->peers[CANDIDATE], error)) return false;
+    if (!r->over && r->recalled) expect_spares(r); /* not before: a driver that starts processes has little time for buffers */
     if (!r->over && r->timed && !kf_run_start_idle(r, error)) return false;
     if (!r->over && r->timed && !warm_up(r, CANDIDATE, error)) return false;
     if (!r->over && !measure_pairs(r, &rule, error)) return false;

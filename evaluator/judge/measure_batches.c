@@ -104,7 +104,7 @@ bool kf_run_batch(kf_run *r, kf_side side, uint32_t first, uint32_t count, char 
     *batch = (kf_batch){.order = r->order + first, .count = count, .keep = first > 0, .timeout = kf_run_timeout(r, side, count)};
     if (r->device->glance) batch->answered = side == CANDIDATE ? glance_now : kf_run_glance_at_nothing, batch->context = &look;
     kf_peer *peer = r->peers[side];
-    if (r->timed) kf_crew_pause(r->bench->crew);
+    if (letter == 'a' || pair >= 0) kf_crew_pause(r->bench->crew); /* elsewhere a rough time is enough */
     kf_peer_event event = kf_peer_batch(peer, batch);
     if (event != KF_PEER_OK)
         return kf_run_report(r, peer, side == CANDIDATE ? KF_ROLE_CANDIDATE : KF_ROLE_BASELINE, event, batch->code,
@@ -162,13 +162,9 @@ bool kf_run_compare(kf_run *r, kf_side side, const uint32_t *list, uint32_t coun
     if (!kf_run_fetch(r, side, list, count, error)) return false;
     for (uint32_t first = 0; first < count && passed && !r->over; first += room) {
         uint32_t some = count - first < room ? count - first : room;
-        kf_doubts part = {.count = 0};
         if (room < r->set_count && (!kf_run_find_truth(r, list + first, some, error) || r->over)) return r->over;
-        if (!kf_checker_compare(r->checker, r->sets, r->variations, list + first, some, side == BASELINE, doubts ? &part : NULL,
-                                &passed, error))
+        if (!kf_checker_compare(r->checker, r->sets, r->variations, list + first, some, side == BASELINE, doubts, &passed, error))
             return false;
-        for (uint32_t k = 0; doubts && k < part.count && doubts->count < KF_DOUBTS; k++)
-            doubts->sets[doubts->count++] = part.sets[k];
     }
     if (!passed) r->over = true;
     return true;
@@ -181,29 +177,35 @@ static bool among(uint32_t set, const uint32_t *list, uint32_t count)
     return false;
 }
 
-/* A place in r->order whose set nobody compares any more, those that were left out first; else one whose outputs have passed, which leaves the list.
- * r->set_count: there is none. */
-static uint32_t find_spare(const kf_run *r, const kf_doubts *doubts, uint32_t *list, uint32_t *count)
+static void drop(uint32_t set, uint32_t *list, uint32_t *count)
 {
-    for (uint32_t at = r->set_count; at-- > 0;)
-        if (!among(r->order[at], list, *count)) return at;
-    for (uint32_t at = r->set_count; at-- > 0 && doubts->count < KF_DOUBTS;) { /* fewer: all that did not pass are named */
-        if (among(r->order[at], doubts->sets, doubts->count)) continue;
-        uint32_t k = 0;
-        while (list[k] != r->order[at]) k++;
-        list[k] = list[--*count];
-        return at;
-    }
-    return r->set_count;
+    uint32_t k = 0;
+    while (list[k] != set) k++;
+    list[k] = list[--*count];
 }
 
-/* The baseline on the very inputs of a doubtful set, in a spare one. */
-bool kf_run_hear_baseline(kf_run *r, uint32_t doubtful, const kf_doubts *doubts, uint32_t *list, uint32_t *count, kf_error *error)
+/* A place in r->order whose outputs may be overwritten: of a set that nobody compares any more, those that were left out first; else of one that has
+ * passed, which leaves the list; where all are in doubt of another one than `doubtful`, which then is not judged in this pair. r->set_count: there
+ * is none. */
+static uint32_t find_spare(const kf_run *r, uint32_t doubtful, const kf_doubts *doubts, uint32_t *list, uint32_t *count)
+{
+    uint32_t found = r->set_count, worth = 0;
+    for (uint32_t at = r->set_count; at-- > 0 && worth < 3;) {
+        uint32_t set = r->order[at], now = !among(set, list, *count) ? 3 : !doubts->doubtful[set] ? 2 : set != doubtful ? 1 : 0;
+        if (now > worth) found = at, worth = now;
+    }
+    if (worth == 1 || worth == 2) drop(r->order[found], list, count);
+    return found;
+}
+
+bool kf_run_hear_baseline(kf_run *r, uint32_t doubtful, kf_doubts *doubts, uint32_t *list, uint32_t *count, kf_error *error)
 {
     const kf_problem *problem = r->bench->problem;
-    uint32_t at = find_spare(r, doubts, list, count);
-    if (at == r->set_count) return true;
+    uint32_t at = find_spare(r, doubtful, doubts, list, count);
+    r->heard[doubtful] = true;
+    if (at == r->set_count) return true; /* the only set there is: what is known of the baseline has to do */
     uint32_t spare = r->order[at];
+    doubts->doubtful[spare] = false;
     for (int i = 0; i < problem->argument_count; i++) {
         kf_argument_kind kind = problem->arguments[i].kind;
         if ((kind == KF_INPUT || kind == KF_INOUT) && !r->device->copy_input(r->sets, doubtful, spare, i, error)) return false;
@@ -252,18 +254,46 @@ static bool null_candidate_batch(kf_run *r, kf_error *error)
     return true;
 }
 
-bool kf_run_null_batch(kf_run *r, uint32_t count, kf_error *error)
+bool kf_run_steps_aside(const kf_run *r)
 {
-    kf_batch batch = {.order = r->order, .count = count, .null = true, .timeout = 20};
-    if (r->device->glance) batch.answered = kf_run_glance_at_nothing;
+    const kf_runner_kind *kinds = r->bench->kinds;
+    return r->bench->device->slow_start && !r->bench->device->calls_block && kinds[KF_ROLE_CANDIDATE] == KF_RUNNER_PLAIN &&
+           kinds[KF_ROLE_BASELINE] == KF_RUNNER_PLAIN && kinds[KF_ROLE_ORACLE] == KF_RUNNER_PLAIN;
+}
+
+static bool null_batch(kf_run *r, kf_peer *peer, uint32_t count, kf_batch *batch, kf_error *error)
+{
+    *batch = (kf_batch){.order = r->order, .count = count, .null = true, .timeout = 20};
+    if (r->device->glance) batch->answered = kf_run_glance_at_nothing;
     kf_crew_pause(r->bench->crew);
     r->device->cool(r->sets, r->order, 1); /* something of the kind that comes before every batch */
-    kf_peer_event event = kf_peer_batch(r->peers[BASELINE], &batch);
+    kf_peer_event event = kf_peer_batch(peer, batch);
     if (event != KF_PEER_OK)
-        return kf_run_report(r, r->peers[BASELINE], KF_ROLE_BASELINE, event, batch.code, "running an empty batch", error);
-    charge_waking(r, BASELINE, &batch); /* what is subtracted from batches has to be made as they are */
-    r->null.woken[r->null_count] = batch.waking;
-    r->null.seconds[r->null_count++] = batch.seconds;
-    if (!add_sample(r, 'n', -1, &batch)) return no_memory(error);
+        return kf_run_report(r, peer, peer == r->oracle ? KF_ROLE_ORACLE : KF_ROLE_BASELINE, event, batch->code,
+                             "running an empty batch", error);
+    charge_waking(r, BASELINE, batch); /* what is subtracted from batches has to be made as they are */
+    return true;
+}
+
+bool kf_run_null_batch(kf_run *r, uint32_t count, kf_error *error)
+{
+    kf_batch batch;
+    if (!null_batch(r, kf_run_steps_aside(r) ? r->oracle : r->peers[BASELINE], count, &batch, error)) return false;
+    if (r->over) return true;
+    if (r->null_count < r->capacity) {
+        r->null.woken[r->null_count] = batch.waking;
+        r->null.seconds[r->null_count++] = batch.seconds;
+        if (!add_sample(r, 'n', -1, &batch)) return no_memory(error);
+    }
     return !kf_run_is_apart(r) || null_candidate_batch(r, error);
+}
+
+bool kf_run_null_again(kf_run *r, kf_error *error)
+{
+    kf_batch batch;
+    if (!null_batch(r, r->peers[BASELINE], 1, &batch, error)) return false;
+    if (r->over || r->null_again_count == r->capacity) return true;
+    r->null_again.woken[r->null_again_count] = batch.waking;
+    r->null_again.seconds[r->null_again_count++] = batch.seconds;
+    return true;
 }

@@ -35,6 +35,7 @@ typedef struct kf_run {
     kf_set_variation *variations;
     uint32_t *order, *list;     /* sets in the order called; sets to compare */
     bool *chosen, *true_known;  /* by set: called in this batch; its truth is there in this pair */
+    bool *heard, *doubtful;     /* by set: as in kf_doubts, for the batch that is compared */
     double baseline_call;       /* seconds of one baseline call, roughly */
     double empty_batch;         /* seconds of an empty batch, roughly */
     double set_cost, pair_time; /* seconds: of a set in a pair beside its calls; that a pair may take */
@@ -42,7 +43,9 @@ typedef struct kf_run {
     uint32_t alone_calls;       /* in the batches of r->alone */
     double candidate_time;      /* seconds that the candidate's batches took in all */
     kf_series throughput[2], latency[2], alone;
-    kf_series null;   /* empty batches */
+    kf_series null;       /* empty batches */
+    kf_series null_again; /* and those of the baseline right behind its single calls, where the run steps aside */
+    size_t null_again_count;
     kf_series beside; /* what batches of the baseline took beside its calls, by its own clock; only on devices whose calls block */
     size_t beside_count;
     double waking[2]
@@ -54,6 +57,9 @@ typedef struct kf_run {
     size_t pairs, latency_pairs, alone_count, null_count, capacity;
     int serial; /* of the next pair: no two share keys, repeated warm-ups included */
     bool timed;
+    kf_known known;        /* of the baseline alone, for jobs to come; `task` is empty where that is of no use to them */
+    bool recalled;         /* from an earlier job */
+    bool stale;            /* beside a candidate the baseline was another: alone it has to be measured anew */
     bool in_place;         /* the task has inouts: a call needs its inputs anew */
     int spare_threads;     /* the device's own may appear later */
     int gaps, gap_batches; /* of the candidate: batches with work left beside the stream, and all */
@@ -83,8 +89,13 @@ bool kf_run_refresh(kf_run *r, int number, kf_side side, uint32_t called, kf_err
 bool kf_run_ready_baseline(kf_run *r, int number, uint32_t called, kf_error *error);
 /* One batch of one side on r->order[first…], and what is to be said about it but for damage. A letter: it is a sample of that pair. */
 bool kf_run_batch(kf_run *r, kf_side side, uint32_t first, uint32_t count, char letter, int pair, kf_batch *batch, kf_error *error);
-/* An empty batch, into r->null. */
+/* Is an empty batch of a third process made before each batch that is timed? On a GPU a batch costs some 30 us less where its process had the last one,
+ * too, whatever the judge did in between: so none has. */
+bool kf_run_steps_aside(const kf_run *r);
+/* An empty batch, into r->null: the oracle's where the run steps aside, else the baseline's. */
 bool kf_run_null_batch(kf_run *r, uint32_t count, kf_error *error);
+/* One of the baseline's whose process has had the last batch, too, as before a single call, into r->null_again. */
+bool kf_run_null_again(kf_run *r, kf_error *error);
 /* Stands for a look at outputs where there is nothing to look at: it takes the same path and time. */
 void kf_run_glance_at_nothing(void *context);
 /* What the batches since the last refresh broke. */
@@ -93,8 +104,8 @@ bool kf_run_inspect(kf_run *r, kf_side side, kf_error *error);
 bool kf_run_find_truth(kf_run *r, const uint32_t *list, uint32_t count, kf_error *error);
 /* Outputs of the listed sets with the truth; what is doubtful into `doubts`, where it is not NULL, instead of a finding. */
 bool kf_run_compare(kf_run *r, kf_side side, const uint32_t *list, uint32_t count, kf_doubts *doubts, kf_error *error);
-/* The baseline on the very inputs of a doubtful set, in a spare one, which may take a set that has passed from the list. */
-bool kf_run_hear_baseline(kf_run *r, uint32_t doubtful, const kf_doubts *doubts, uint32_t *list, uint32_t *count, kf_error *error);
+/* The baseline on the very inputs of a doubtful set, in a spare one, which may take another set from the list. */
+bool kf_run_hear_baseline(kf_run *r, uint32_t doubtful, kf_doubts *doubts, uint32_t *list, uint32_t *count, kf_error *error);
 
 /* ---- measure_pairs.c ---- */
 

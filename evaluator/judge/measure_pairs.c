@@ -25,6 +25,23 @@ static bool renew(kf_run *r, uint32_t set, kf_error *error)
     return true;
 }
 
+/* Hears the baseline on some of the doubtful sets and compares once more, which names those that are left. A candidate that is wrong is so on the first of
+ * them already; one that is less exact than the baseline, within what it may be, and so fast that its batch has all kinds of inputs, has many. */
+#define HEARD_AT_A_TIME 3
+static bool settle_doubts(kf_run *r, kf_doubts *doubts, uint32_t *compared, kf_error *error)
+{
+    uint32_t heard = 0;
+    for (uint32_t set = 0; set < r->set_count && heard < HEARD_AT_A_TIME && !r->over; set++) {
+        if (!doubts->doubtful[set]) continue;
+        if (!kf_run_hear_baseline(r, set, doubts, r->list, compared, error)) return false;
+        heard++;
+    }
+    if (r->over) return true;
+    doubts->count = 0;
+    memset(r->doubtful, 0, r->set_count * sizeof *r->doubtful);
+    return kf_run_compare(r, CANDIDATE, r->list, *compared, doubts, error);
+}
+
 static bool one_side(kf_run *r, const kf_pair_plan *plan, kf_side side, double *seconds, double *latency, kf_error *error)
 {
     kf_batch batch, single = {.seconds = NAN, .waking = NAN};
@@ -32,6 +49,8 @@ static bool one_side(kf_run *r, const kf_pair_plan *plan, kf_side side, double *
     int shown = plan->timed ? plan->number - 1 : -1;
     uint32_t called = r->calls[side];
     bool only_timed = side == BASELINE && !plan->compare_all; /* its errors are known by now */
+    bool aside = plan->timed && kf_run_steps_aside(r);
+    if (aside && (!kf_run_null_batch(r, called, error) || r->over)) return r->over;
     if (!(only_timed ? kf_run_ready_baseline(r, plan->serial, called, error)
                      : kf_run_refresh(r, plan->serial, side, called, error)) ||
         !kf_run_batch(r, side, 0, called, letter, shown, &batch, error))
@@ -47,6 +66,7 @@ static bool one_side(kf_run *r, const kf_pair_plan *plan, kf_side side, double *
         if (!renew(r, r->order[called], error)) return false;
         if (!kf_run_batch(r, side, called, 1, latency_letter, shown, &single, error)) return false;
         if (r->over) return true;
+        if (aside && side == BASELINE && (!kf_run_null_again(r, error) || r->over)) return r->over;
         called++;
     } else if (plan->latency) { /* a batch of one call is its own latency */
         single.seconds = batch.seconds;
@@ -60,7 +80,9 @@ static bool one_side(kf_run *r, const kf_pair_plan *plan, kf_side side, double *
     if (!kf_run_inspect(r, side, error) || r->over) return r->over;
     uint32_t compared = choose_compared(r, plan, called);
     if (!kf_run_find_truth(r, r->list, compared, error)) return false;
-    kf_doubts doubts = {.count = 0};
+    kf_doubts doubts = {.heard = r->heard, .doubtful = r->doubtful};
+    memset(r->heard, 0, r->set_count * sizeof *r->heard);
+    memset(r->doubtful, 0, r->set_count * sizeof *r->doubtful);
     /* Also where everything is compared: a faster candidate has more calls than the baseline, and its single call has inputs of its own. */
     if (!r->over && !kf_run_compare(r, side, r->list, compared, side == CANDIDATE ? &doubts : NULL, error)) return false;
     if (r->over || side == BASELINE) return true;
@@ -72,10 +94,9 @@ static bool one_side(kf_run *r, const kf_pair_plan *plan, kf_side side, double *
             return kf_checker_damage(r->checker, &damage) || no_memory(error);
         }
     }
-    for (uint32_t k = 0; k < doubts.count && !r->over; k++)
-        if (!kf_run_hear_baseline(r, doubts.sets[k], &doubts, r->list, &compared, error)) return false;
-    if (!doubts.count || r->over) return true;
-    return kf_run_compare(r, side, r->list, compared, NULL, error);
+    while (doubts.count && !r->over)
+        if (!settle_doubts(r, &doubts, &compared, error)) return false;
+    return true;
 }
 
 /* Sets that the candidate was not called for in the warm-up come first now, so that after two pairs it has seen all of them: one that works ahead

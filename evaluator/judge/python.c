@@ -1,19 +1,12 @@
 #include "python.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <pthread.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "kforge/buffer.h"
-#include "kforge/file.h"
+#include "ask.h"
+#include "kforge/cleanup.h"
 #include "kforge/json.h"
 #include "kforge/judge.h"
 
@@ -43,45 +36,6 @@ static const char question[] = "import importlib.util, json, os, re, sys\n"
                                "print(json.dumps({'program': sys.executable, 'version': '%d.%d.%d' % sys.version_info[:3], "
                                "'torch': version, 'paths': seen}))\n";
 
-static char *read_answer(int fd, double seconds)
-{
-    kf_autobuffer text = {.limit = ANSWER_BYTES};
-    char piece[4096];
-    for (double until = kf_now() + seconds;;) {
-        struct pollfd watched = {.fd = fd, .events = POLLIN};
-        int milliseconds = (int)((until - kf_now()) * 1000);
-        if (milliseconds <= 0 || poll(&watched, 1, milliseconds) <= 0) return NULL;
-        ssize_t got = read(fd, piece, sizeof piece);
-        if (got < 0 && errno == EINTR) continue;
-        if (got <= 0) return got < 0 ? NULL : kf_buffer_take(&text);
-        kf_buffer_append(&text, piece, (size_t)got);
-    }
-}
-
-static char *ask(const char *program)
-{
-    extern char **environ;
-    int ends[2];
-    pid_t child;
-    posix_spawn_file_actions_t actions;
-    if (pipe2(ends, O_CLOEXEC) < 0) return NULL;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
-    posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
-    char *const argv[] = {(char *)program, "-I", "-c", (char *)question, NULL};
-    int failed = posix_spawnp(&child, program, &actions, NULL, argv, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    close(ends[1]);
-    char *answer = failed ? NULL : read_answer(ends[0], SECONDS);
-    close(ends[0]);
-    if (failed) return NULL;
-    if (!answer) kill(child, SIGKILL);
-    while (waitpid(child, NULL, 0) < 0 && errno == EINTR) {
-    }
-    return answer;
-}
-
 static bool copy(char *to, size_t size, const cJSON *object, const char *key)
 {
     const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, key));
@@ -90,7 +44,8 @@ static bool copy(char *to, size_t size, const cJSON *object, const char *key)
 
 static bool look_at(const char *program, kf_python *python)
 {
-    kf_autofree char *answer = ask(program);
+    const char *const argv[] = {program, "-I", "-c", question, NULL};
+    kf_autofree char *answer = kf_ask(argv, NULL, ANSWER_BYTES, SECONDS);
     kf_auto(cJSON) json = answer ? cJSON_Parse(answer) : NULL;
     const cJSON *path;
     *python = (kf_python){0};

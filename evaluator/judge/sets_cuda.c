@@ -361,12 +361,22 @@ bool kf_cuda_fill(kf_sets *sets, uint64_t secret, const kf_set_variation *variat
         const kf_cuda_buffer *b = &sets->buffers[entry];
         if (!is_filled(argument)) continue;
         sets->sources[entry] = set;
+        if (argument->kind == KF_INOUT) continue; /* poison writes them, before every batch */
         add_fill(sets, &fills, set, i, kf_cuda_address(sets, b), false);
-        if (argument->kind == KF_INPUT) add_guards(sets, &guards, b, kf_cuda_key(secret, set, i));
+        add_guards(sets, &guards, b, kf_cuda_key(secret, set, i));
     }
+    sets->inouts_digested = false;
     bool filled = launch(sets, KF_KERNEL_FILL, &fills, error);
     return launch(sets, KF_KERNEL_POISON, &guards, filled ? error : NULL) && filled && remember_digests(sets, KF_INPUT, error) &&
            kf_cuda_wait(sets->gpu, "filling inputs", error);
+}
+
+/* Poison brings the same numbers back until the next fill. */
+static bool digest_inouts(kf_sets *sets, kf_error *error)
+{
+    if (!sets->inouts_digested && !remember_digests(sets, KF_INOUT, error)) return false;
+    sets->inouts_digested = true;
+    return true;
 }
 
 bool kf_cuda_poison(kf_sets *sets, uint64_t secret, kf_error *error)
@@ -400,8 +410,8 @@ bool kf_cuda_poison(kf_sets *sets, uint64_t secret, kf_error *error)
         }
     }
     bool filled = launch(sets, KF_KERNEL_FILL, &fills, error);
-    return launch(sets, KF_KERNEL_POISON, &poison, filled ? error : NULL) && filled &&
-           (!inouts || remember_digests(sets, KF_INOUT, error)) && kf_cuda_wait(sets->gpu, "poisoning outputs", error);
+    return launch(sets, KF_KERNEL_POISON, &poison, filled ? error : NULL) && filled && (!inouts || digest_inouts(sets, error)) &&
+           kf_cuda_wait(sets->gpu, "poisoning outputs", error);
 }
 
 /* Reads twice the cache's size of other data, so that what is left in it is neither the problem's nor to be written back: the whole L2, whatever the

@@ -5,12 +5,14 @@
  * for a whole lease and its time stamp did not change. Who has taken a job says so in taken/ID.owner. A worker that was asleep for longer than
  * its lease finds another's name there, stops and gives no answer, so that each job has one owner at a time.
  *
- * A thread keeps the lease while the judge, which has to stay in the thread that made it, is busy.
+ * A thread keeps the lease of each job at hand while the judge, which has to stay in the thread that made it, is busy. Where compilers don't
+ * disturb the device several jobs are taken at a time, and built while another is measured.
  */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -23,6 +25,7 @@
 
 #include "kforge/cleanup.h"
 #include "kforge/file.h"
+#include "at_hand.h"
 #include "kforge/worker.h"
 #include "worker_answer.h"
 
@@ -37,7 +40,7 @@ typedef struct lease {
 } lease;
 
 typedef struct spool {
-    kf_judge *judge;
+    kf_at_hand hand;                       /* marks are holders */
     char *jobs, *taken, *verdicts, *hello; /* paths; hello: our own file under workers/ */
     char name[NAME_BYTES];                 /* this worker's */
     double poll_seconds, lease_seconds;
@@ -76,6 +79,7 @@ static bool move(const char *from, const char *to)
 
 typedef struct holder {
     const spool *spool;
+    char id[KF_JOB_ID_BYTES + 1];
     char file[PATH_MAX], owner[PATH_MAX];
     volatile int stopped; /* for the judge: the caller's stop, or the job is another's now */
     atomic_bool lost;     /* the latter */
@@ -151,50 +155,77 @@ static void holder_end(holder *h)
 
 /* ---- one job --------------------------------------------------------------------------------------------------------------------------------------- */
 
-static char *answer_file(spool *s, const char *path, const char *id, holder *h, kf_error *error)
-{
-    kf_error why = {0};
-    size_t size;
-    kf_autofree char *text = kf_file_read(path, KF_JOB_BYTES, &size, &why);
-    return text ? kf_worker_answer(s->judge, text, size, id, &h->stopped, error) : kf_worker_refusal(id, &why, error);
-}
-
 /* What was taken goes back, for others. */
-static void give_back(spool *s, const char *id, const holder *h)
+static void give_back(const spool *s, const holder *h)
 {
     char job[PATH_MAX];
     unlink(h->owner);
-    if (path_of(job, sizeof job, s->jobs, id, ".json")) move(h->file, job);
+    if (path_of(job, sizeof job, s->jobs, h->id, ".json")) move(h->file, job);
 }
 
-/* The taken job, judged and answered. False: the worker can't go on. */
-static bool do_job(spool *s, const char *id, kf_error *error)
+/* The end of a taken job: answered, or NULL: given back; or it was another's in the meantime. `h` is gone. False: the answer could not be written. */
+static bool conclude(const spool *s, holder *h, const char *answer, kf_error *error)
 {
-    holder h = {.spool = s};
-    char verdict[PATH_MAX];
-    if (!path_of(h.file, sizeof h.file, s->taken, id, ".json") || !path_of(h.owner, sizeof h.owner, s->taken, id, ".owner") ||
-        !path_of(verdict, sizeof verdict, s->verdicts, id, ".json"))
-        return kf_fail(error, KF_ERROR_INPUT, "%s: the path is too long", s->taken);
-    utimensat(AT_FDCWD, h.file, NULL, 0);
-    if (!kf_file_write(h.owner, s->name, strlen(s->name), error) || !holder_start(&h, error)) {
-        give_back(s, id, &h);
-        return false;
+    holder_end(h);
+    bool written = true, ours = !h->lost && owns(h);
+    if (ours && answer) {
+        char verdict[PATH_MAX];
+        written = path_of(verdict, sizeof verdict, s->verdicts, h->id, ".json")
+                      ? kf_file_write(verdict, answer, strlen(answer), error)
+                      : kf_fail(error, KF_ERROR_INPUT, "%s: the path is too long", s->verdicts);
     }
+    if (ours && answer && written) {
+        unlink(h->file);
+        unlink(h->owner);
+    } else if (ours) {
+        give_back(s, h);
+    }
+    free(h);
+    return written;
+}
+
+/* The lease of taken/ID.json begins. */
+static holder *hold_taken(spool *s, const char *id, kf_error *error)
+{
+    holder *h = calloc(1, sizeof *h);
+    if (!h) return kf_fail(error, KF_ERROR_MEMORY, "out of memory"), NULL;
+    h->spool = s;
+    snprintf(h->id, sizeof h->id, "%s", id);
+    bool fits =
+        path_of(h->file, sizeof h->file, s->taken, id, ".json") && path_of(h->owner, sizeof h->owner, s->taken, id, ".owner");
+    if (!fits) kf_fail(error, KF_ERROR_INPUT, "%s: the path is too long", s->taken);
+    if (fits) utimensat(AT_FDCWD, h->file, NULL, 0);
+    if (fits && kf_file_write(h->owner, s->name, strlen(s->name), error) && holder_start(h, error)) return h;
+    if (fits) give_back(s, h);
+    free(h);
+    return NULL;
+}
+
+/* Begins with what was taken, or refuses it. False: the worker can't go on. */
+static bool begin(spool *s, const char *id, kf_error *error)
+{
+    holder *h = hold_taken(s, id, error);
+    if (!h) return false;
+    kf_error why = {0}, failure = {0};
+    size_t size;
+    kf_autofree char *text = kf_file_read(h->file, KF_JOB_BYTES, &size, &why), *refusal = NULL;
+    kf_job *job = text ? kf_worker_read_job(s->hand.judge, text, size, id, &refusal, &failure) : NULL;
+    if (job) {
+        kf_at_hand_add(&s->hand, job, h);
+        return true;
+    }
+    if (!text) refusal = kf_worker_refusal(id, &why, &failure);
+    return conclude(s, h, refusal, error) && (refusal || kf_fail_copy(error, &failure));
+}
+
+static bool measure_one(spool *s, size_t at, kf_error *error)
+{
+    holder *h = s->hand.hands[at].mark;
     kf_error failure = {0};
-    kf_autofree char *answer = answer_file(s, h.file, id, &h, &failure);
-    holder_end(&h);
-    if (h.lost || !owns(&h)) return true;
-    if (!answer) {
-        give_back(s, id, &h);
-        return failure.code == KF_ERROR_BUSY || kf_fail_copy(error, &failure);
-    }
-    if (!kf_file_write(verdict, answer, strlen(answer), error)) {
-        give_back(s, id, &h);
-        return false;
-    }
-    unlink(h.file);
-    unlink(h.owner);
-    return true;
+    kf_auto(kf_verdict) verdict = kf_at_hand_measure(&s->hand, at, &h->stopped, &failure);
+    kf_at_hand_let_go(&s->hand, at);
+    kf_autofree char *answer = verdict ? kf_worker_print(verdict, &failure) : NULL;
+    return conclude(s, h, answer, error) && (answer || failure.code == KF_ERROR_BUSY || kf_fail_copy(error, &failure));
 }
 
 /* ---- finding jobs ------------------------------------------------------------------------------------------------------------------------------------ */
@@ -299,11 +330,23 @@ static bool others_busy(const spool *s)
 
 /* ---- the loop ------------------------------------------------------------------------------------------------------------------------------------------ */
 
+/* Until a build is over, or it is time to look for jobs again; a signal ends it early: `stop` is looked at next. */
 static void pause_for(const spool *s)
 {
-    struct timespec time = {.tv_sec = (time_t)s->poll_seconds,
-                            .tv_nsec = (long)((s->poll_seconds - (double)(time_t)s->poll_seconds) * 1e9)};
-    nanosleep(&time, NULL); /* a signal ends it early: `stop` is looked at next */
+    struct pollfd built = {.fd = s->hand.built[0], .events = POLLIN};
+    poll(&built, 1, (int)(s->poll_seconds * 1000) + 1);
+}
+
+/* Takes what there is room for. 1: something was taken, 0: nothing, -1: error. */
+static int take_in(spool *s, kf_error *error)
+{
+    int any = 0;
+    for (char id[KF_JOB_ID_BYTES + 1]; s->hand.count < s->hand.most; any = 1) {
+        int got = take(s, id, error);
+        if (got < 0 || (got == 1 && !begin(s, id, error))) return -1;
+        if (got == 0) break;
+    }
+    return any;
 }
 
 static bool serve(spool *s, bool once, kf_error *error)
@@ -312,14 +355,24 @@ static bool serve(spool *s, bool once, kf_error *error)
     while (!s->stop || !*s->stop) {
         if (kf_now() - looked >= s->poll_seconds) watch_leases(s), looked = kf_now();
         if (kf_now() - hello_touched > s->lease_seconds / 4) utimensat(AT_FDCWD, s->hello, NULL, 0), hello_touched = kf_now();
-        char id[KF_JOB_ID_BYTES + 1] = "";
-        int got = take(s, id, error);
-        if (got < 0 || (got == 1 && !do_job(s, id, error))) return false;
-        if (got == 1) continue;
-        if (once && !others_busy(s)) return true;
+        int got = take_in(s, error), at = kf_at_hand_choose(&s->hand);
+        if (got < 0 || (at >= 0 && !measure_one(s, (size_t)at, error))) return false;
+        if (got || at >= 0) continue;
+        if (once && !s->hand.count && !others_busy(s)) return true;
         pause_for(s);
     }
     return true;
+}
+
+/* What was not begun goes back. */
+static void leave(spool *s)
+{
+    while (s->hand.count) {
+        holder *h = s->hand.hands[s->hand.count - 1].mark;
+        kf_at_hand_let_go(&s->hand, s->hand.count - 1);
+        conclude(s, h, NULL, NULL);
+    }
+    kf_at_hand_close(&s->hand);
 }
 
 static char *make_folder(const char *directory, const char *name, kf_error *error)
@@ -354,14 +407,18 @@ bool kf_worker_spool(kf_judge *judge, const char *directory, const kf_spool_opti
     kf_autofree spool *s = calloc(1, sizeof *s);
     char hello[PATH_MAX];
     if (!s) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    *s = (spool){.judge = judge, .jobs = jobs, .taken = taken, .verdicts = verdicts, .hello = hello, .stop = stop};
+    *s = (spool){.jobs = jobs, .taken = taken, .verdicts = verdicts, .hello = hello, .stop = stop};
     s->poll_seconds = options->poll_seconds > 0 ? options->poll_seconds : 0.2;
     s->lease_seconds = options->lease_seconds > 0 ? options->lease_seconds : KF_SPOOL_LEASE_SECONDS;
     if (!make_name(s->name, error)) return false;
     if (!path_of(hello, sizeof hello, workers, s->name, ".json"))
         return kf_fail(error, KF_ERROR_INPUT, "%s: the path is too long", workers);
     if (!kf_file_write(hello, line, strlen(line), error)) return false;
-    bool served = serve(s, options->once, error);
+    bool served = kf_at_hand_open(&s->hand, judge, error);
+    if (served) {
+        served = serve(s, options->once, error);
+        leave(s);
+    }
     unlink(hello);
     return served;
 }

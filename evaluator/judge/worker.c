@@ -21,12 +21,12 @@
 #include "kforge/buffer.h"
 #include "kforge/cleanup.h"
 #include "kforge/file.h"
+#include "at_hand.h"
 #include "kforge/json.h"
 #include "worker_answer.h"
 
 #define WATCH_MILLISECONDS 100 /* how long `stop` may go unnoticed */
 #define READ_BYTES 65536
-#define MOST_JOBS 64 /* at hand */
 
 /* ---- lines ----------------------------------------------------------------------------------------------------------------------------- */
 
@@ -43,6 +43,7 @@ char *kf_worker_hello(const kf_judge *judge, kf_error *error)
     bool made = cJSON_AddStringToObject(json, "schema", KF_HELLO_SCHEMA) &&
                 cJSON_AddStringToObject(json, "device", kf_judge_device(judge)) &&
                 cJSON_AddStringToObject(json, "hardware", kf_judge_hardware(judge)) &&
+                cJSON_AddStringToObject(json, "conditions", kf_judge_conditions(judge)) &&
                 cJSON_AddStringToObject(json, "version", KFORGE_VERSION) &&
                 cJSON_AddNumberToObject(json, "jobs", (double)kf_judge_jobs(judge));
     cJSON *machine = made ? kf_judge_describe(judge) : NULL;
@@ -70,8 +71,7 @@ static bool device_fits(const char *wanted, const char *have)
     return !wanted[family] || !have[family];
 }
 
-/* The job in a line, or NULL with the *refusal that answers it (NULL when there is no memory for one). */
-static kf_job *read_job(const kf_judge *judge, const char *text, size_t size, const char *id, char **refusal, kf_error *error)
+kf_job *kf_worker_read_job(const kf_judge *judge, const char *text, size_t size, const char *id, char **refusal, kf_error *error)
 {
     kf_error why = {0};
     kf_auto(cJSON) json = kf_json_parse(text, size, KF_JOB_BYTES, "job", &why);
@@ -87,19 +87,10 @@ static kf_job *read_job(const kf_judge *judge, const char *text, size_t size, co
     return fits ? kf_steal(&job) : NULL;
 }
 
-static char *print_verdict(const kf_verdict *verdict, kf_error *error)
+char *kf_worker_print(const kf_verdict *verdict, kf_error *error)
 {
     kf_auto(cJSON) answer = kf_verdict_to_json(verdict);
     return print_line(answer, error);
-}
-
-char *kf_worker_answer(kf_judge *judge, const char *text, size_t size, const char *id, const volatile int *stop, kf_error *error)
-{
-    char *refusal;
-    kf_auto(kf_job) job = read_job(judge, text, size, id, &refusal, error);
-    if (!job) return refusal;
-    kf_auto(kf_verdict) verdict = kf_judge_run(judge, job, stop, error);
-    return verdict ? print_verdict(verdict, error) : NULL;
 }
 
 /* ---- the watch on the output -------------------------------------------------------------------------------------------------------------- */
@@ -207,26 +198,8 @@ static bool is_blank(const char *text, size_t size)
     return at == size;
 }
 
-/* Jobs at hand, in the order they came. */
-typedef struct at_hand {
-    kf_judge *judge;
-    kf_job *jobs[MOST_JOBS];
-    kf_prepared *prepared[MOST_JOBS]; /* NULL: not even that worked, which kf_judge_run says again, in a verdict */
-    size_t count, most;
-    int built[2]; /* a pipe: a byte for each build that is over */
-} at_hand;
-
-static void let_go(at_hand *h, size_t at)
-{
-    kf_prepared_free(h->prepared[at]);
-    kf_job_free(h->jobs[at]);
-    h->count--;
-    memmove(h->jobs + at, h->jobs + at + 1, (h->count - at) * sizeof *h->jobs);
-    memmove(h->prepared + at, h->prepared + at + 1, (h->count - at) * sizeof *h->prepared);
-}
-
 /* Takes in what has come; waits for it only when there is nothing else to do. */
-static reading take_in(at_hand *h, reader *r, int output, const watch *w, kf_error *error)
+static reading take_in(kf_at_hand *h, reader *r, int output, const watch *w, kf_error *error)
 {
     size_t length;
     reading got = READ_NOTHING;
@@ -239,46 +212,33 @@ static reading take_in(at_hand *h, reader *r, int output, const watch *w, kf_err
         if (r->overlong)
             refusal = kf_worker_refusal(NULL, &why, error);
         else if (!blank)
-            job = read_job(h->judge, r->line.data, length, NULL, &refusal, error);
+            job = kf_worker_read_job(h->judge, r->line.data, length, NULL, &refusal, error);
         drop_line(r, length);
         if (!blank && !job && !write_line(output, refusal, error)) return READ_FAILED;
-        if (!job) continue;
-        h->prepared[h->count] = kf_judge_prepare(h->judge, job, h->built[1], &why);
-        h->jobs[h->count++] = job;
+        if (job) kf_at_hand_add(h, job, NULL);
     }
     return got;
 }
 
-/* Which to measure now; -1: wait. The only one there is need not be built: the judge makes ready what it can meanwhile. */
-static int choose(const at_hand *h)
-{
-    for (size_t i = 0; i < h->count; i++)
-        if (!h->prepared[i] || kf_prepared_is_built(h->prepared[i])) return (int)i;
-    return h->count == 1 ? 0 : -1;
-}
-
-static bool measure_one(at_hand *h, size_t at, int output, const watch *w, bool *stopped, kf_error *error)
+static bool measure_one(kf_at_hand *h, size_t at, int output, const watch *w, bool *stopped, kf_error *error)
 {
     kf_error failure = {0};
-    kf_auto(kf_verdict) verdict = h->prepared[at] ? kf_judge_measure(h->judge, h->prepared[at], h->count > 1, &w->stopped, &failure)
-                                                  : kf_judge_run(h->judge, h->jobs[at], &w->stopped, &failure);
-    let_go(h, at);
+    kf_auto(kf_verdict) verdict = kf_at_hand_measure(h, at, &w->stopped, &failure);
+    kf_at_hand_let_go(h, at);
     *stopped = !verdict && failure.code == KF_ERROR_BUSY; /* what was asked is asked again elsewhere */
     if (*stopped) return true;
     if (!verdict) return kf_fail_copy(error, &failure);
-    kf_autofree char *answer = print_verdict(verdict, error);
+    kf_autofree char *answer = kf_worker_print(verdict, error);
     return write_line(output, answer, error);
 }
 
-static bool serve(at_hand *h, reader *r, int output, const watch *w, kf_error *error)
+static bool serve(kf_at_hand *h, reader *r, int output, const watch *w, kf_error *error)
 {
     for (bool stopped = false; !stopped;) {
         reading got = take_in(h, r, output, w, error);
         if (got == READ_FAILED) return false;
         if (got == READ_END && (!h->count || __atomic_load_n(&w->stopped, __ATOMIC_RELAXED))) return true;
-        char drained[64];
-        while (read(h->built[0], drained, sizeof drained) > 0) continue;
-        int at = choose(h);
+        int at = kf_at_hand_choose(h);
         if (at >= 0) {
             if (!measure_one(h, (size_t)at, output, w, &stopped, error)) return false;
             continue;
@@ -297,13 +257,11 @@ bool kf_worker_serve(kf_judge *judge, int input, int output, const volatile int 
     watch w = {.stop = stop, .output = output};
     if (!watch_start(&w, error)) return false;
     reader r = {.input = input};
-    at_hand h = {.judge = judge, .most = kf_judge_jobs(judge) < MOST_JOBS ? kf_judge_jobs(judge) : MOST_JOBS};
-    bool served = pipe2(h.built, O_CLOEXEC | O_NONBLOCK) == 0 || kf_fail(error, KF_ERROR_MACHINE, "no pipe: %s", strerror(errno));
+    kf_at_hand h;
+    bool served = kf_at_hand_open(&h, judge, error);
     if (served) {
         served = serve(&h, &r, output, &w, error);
-        while (h.count) let_go(&h, h.count - 1);
-        close(h.built[0]);
-        close(h.built[1]);
+        kf_at_hand_close(&h);
     }
     watch_end(&w);
     kf_buffer_free(&r.line);

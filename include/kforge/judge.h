@@ -35,6 +35,22 @@ int kf_judge_gpu_count(void);
 /* "cpu" or "cuda:0"; and the hardware in words that are the same on each machine of its kind: "NVIDIA H200", "cpu AMD EPYC 9654". Borrowed. */
 const char *kf_judge_device(const kf_judge *judge);
 const char *kf_judge_hardware(const kf_judge *judge);
+/* Under what conditions times and verdicts come about here: the hardware, the rules, on the CPU device the runtime, and the compiler. Verdicts are comparable, and one
+ * may stand for another, only where these words are equal: the store calls a device so. "cpu AMD EPYC 9654; judge 1, runtime 53f842232d22, g++ 12.2.0". Borrowed.
+ *
+ * The rules are a number that people count up (below). A hash over the judge's sources would change with every comment and throw away what weeks
+ * of GPU time have found. The runtime is a hash of the files that candidates are compiled with and run on, made when the device opens: the library, the
+ * compiler driver and the headers as they are installed, not their sources. Building them again from the same sources gives the same files, in whatever
+ * folder; a change that reaches the machine code gives others, and nobody has to remember to say so.
+ *
+ * The compiler is the version of nvcc, or of the g++ behind kforge-cpucc, as it is when the device opens ("no nvcc" where there is none): another makes
+ * another program of the same source. What its distribution calls the package is left out. */
+const char *kf_judge_conditions(const kf_judge *judge);
+/* Add one with each change after which an unchanged candidate may get another time or status: what is timed, subtracted, repeated or left out; inputs,
+ * tolerances, floors, convictions. Not for how fast the judge is, for its words, or for what it reports beside. On a GPU nothing else tells old
+ * verdicts from new ones. */
+#define KF_JUDGE_RULES 3
+#define KF_JUDGE_MARK "; judge " /* between the hardware and the rest of the conditions */
 /* What the judge knows of its device, for `doctor` and provenance: a new JSON object, NULL when out of memory. */
 cJSON *kf_judge_describe(const kf_judge *judge);
 

@@ -125,7 +125,7 @@ typedef struct kf_verdict {
     cJSON *counters; /* NULL when not taken */
     cJSON *
         kernelbench; /* what KernelBench's protocol says of a solution in Python, in that solution's own process: a claim; or NULL */
-    cJSON *provenance; /* {"kforge","toolchain","driver","device","host","sandbox":[…],"keys":[…],…} */
+    cJSON *provenance; /* {"kforge","toolchain","compiler","driver","device","host","sandbox":[…],"keys":[…],…} */
     double build_seconds, judge_seconds;
 } kf_verdict;
 

@@ -6,7 +6,7 @@
  * file system and on copied folders. A file that is no job gets an answer too: DIR/verdicts/ID.json holding
  * {"schema":"kforge-refusal/1","id":…,"error":…}. The same line answers a bad line on a pipe.
  *
- * hello: {"schema":"kforge-hello/1","device":"cpu","hardware":"cpu AMD EPYC 9654","version":"0.1.0","jobs":9,"machine":{…}}
+ * hello: {"schema":"kforge-hello/1","device":"cpu","hardware":"cpu AMD EPYC 9654","conditions":"cpu AMD EPYC 9654; judge 1, runtime 53f842232d22, g++ 12.2.0","version":"0.1.0","jobs":9,"machine":{…}}
  * "jobs" (1 where it is left out): how many it takes at a time, so that one is measured while others are compiled; it answers them in any order.
  */
 #ifndef KFORGE_WORKER_H

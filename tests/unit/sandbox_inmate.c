@@ -437,9 +437,10 @@ static int do_wake(char **arguments) /* timers that continue the process while i
     (void)arguments;
     _Atomic uint64_t *slots = shared_counters();
     struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGCONT};
-    signal(SIGCONT, ignore);       /* the kernel holds back the timer of an ignored signal */
-    for (int i = 0; i < 64; i++) { /* many, since the stop discards the one that is pending, and for good */
-        struct itimerspec once = {.it_value = {0, 5000000 * (i + 1)}};
+    signal(SIGCONT, ignore); /* the kernel holds back the timer of an ignored signal */
+    /* Many, since the stop discards the one that is pending, and for good; a busy machine may stop us late. */
+    for (int i = 0; i < 1000; i++) {
+        struct itimerspec once = {.it_value = {i / 100, 10000000 * (i % 100 + 1) - 1}};
         timer_t timer;
         if (timer_create(CLOCK_MONOTONIC, &event, &timer) || timer_settime(timer, 0, &once, NULL)) return 2;
     }

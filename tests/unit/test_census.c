@@ -1,4 +1,5 @@
 /* What a census sees of what this very test leaves about. */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/msg.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -40,6 +42,28 @@ static void nothing_is_new_where_nothing_was_left(void **state)
     kf_census *before = taken();
     kf_census_news news = news_since(before, NULL);
     assert_int_equal(news.own, 0);
+    kf_census_free(before);
+}
+
+/* One under another number; then one more of its kind. */
+static void descriptors_are_counted_whatever_their_numbers(void **state)
+{
+    (void)state;
+    int first = eventfd(0, EFD_CLOEXEC), second;
+    assert_true(first >= 0);
+    kf_census *before = taken();
+    second = fcntl(first, F_DUPFD_CLOEXEC, first + 20);
+    close(first);
+    kf_census_news news = news_since(before, NULL);
+    assert_int_equal(news.own, 0);
+    kf_buffer text = {0};
+    first = eventfd(0, EFD_CLOEXEC);
+    news = news_since(before, &text);
+    assert_int_equal(news.own, 1);
+    assert_string_equal(text.data, "descriptor anon_inode:[eventfd]\n");
+    close(first);
+    close(second);
+    kf_buffer_free(&text);
     kf_census_free(before);
 }
 
@@ -133,6 +157,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_is_new_where_nothing_was_left),
+        cmocka_unit_test(descriptors_are_counted_whatever_their_numbers),
         cmocka_unit_test(an_open_descriptor_and_a_file_are_seen),
         cmocka_unit_test(an_orphan_is_seen),
         cmocka_unit_test(a_message_queue_is_seen),

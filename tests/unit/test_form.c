@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -167,9 +168,10 @@ static void hostile_texts_take_little_time(void **state)
             if (inside) memcpy(text, "void f(){", size = 9);
             for (; size + length <= SIZE; size += length) memcpy(text + size, units[u], length);
             char hex[KF_HASH_HEX];
-            double start = kf_now();
+            clock_t start = clock(); /* of the processor: others may use it, too */
             assert_true(kf_form_hash(text, size, hex, NULL));
-            if (kf_now() - start > 5) fail_msg("%s took %.1f s", units[u], kf_now() - start);
+            double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
+            if (seconds > 5) fail_msg("%s took %.1f s", units[u], seconds);
             assert_true(kf_form_hash(text, size - length / 2, hex, NULL));
         }
 }

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "../../evaluator/judge/check.h"
+#include "../../evaluator/judge/compiler.h"
 #include "../../evaluator/judge/device.h"
 #include "../../evaluator/judge/digest.h"
 #include "../../evaluator/judge/libraries.h"
@@ -17,6 +18,38 @@
 #include "../../evaluator/judge/paths.h"
 #include "../../evaluator/judge/secret.h"
 #include "kforge/file.h"
+
+/* ---- compilers ------------------------------------------------------------------------------------------------------------------------------- */
+
+static void compilers_say_their_version(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *version;
+    } cases[] = {
+        {"g++ (Debian 12.2.0-14+deb12u1) 12.2.0\nCopyright (C) 2022 Free Software Foundation, Inc.\n", "12.2.0"},
+        {"g++ (GCC) 11.4.1 20231218 (Red Hat 11.4.1-3)\n", "11.4.1"},
+        {"x86_64-linux-gnu-g++-13 (Ubuntu 13.2.0 (snapshot)-4) 13.2.0\n", "13.2.0"},
+        {"Debian clang version 14.0.6\nTarget: x86_64-pc-linux-gnu\n", "14.0.6"},
+        {"nvcc: NVIDIA (R) Cuda compiler driver\nCopyright (c) 2005-2025 NVIDIA Corporation\n"
+         "Cuda compilation tools, release 13.0, V13.0.88\nBuild cuda_13.0.r13.0/compiler.36424714_0\n",
+         "13.0.88"},
+        {"g++\n12.2.0\n", ""}, /* of the first line only */
+        {"nvcc: release 13.0, Vanilla\n", ""},
+        {"g++ (12.2.0", ""},
+        {"", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char version[KF_COMPILER_WORDS / 2];
+        assert_int_equal(kf_compiler_version(cases[i].text, version), cases[i].version[0] != '\0');
+        assert_string_equal(version, cases[i].version);
+    }
+    char words[KF_COMPILER_WORDS];
+    kf_compiler_find(NULL, "nvcc", words);
+    assert_string_equal(words, "no nvcc");
+    kf_compiler_find("/nonexistent/g++", "g++", words);
+    assert_string_equal(words, "g++ of an unknown version");
+}
 
 /* ---- libraries ------------------------------------------------------------------------------------------------------------------------------- */
 
@@ -371,6 +404,7 @@ static void damaged_binaries_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(compilers_say_their_version),
         cmocka_unit_test(vendor_libraries_are_told),
         cmocka_unit_test(secrets_are_drawn_from),
         cmocka_unit_test(permutations_are_fair),

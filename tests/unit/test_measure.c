@@ -172,6 +172,52 @@ static void early_work_is_charged(void **state)
     drop(f);
 }
 
+/* Where processes take turns on a device that starts them slowly. */
+static figures *made_on_a_gpu(double baseline, double candidate, double later)
+{
+    figures *f = made(baseline, candidate, 0);
+    f->device.slow_start = true;
+    f->device.batch_bias = 5e-6;
+    for (int k = 0; k < 64; k++) f->run.throughput[1].woken[k] += later;
+    return f;
+}
+
+/* One that always wakes 20 us later than the baseline's is not slower for it, but what he may have done meanwhile makes nobody faster either. */
+static void processes_may_wake_differently(void **state)
+{
+    (void)state;
+    figures *f = made_on_a_gpu(0.0003, 0.0003, 0);
+    kf_interval same = concluded(f)->speedup;
+    assert_true(fabs(same.value - 1) < 1e-3 && same.low < 0.998 && same.high > 1.002); /* 5 us of 3 ms, on both sides */
+    drop(f);
+
+    f = made_on_a_gpu(0.0003, 0.0003, 20e-6);
+    kf_interval later = concluded(f)->speedup;
+    assert_true(fabs(later.value - same.value) < 1e-6);
+    assert_true(later.low < same.low - 0.005 && fabs(later.high - same.high) < 1e-6);
+    drop(f);
+
+    f = made_on_a_gpu(0.0003, 0.0003, 200e-6); /* 25 of them are free */
+    assert_true(fabs(concluded(f)->speedup.value - 0.003 / 0.003175) < 1e-3);
+    assert_true(f->bench.result->speedup.low < 0.003 / 0.0032);
+    drop(f);
+}
+
+/* A single call comes right behind a batch of its own process, and costs what an empty batch there does. */
+static void single_calls_have_a_fixed_cost_of_their_own(void **state)
+{
+    (void)state;
+    figures *f = made_on_a_gpu(0.0003, 0.0001, 0);
+    double seconds[8], woken[8];
+    for (int k = 0; k < 8; k++) seconds[k] = 0.00015, woken[k] = 50e-6;
+    f->run.null_again = (kf_series){seconds, woken};
+    f->run.null_again_count = 8;
+    kf_workload_verdict *w = concluded(f);
+    assert_true(fabs(w->candidate_seconds / 0.0001 - 1) < 0.001);
+    assert_true(fabs(w->latency_candidate_seconds / 0.00015 - 1) < 0.001); /* of 0.3 ms */
+    drop(f);
+}
+
 static void much_early_work_convicts(void **state)
 {
     (void)state;
@@ -265,6 +311,34 @@ static void faster_than_launches_is_impossible(void **state)
     }
 }
 
+/* A busy machine was later when nothing was called than in any batch: the calls seem to take less than nothing. Nobody's can, so that tells of the
+ * machine, and there is no figure. With half of the empty batches as they should be, what was subtracted may have been too much, which convicts nobody
+ * either. */
+static void less_than_nothing_convicts_nobody(void **state)
+{
+    (void)state;
+    for (int floor = 0; floor < 2; floor++) {
+        figures *f = made(0.00004, 0.00002, 0);
+        if (floor) f->device.operations = f->run.device = &operations_with_floor;
+        for (int k = 0; k < NULLS; k++) f->run.null.seconds[k] += floor ? 0.01 : 0.0005;
+        kf_workload_verdict *w = concluded(f);
+        assert_int_equal(w->finding_count, 0);
+        assert_true(isnan(w->speedup.value) && isnan(w->speedup.low) && isnan(w->speedup.high));
+        drop(f);
+    }
+    figures *f =
+        made(0.00004, 0.00002,
+             0); /* of half of the pairs: their median ratio lies between 2 and infinity, their median time above nothing */
+    for (int k = 0; k < 64; k++) f->run.throughput[1].seconds[k] -= k % 2 ? 0.000039 : 0;
+    assert_true(concluded(f)->candidate_seconds > 0 && isnan(f->bench.result->speedup.value));
+    drop(f);
+    f = made(0.00004, 0.00002, 0);
+    f->device.least_call = 1e-6;
+    for (int k = 0; k < NULLS; k++) f->run.null.seconds[k] += k % 4 ? 0.000195 : 0;
+    assert_int_equal(concluded(f)->finding_count, 0); /* half a microsecond a call is left, or 20 */
+    drop(f);
+}
+
 /* A call of the candidate's takes 100 us alone, as the baseline's do, but 20 us in a batch. */
 static void calls_that_others_do_are_impossible(void **state)
 {
@@ -291,6 +365,59 @@ static void calls_that_others_do_are_impossible(void **state)
     }
 }
 
+/* Beside the candidate the baseline takes 2 % more than alone: too little for interference, but no merit of the candidate's. A drift that other
+ * calls show, too, is none: there the ends of the intervals meet. */
+static void a_slowed_baseline_makes_nobody_faster(void **state)
+{
+    (void)state;
+    for (int trial = 0; trial < 2; trial++) {
+        figures *f = made(0.00102, 0.00101, 0);
+        f->device.calls_block = true;
+        for (int k = 0; k < ALONE; k++) f->run.alone.seconds[k] *= trial && k == 3 ? 1 : 1 / 1.02;
+        kf_workload_verdict *w = concluded(f);
+        assert_int_equal(w->finding_count, 0);
+        assert_true(fabs(w->speedup.value - 1.02 / 1.01) < 0.002);
+        assert_true(trial ? w->speedup.low > 1.005 : w->speedup.low < 1 && w->speedup.low > 0.98);
+        drop(f);
+    }
+}
+
+/* Others have the processors: seven of eight single calls of one side wait for one, two of the other's. Chance does that in a job of fifty. Calls that do
+ * the work of a batch take it every time. */
+static void processors_that_others_use_merge_no_calls(void **state)
+{
+    (void)state;
+    for (int trial = 0; trial < 2; trial++) {
+        figures *f = made(0.0001, 0.0001, 0);
+        f->device.merged_call = 1e-3;
+        f->device.calls_block = true;
+        f->run.latency_pairs = 8;
+        for (int k = 0; k < 8; k++) {
+            f->run.latency[0].seconds[k] += k % 4 ? 0 : 3e-3;
+            f->run.latency[1].seconds[k] += k == 3 && !trial ? 0 : 6e-3;
+        }
+        kf_workload_verdict *w = concluded(f);
+        assert_int_equal(w->finding_count, trial);
+        if (trial) assert_string_equal(w->findings[0].rule, "calls.merged");
+        drop(f);
+    }
+}
+
+/* The candidate's process is woken 25 us later than the baseline's, of every single call, too; 60 us are more than processes differ by. */
+static void a_process_that_wakes_late_merges_no_calls(void **state)
+{
+    (void)state;
+    for (int trial = 0; trial < 2; trial++) {
+        figures *f = made_on_a_gpu(0.00001, 0.00001, 25e-6);
+        f->device.merged_call = 10e-6;
+        for (int k = 0; k < 64; k++) f->run.latency[1].woken[k] += trial ? 60e-6 : 25e-6, f->run.latency[1].seconds[k] += 8e-6;
+        kf_workload_verdict *w = concluded(f);
+        assert_int_equal(w->finding_count, trial);
+        if (trial) assert_string_equal(w->findings[0].rule, "calls.merged");
+        drop(f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -299,13 +426,19 @@ int main(void)
         cmocka_unit_test(what_a_busy_machine_adds_is_no_fixed_cost),
         cmocka_unit_test(late_wakings_of_all_change_nothing),
         cmocka_unit_test(early_work_is_charged),
+        cmocka_unit_test(processes_may_wake_differently),
+        cmocka_unit_test(single_calls_have_a_fixed_cost_of_their_own),
         cmocka_unit_test(much_early_work_convicts),
         cmocka_unit_test(waiting_convicts_nobody),
         cmocka_unit_test(chance_convicts_nobody),
         cmocka_unit_test(a_machine_that_wakes_late_convicts_nobody),
         cmocka_unit_test(faster_than_memory_is_impossible),
         cmocka_unit_test(faster_than_launches_is_impossible),
+        cmocka_unit_test(less_than_nothing_convicts_nobody),
         cmocka_unit_test(calls_that_others_do_are_impossible),
+        cmocka_unit_test(a_slowed_baseline_makes_nobody_faster),
+        cmocka_unit_test(processors_that_others_use_merge_no_calls),
+        cmocka_unit_test(a_process_that_wakes_late_merges_no_calls),
         cmocka_unit_test(a_fast_batch_of_slow_calls_is_flagged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,6 +14,8 @@
 #include "../../evaluator/judge/peer.h"
 #include "kforge/file.h"
 
+static double start_seconds = 20;
+
 static kf_peer *start(const char *way, kf_error *error)
 {
     static const char *const environment[] = {"PATH=/usr/bin:/bin", NULL};
@@ -29,13 +31,14 @@ static kf_peer *start(const char *way, kf_error *error)
                          .path_count = sizeof paths / sizeof *paths,
                          .environment = environment,
                          .limits = {.output_bytes = 65536},
-                         .start_seconds = 1};
+                         .start_seconds = start_seconds};
     return kf_peer_start(&spec, error);
 }
 
 static void bad_hellos_are_no_runner(void **state)
 {
     (void)state;
+    start_seconds = 1;
     const char *ways[] = {"no-hello", "bad-hello", "short-hello", "flooded-hello", "error-hello"};
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         kf_error error = {0};
@@ -43,8 +46,9 @@ static void bad_hellos_are_no_runner(void **state)
         kf_peer *peer = start(ways[i], &error);
         if (peer) fail_msg("%s: taken for a runner", ways[i]);
         assert_true(error.text[0] != '\0');
-        assert_true(kf_now() - started < 5);
+        assert_true(kf_now() - started < 15);
     }
+    start_seconds = 20;
 }
 
 static void batches_are_judged(void **state)
@@ -84,7 +88,7 @@ static void batches_are_judged(void **state)
         kf_peer_explain(peer, event, "running a batch", &why);
         if (event != rows[i].event)
             fail_msg("%s: event %d, expected %d: %s", rows[i].way, (int)event, (int)rows[i].event, why.text);
-        assert_true(took < 5);
+        assert_true(took < 9);
         if (event == KF_PEER_OK) assert_true(batch.seconds > 0 && batch.seconds <= took);
         if (event == KF_PEER_DEVICE_ERROR) assert_int_equal(batch.code, 719);
         if (event != KF_PEER_OK && event != KF_PEER_DEVICE_ERROR) {
@@ -104,7 +108,7 @@ static void a_deaf_runner_does_not_block_the_judge(void **state)
     assert_non_null(peer);
     double started = kf_now();
     assert_int_equal(kf_peer_load(peer, 0.3), KF_PEER_TIMEOUT);
-    assert_true(kf_now() - started < 2);
+    assert_true(kf_now() - started < 10);
     kf_peer_free(peer);
 }
 
@@ -140,7 +144,7 @@ static void the_caller_can_stop_a_wait(void **state)
     alarm(1);
     double started = kf_now();
     assert_int_equal(kf_peer_batch(peer, &batch), KF_PEER_STOPPED);
-    assert_true(kf_now() - started < 3);
+    assert_true(kf_now() - started < 15);
     kf_peer_free(peer);
 }
 

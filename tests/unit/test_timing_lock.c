@@ -59,7 +59,7 @@ static void death_gives_it_back(void **state)
     if (holder == 0) {
         int lock = kf_timing_lock_open(name, NULL);
         if (lock < 0 || !kf_timing_lock_take(lock, NULL, NULL) || write(ready[1], "", 1) < 0) _exit(1);
-        usleep(300000);
+        usleep(1000000);
         _exit(0);
     }
     char byte;

@@ -1,4 +1,5 @@
-// The execution core from inside. See exec_block.c for how the threads of a block run, exec_pool.c for how blocks are handed out.
+// The execution core from inside. See exec_threads.c for how the threads of a block run, exec_block.c for one block after
+// the other, exec_pool.c for how blocks are handed out.
 #pragma once
 #include <pthread.h>
 #include <stdatomic.h>
@@ -84,13 +85,19 @@ void kfcpu_fibers_reset(struct worker *worker); // parks all of them afresh, wha
 void kfcpu_fibers_free(struct worker *worker);
 void kfcpu_native_bounds(struct fiber *fiber);
 
-// exec_block.c
+// exec_threads.c
 // For kfcpu_pass and kfcpu_rest: the caller's fiber was left at SP. What to go on with, SP itself if nobody else has to run first.
 void *kfcpu_choose_at_barrier(uint32_t thread, void *sp);
 void *kfcpu_choose_at_end(void *sp);
+
+// exec_block.c
+bool kfcpu_next_block(struct worker *worker);                        // begins the one after the current; false: the launch is over
 void kfcpu_run_blocks(struct worker *worker, struct launch *launch); // until the launch has none left
 void kfcpu_fault(struct worker *worker, uint32_t thread, int error, const char *format, ...)
     __attribute__((format(printf, 4, 5), cold));
+#ifndef __SANITIZE_ADDRESS__ // which would forget the marks of the stack that it takes a fiber's for
+void kfcpu_fault(struct worker *worker, uint32_t thread, int error, const char *format, ...) __attribute__((noreturn));
+#endif
 
 // exec_pool.c
 bool kfcpu_take_blocks(struct worker *worker); // more for the worker, into block and block_end
@@ -99,3 +106,26 @@ void kfcpu_record_fault(struct launch *launch, int error, const char *text);
 // exec_grid.c
 void kfcpu_grid_wait(struct launch *launch);  // this block arrives; returns when all live ones have, or the launch failed
 void kfcpu_grid_leave(struct launch *launch); // this block has ended
+
+// What threads and blocks share on their shortest paths, inlined into both.
+
+// The view is a worker's first member.
+static inline struct worker *kfcpu_worker(void)
+{
+    return (struct worker *)kfcpu_self;
+}
+
+static inline void kfcpu_note_started(struct worker *worker, uint32_t thread)
+{
+    if (thread >= worker->started) worker->started = thread + 1;
+}
+
+// Takes a parked fiber, which then has to be switched to.
+static inline void *kfcpu_take_parked(struct worker *worker, uint32_t thread)
+{
+    if (!worker->parked_count && !kfcpu_fibers_add(worker))
+        kfcpu_fault(worker, thread, 2, "no memory for the stack of one more waiting thread");
+    worker->parked_count--;
+    if (worker->parked_count < worker->parked_low) worker->parked_low = worker->parked_count;
+    return worker->parked_sp[worker->parked_count];
+}

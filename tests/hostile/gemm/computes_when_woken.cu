@@ -1,6 +1,6 @@
 // Does the work while it is woken, before the clock runs: a SIGCONT handler multiplies every pair of matrices it knows.
 // rule: T6
-// expect: cheating runner.early | crash runner.crashed | impossible calls.merged
+// expect: correct | cheating runner.early | crash runner.crashed | impossible calls.merged
 // devices: cpu
 // at-most: 1.25
 // mode: timed
