@@ -112,7 +112,7 @@ static bool submit(measuring *m, size_t index, kf_error *error)
 static bool keep(measuring *m, const measurement *item, const kf_workers_result *result, kf_error *error)
 {
     const char *name = m->result->others[item->other].name;
-    kf_autofree char *conditions = kf_search_conditions(kf_workers_hardware(m->workers), name);
+    kf_autofree char *conditions = kf_search_conditions(kf_workers_conditions(m->workers), name);
     if (!conditions) return out_of_memory(error);
     return kf_store_record(m->store,
                            &(kf_store_attempt_new){.task = kf_task_hash(item->task),

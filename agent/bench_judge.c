@@ -208,7 +208,7 @@ static bool await_hello(judging *j, kf_error *error)
         if (*j->how->interrupts) return kf_fail(error, KF_ERROR_BUSY, "interrupted before a worker was there");
         if (kf_workers_wait(j->workers, WAIT_SECONDS, &result, error) < 0) return false;
     }
-    j->conditions = kf_search_conditions(kf_workers_hardware(j->workers), j->plan->search.baseline);
+    j->conditions = kf_search_conditions(kf_workers_conditions(j->workers), j->plan->search.baseline);
     return j->conditions || out_of_memory(error);
 }
 

@@ -1,18 +1,15 @@
 /* `kforge optimize`: a search from its settings to its result. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "devices.h"
 #include "kforge/counters.h"
-#include "kforge/file.h"
 #include "kforge/judge.h"
-#include "kforge/json.h"
 #include "kforge/llm.h"
+#include "optimize_result.h"
 #include "progress.h"
 #include "show.h"
-#include "table.h"
 
 #define TUNER_SECONDS 40.0
 #define MODEL_SECONDS 1800.0
@@ -216,175 +213,6 @@ static bool plan_resume(plan *p, kf_store *store, const kf_invocation *invocatio
     return p->hardware || kf_fail(error, KF_ERROR_MEMORY, "out of memory");
 }
 
-/* ---- the result ------------------------------------------------------------------------------------------------------------------------------------ */
-
-typedef struct outcome {
-    const settings *wanted;
-    const plan *plan;
-    const kf_search_result *result;
-    kf_store_candidate best;
-    char *path, *resume;
-    kf_buffer flags; /* compiler flags that the source does not say */
-} outcome;
-
-static void outcome_clear(outcome *o)
-{
-    kf_store_clear(&o->best);
-    free(o->path);
-    free(o->resume);
-    kf_buffer_free(&o->flags);
-}
-
-/* Flags but the -D of tunables, which are in the source. */
-static void read_flags(outcome *o)
-{
-    kf_auto(cJSON) flags = cJSON_Parse(o->best.flags);
-    kf_auto(cJSON) tunables = cJSON_Parse(o->best.tunables);
-    const cJSON *flag;
-    cJSON_ArrayForEach(flag, flags)
-    {
-        const char *text = cJSON_IsString(flag) ? flag->valuestring : "";
-        char name[128] = "";
-        if (strncmp(text, "-D", 2) == 0) snprintf(name, sizeof name, "%.*s", (int)strcspn(text + 2, "="), text + 2);
-        if (!*text || (*name && cJSON_HasObjectItem(tunables, name))) continue;
-        kf_buffer_format(&o->flags, " --flag=%s", text);
-    }
-}
-
-static bool write_best(outcome *o, kf_store *store, kf_error *error)
-{
-    const kf_search_progress *p = &o->result->progress;
-    if (!kf_store_get_candidate(store, p->best, p->run, &o->best, error)) return false;
-    read_flags(o);
-    const char *given = o->wanted->output, *task = kf_task_name(o->plan->task);
-    int printed = given ? asprintf(&o->path, "%s", given) : asprintf(&o->path, "kforge-out/%s/%s/best.cu", task, p->run);
-    kf_autofree char *source = kf_search_source(store, p->run, p->best, error);
-    if (printed < 0) o->path = NULL;
-    if (!source) return false;
-    if (!o->path) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    kf_autobuffer text = {0};
-    kf_buffer_format(&text,
-                     "// %s: candidate c%lld of run %s, %.3f times as fast as the baseline (95 %% interval %.3f to %.3f%s) on %s\n",
-                     task, (long long)p->best, p->run, p->best_speedup.value, p->best_speedup.low, p->best_speedup.high,
-                     p->best_reverified ? ", measured again in fresh processes" : "", o->best.device);
-    if (o->flags.size) kf_buffer_format(&text, "// compiler flags:%s\n", o->flags.data);
-    kf_buffer_string(&text, source);
-    if (text.failed) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    kf_autofree char *folder = strdup(o->path);
-    char *slash = folder ? strrchr(folder, '/') : NULL;
-    if (slash) *slash = '\0';
-    if (slash && slash != folder && !kf_directory_make(folder, error)) return false;
-    return kf_file_write(o->path, text.data, text.size, error);
-}
-
-/* The command that goes on: with more of a budget where it is spent. */
-static bool word_resume(outcome *o, const char *store_path, kf_error *error)
-{
-    const kf_search_result *r = o->result;
-    const kf_search_budget *budget = &r->progress.budget;
-    kf_autobuffer text = {0};
-    kf_buffer_format(&text, "kforge optimize --resume %s", r->progress.run);
-    if (o->wanted->store) kf_buffer_format(&text, " --store %s", store_path);
-    if (budget->seconds > 0 && r->progress.elapsed >= budget->seconds) kf_buffer_format(&text, " --time %.0f", 2 * budget->seconds);
-    if (budget->candidates > 0 && r->progress.judged >= budget->candidates)
-        kf_buffer_format(&text, " --candidates %lld", (long long)(2 * budget->candidates));
-    if (budget->cost_usd > 0 && r->progress.cost_usd >= budget->cost_usd)
-        kf_buffer_format(&text, " --cost %g", 2 * budget->cost_usd);
-    if (budget->tokens > 0 && r->progress.tokens >= budget->tokens)
-        kf_buffer_format(&text, " --tokens %lld", (long long)(2 * budget->tokens));
-    if (budget->requests > 0 && r->progress.requests >= budget->requests)
-        kf_buffer_format(&text, " --budget-requests %lld", (long long)(2 * budget->requests));
-    if (budget->device_seconds > 0 && r->progress.device_seconds >= budget->device_seconds)
-        kf_buffer_format(&text, " --gpu-seconds %g", 2 * budget->device_seconds);
-    o->resume = kf_buffer_take(&text);
-    return o->resume || kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-}
-
-static bool is_faster(const outcome *o)
-{
-    return o->result->progress.best_speedup.low > 1;
-}
-
-static void print_text(const outcome *o, FILE *out)
-{
-    const kf_search_progress *p = &o->result->progress;
-    char speedup[KF_FIGURE], interval[KF_FIGURE];
-    if (!p->best) {
-        fprintf(out, "nothing correct was found: %s\n", o->result->why.text);
-    } else {
-        fprintf(out, "best      %s %s over the baseline%s\n", kf_figure_speedup(p->best_speedup, speedup),
-                kf_figure_interval(p->best_speedup, interval),
-                p->best_reverified ? ", measured again in fresh processes" : ", not measured again");
-        if (!is_faster(o) && p->best_speedup.value > 1)
-            fprintf(out, "          the interval reaches below 1: not shown to be faster; a quieter machine measures better\n");
-        else if (!is_faster(o))
-            fprintf(out, "          that is not faster than the baseline\n");
-        fprintf(out, "source    %s\n", o->path);
-        if (o->flags.size) fprintf(out, "flags    %s\n", o->flags.data);
-        fprintf(out, "candidate c%lld: kforge show c%lld%s%s\n", (long long)p->best, (long long)p->best,
-                o->wanted->store ? " --store " : "", o->wanted->store ? o->wanted->store : "");
-        fprintf(out, "ended     %s\n", o->result->why.text);
-    }
-    fprintf(out, "resume    %s\n", o->resume);
-}
-
-static const char *end_name(kf_search_end end)
-{
-    static const char *const names[] = {"converged", "spent", "interrupted", "stopped"};
-    return names[end];
-}
-
-static bool print_json(const outcome *o, FILE *out, kf_error *error)
-{
-    const kf_search_progress *p = &o->result->progress;
-    kf_auto(cJSON) json = cJSON_CreateObject();
-    cJSON_AddStringToObject(json, "schema", "kforge-result/1");
-    cJSON_AddStringToObject(json, "run", p->run);
-    cJSON_AddStringToObject(json, "task", kf_task_name(o->plan->task));
-    cJSON_AddStringToObject(json, "device", p->hardware);
-    cJSON_AddStringToObject(json, "end", end_name(o->result->end));
-    cJSON_AddStringToObject(json, "reason", o->result->why.text);
-    cJSON_AddNumberToObject(json, "attempts", (double)p->attempts);
-    cJSON_AddNumberToObject(json, "judged", (double)p->judged);
-    cJSON_AddNumberToObject(json, "correct", (double)p->correct);
-    cJSON_AddNumberToObject(json, "model_calls", (double)p->calls);
-    cJSON_AddNumberToObject(json, "requests", (double)p->requests);
-    cJSON_AddNumberToObject(json, "tokens", (double)p->tokens);
-    kf_add_figure(json, "cost_usd", p->cost_usd);
-    kf_add_figure(json, "seconds", p->elapsed);
-    kf_add_figure(json, "gpu_seconds", p->device_seconds);
-    cJSON_AddStringToObject(json, "resume", o->resume);
-    cJSON *best = p->best ? cJSON_AddObjectToObject(json, "best") : cJSON_AddNullToObject(json, "best");
-    if (p->best) {
-        cJSON_AddNumberToObject(best, "candidate", (double)p->best);
-        cJSON_AddStringToObject(best, "hash", o->best.hash);
-        cJSON_AddStringToObject(best, "source", o->path);
-        kf_add_interval(best, "speedup", p->best_speedup);
-        cJSON_AddBoolToObject(best, "reverified", p->best_reverified);
-        cJSON_AddBoolToObject(best, "faster", is_faster(o));
-        kf_add_embedded(best, "flags", o->best.flags);
-        kf_add_embedded(best, "tunables", o->best.tunables);
-    }
-    return kf_print_json(out, kf_steal(&json), error);
-}
-
-static int status_of(const kf_search_result *result)
-{
-    if (result->end == KF_SEARCH_INTERRUPTED) return KF_EXIT_INTERRUPTED;
-    if (result->end == KF_SEARCH_STOPPED) return KF_EXIT_MACHINE;
-    if (result->progress.best) return KF_EXIT_DONE;
-    return result->end == KF_SEARCH_SPENT ? KF_EXIT_BUDGET : KF_EXIT_NOTHING;
-}
-
-static bool report(const kf_invocation *invocation, outcome *o, kf_store *store, kf_error *error)
-{
-    if (o->result->progress.best && !write_best(o, store, error)) return false;
-    if (!word_resume(o, kf_store_path(store), error)) return false;
-    if (o->wanted->json) return print_json(o, invocation->output, error);
-    print_text(o, invocation->output);
-    return true;
-}
-
 /* ---- the command ----------------------------------------------------------------------------------------------------------------------------------- */
 
 /* Which device the workers of this program judge on, or on which several. */
@@ -423,16 +251,17 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
                              error);
     kf_progress_clear(&view);
     kf_workers_close(kf_steal(&workers)); /* before anything is said: nothing is left running then */
-    __attribute__((cleanup(outcome_clear))) outcome o = {.wanted = wanted, .plan = &p, .result = &result};
+    __attribute__((cleanup(kf_outcome_clear)))
+    kf_outcome o = {.result = &result, .task = kf_task_name(p.task), .store = wanted->store, .output = wanted->output};
     if (!ran) {
         /* What was found is in the store; say how to go on. */
-        if (result.progress.run[0] && word_resume(&o, kf_store_path(store), NULL))
+        if (result.progress.run[0] && kf_outcome_word_resume(&o, kf_store_path(store), NULL))
             fprintf(invocation->log, "what was found until now is stored; go on with: %s\n", o.resume);
         return -1;
     }
-    if (!report(invocation, &o, store, error)) return -1;
+    if (!kf_outcome_report(&o, store, wanted->json, invocation->output, error)) return -1;
     if (result.end == KF_SEARCH_STOPPED) fprintf(invocation->log, "kforge: %s\n", result.why.text);
-    return status_of(&result);
+    return kf_outcome_status(&result);
 }
 
 static const kf_option options[] = {

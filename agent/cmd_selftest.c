@@ -1,6 +1,7 @@
 /* `kforge selftest`: does this machine's judge catch what it has to, and leave the honest alone. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "command.h"
 #include "kforge/census.h"
@@ -92,6 +93,25 @@ static scratch *scratch_new(kf_error *error)
     return kf_steal(&s);
 }
 
+/* What a GPU's driver opens for a judge stays open for as long as this program lives. By a verdict of the judge's own it is there, and is not left
+ * behind: the census is taken anew. */
+static bool use_driver(scratch *own, kf_judge *judge, const char *folder, kf_error *error)
+{
+    kf_autofree char *path = kf_path_join(folder, "selftest/vecadd");
+    if (!path) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (strncmp(kf_judge_device(judge), "cpu", 3) == 0 || access(path, F_OK) != 0) return true;
+    kf_task *task = kf_task_load(path, error);
+    if (!task) return false;
+    const char *text = kf_task_baseline(task)->text;
+    kf_auto(kf_job) job = kf_job_new("first", task, text, strlen(text), NULL, 0, error);
+    if (!job) return false;
+    kf_auto(kf_verdict) verdict = kf_judge_run(judge, job, NULL, error);
+    if (!verdict) return false;
+    kf_census_free(own->before);
+    own->before = kf_census_take(own->folder, error);
+    return own->before != NULL;
+}
+
 static double percent(int part, int whole)
 {
     return whole ? 100.0 * part / whole : 100;
@@ -106,7 +126,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     kf_auto(scratch) own = scratch_new(error);
     if (!own) return -1;
     kf_auto(kf_judge) judge = kf_judge_new(&(kf_judge_settings){.device = wanted->device}, error);
-    if (!judge) return -1;
+    if (!judge || !use_driver(own, judge, folder, error)) return -1;
     kf_auto(cJSON) json = wanted->json ? cJSON_CreateObject() : NULL;
     report r = {.invocation = invocation, .wanted = wanted, .cases = json ? cJSON_AddArrayToObject(json, "cases") : NULL};
     kf_table_add_column(&r.table, "", KF_LEFT, false);

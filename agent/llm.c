@@ -356,5 +356,6 @@ void kf_llm_reply_free(kf_llm_reply *reply)
 {
     free(reply->text);
     free(reply->model);
+    free(reply->settings);
     *reply = (kf_llm_reply){0};
 }

@@ -449,12 +449,27 @@ static void done(void *context, const kf_http_result *result)
 
 /* ---- sending ---------------------------------------------------------------------------------------------------------------------------- */
 
-static char *make_body(const kf_ask *ask, const kf_call_settings *settings)
+/* What decides how a model samples and how long it may, under the names that the services have for it. */
+static bool keep_settings(kf_ask *ask, const cJSON *body)
+{
+    static const char *const names[] = {"temperature",      "max_tokens", "max_completion_tokens", "max_output_tokens", "thinking",
+                                        "reasoning_effort", "reasoning",  "generationConfig"};
+    kf_auto(cJSON) settings = cJSON_CreateObject();
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const cJSON *item = cJSON_GetObjectItemCaseSensitive(body, names[i]);
+        if (item && !cJSON_AddItemToObject(settings, names[i], cJSON_Duplicate(item, true))) return false;
+    }
+    free(ask->reply.settings);
+    return (ask->reply.settings = cJSON_PrintUnformatted(settings));
+}
+
+static char *make_body(kf_ask *ask, const kf_call_settings *settings)
 {
     kf_dialect_request request = {.system = ask->system, .prompt = ask->prompt, .begun = ask->begun.size ? ask->begun.data : NULL};
     kf_auto(cJSON) json = cJSON_CreateObject();
     if (!json || !ask->network->dialect->body(settings, &request, json)) return NULL;
     if (ask->network->wants_cost && !cJSON_AddTrueToObject(cJSON_AddObjectToObject(json, "usage"), "include")) return NULL;
+    if (!request.begun && !keep_settings(ask, json)) return NULL; /* what continues a reply has less room for the rest of it */
     return cJSON_PrintUnformatted(json);
 }
 

@@ -101,7 +101,8 @@ static bool read_recording(const replay *r, recording *rec, const cJSON *json, c
     kf_json_string_or(&reader, "note", "");
     const char *text = kf_json_string(&reader, "reply"), *outcome = kf_json_string_or(&reader, "outcome", "ok");
     const char *failure = kf_json_string_or(&reader, "error", NULL), *model = kf_json_string_or(&reader, "model", r->model);
-    rec->reply.cost_usd = kf_json_number_or(&reader, "cost_usd", 0, 1e6, NAN);
+    double cost = kf_json_number_or(&reader, "cost_usd", -1, 1e6, -1);
+    rec->reply.cost_usd = cost < 0 ? NAN : cost;
     rec->reply.seconds = kf_json_number_or(&reader, "seconds", 0, 1e6, 0);
     rec->asked = kf_json_integer_or(&reader, "asked", 0, INT64_C(1) << 50, 0);
     rec->after = kf_json_integer_or(&reader, "after", 0, INT64_C(1) << 50, 0);
@@ -112,13 +113,13 @@ static bool read_recording(const replay *r, recording *rec, const cJSON *json, c
     if (!kf_json_finish(&reader)) return false;
     if (tokens) {
         kf_json_reader counts = kf_json_object(tokens, where, "tokens", error);
-        rec->reply.prompt_tokens = kf_json_integer_or(&counts, "prompt", 0, INT64_MAX, -1);
-        rec->reply.completion_tokens = kf_json_integer_or(&counts, "completion", 0, INT64_MAX, -1);
+        rec->reply.prompt_tokens = kf_json_integer_or(&counts, "prompt", -1, INT64_MAX, -1);
+        rec->reply.completion_tokens = kf_json_integer_or(&counts, "completion", -1, INT64_MAX, -1);
         if (!kf_json_finish(&counts)) return false;
     }
     if (cJSON_IsString(match)) memcpy(rec->match, match->valuestring, KF_HASH_HEX);
     char *copy = strdup(text);
-    return set_reply(rec, copy, copy ? strlen(copy) : 0, model, known, failure, where, error);
+    return set_reply(rec, copy, copy ? strlen(copy) : 0, model, known, failure && *failure ? failure : NULL, where, error);
 }
 
 /* Reserves one more element. */

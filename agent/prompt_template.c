@@ -39,14 +39,14 @@ static const kf_template_value *find_value(renderer *r, const char *name)
     return NULL;
 }
 
-/* The longest run of `mark` that starts a line (behind blanks). */
+/* The longest run of `mark` that starts a line (behind blanks). Carriage returns are left out of what is written, so they are none of either. */
 static size_t longest_fence(const char *text, char mark)
 {
     size_t longest = 0;
     for (const char *line = text; *line;) {
-        const char *at = line + strspn(line, " \t");
+        const char *at = line + strspn(line, " \t\r");
         size_t run = 0;
-        while (at[run] == mark) run++;
+        for (; *at == mark || *at == '\r'; at++) run += *at == mark;
         if (run > longest) longest = run;
         line = strchr(at, '\n');
         if (!line) break;

@@ -19,9 +19,8 @@
 #define WAIT_SECONDS 0.1 /* how long an interrupt or a reply may go unnoticed */
 #define FINAL_SECONDS 8  /* after this no further candidate is measured again */
 #define FINAL_TRIES 4
-#define OTHERS_SECONDS 3  /* that workers get to come up once the first is there */
-#define REPLAY_SECONDS 30 /* ditto where a run is repeated that may have had them all */
-#define WATCHED 256       /* descriptors of models that are waited for together with the workers' */
+#define OTHERS_SECONDS 3 /* that workers get to come up once the first is there */
+#define WATCHED 256      /* descriptors of models that are waited for together with the workers' */
 
 static const char *const step_names[KF_STEP_COUNT] = {
     [KF_STEP_BASELINE] = "baseline",
@@ -55,11 +54,11 @@ bool kf_step_parse(const char *name, kf_step *step)
     return false;
 }
 
-char *kf_search_conditions(const char *hardware, const char *baseline)
+char *kf_search_conditions(const char *judged, const char *baseline)
 {
     char *text;
-    if (!baseline) return strdup(hardware);
-    return asprintf(&text, "%s, against baseline %s", hardware, baseline) < 0 ? NULL : text;
+    if (!baseline) return strdup(judged);
+    return asprintf(&text, "%s, against baseline %s", judged, baseline) < 0 ? NULL : text;
 }
 
 /* ---- telling ------------------------------------------------------------------------------------------------------------------------------ */
@@ -96,13 +95,19 @@ static int interrupts(const kf_search *s)
     return s->interrupts ? *s->interrupts : 0;
 }
 
+/* Is a candidate that a model was paid for still to be judged? */
+static bool owes_verdicts(const kf_search *s)
+{
+    if (s->replies || s->retries) return true;
+    for (const kf_proposal *p = s->in_flight; p; p = p->next)
+        if (p->model >= 0) return true;
+    return false;
+}
+
 /* All the samples of a benchmark have been drawn and judged. */
 static bool sampled(const kf_search *s)
 {
-    if (!s->settings->samples || s->answered < s->settings->samples || s->replies || s->retries) return false;
-    for (const kf_proposal *p = s->in_flight; p; p = p->next)
-        if (p->model >= 0) return false;
-    return true;
+    return s->settings->samples && s->answered >= s->settings->samples && !owes_verdicts(s);
 }
 
 const char *kf_search_paid(const kf_search *s)
@@ -127,11 +132,11 @@ static const char *spent(const kf_search *s, bool ahead)
     double mean = s->progress.judged ? s->progress.device_seconds / (double)s->progress.judged : 0;
     if (budget->device_seconds > 0 && s->progress.device_seconds + mean * (double)flying >= budget->device_seconds)
         return "the device's time is up";
-    /* Samples that are paid for are judged. */
-    bool waiting = s->settings->samples && (s->calls || s->replies || s->retries);
+    /* What is paid for is judged; a search asks for nothing more, but samples under way are waited for. */
+    bool waiting = owes_verdicts(s) || (s->settings->samples && s->calls);
     if (!waiting && kf_search_paid(s)) return kf_search_paid(s);
     /* No model has room for another request, and what others had reserved has come back. */
-    if (s->budget_spent && !s->calls && !s->replies && !kf_models_alive(s)) return s->models_why.text;
+    if (s->budget_spent && !s->calls && !owes_verdicts(s) && !kf_models_alive(s)) return s->models_why.text;
     return kf_survivors_stop(s);
 }
 
@@ -259,6 +264,24 @@ static bool propose_default(kf_search *s, kf_proposal **proposal, kf_error *erro
     return true;
 }
 
+/* Places for jobs but for those whose findings the search does not know yet: what it does must not depend on whose verdict waits to be read. */
+static size_t free_rooms(const kf_search *s)
+{
+    size_t taken = 0;
+    for (const kf_proposal *p = s->in_flight; p; p = p->next) taken++;
+    return s->rooms.jobs > taken ? s->rooms.jobs - taken : 0;
+}
+
+/* The tuner may fill the time of a call, but what the call brings is not to wait behind all its points: as long as every device has a job, there is
+ * room for each reply to come. */
+static bool has_room_for_points(const kf_search *s)
+{
+    size_t calls = 0, jobs = 0;
+    for (const kf_call *call = s->calls; call; call = call->next) calls++;
+    for (const kf_proposal *p = s->in_flight; p; p = p->next) jobs++;
+    return jobs < s->rooms.least || free_rooms(s) > calls;
+}
+
 static bool propose(kf_search *s, kf_proposal **proposal, kf_error *error)
 {
     *proposal = s->retries;
@@ -278,21 +301,15 @@ static bool propose(kf_search *s, kf_proposal **proposal, kf_error *error)
         if (*proposal || !s->model_count) return true;
     }
     if (!kf_models_propose(s, proposal, error)) return false;
-    if (*proposal || s->replies || !s->calls || !s->strategy.tune) return true;
+    if (*proposal || s->replies || !s->calls || !s->strategy.tune || !has_room_for_points(s)) return true;
     return kf_arms_propose(s, proposal, error); /* all that could be asked was, and a worker is idle */
-}
-
-/* A worker is free, and what the free ones found is known to the search: what it does must not depend on whose verdict waits to be read. */
-static bool room(const kf_search *s)
-{
-    return kf_workers_room(s->workers) > s->order.held_count + kf_workers_finished(s->workers);
 }
 
 /* Gives every free worker something to do. *stuck: there was nothing. */
 static bool fill(kf_search *s, bool *stuck, kf_error *error)
 {
     *stuck = false;
-    while (room(s) && !spent(s, true) && !interrupts(s) && !s->models_gone) {
+    while (kf_rooms_look(s), free_rooms(s) && !spent(s, true) && !interrupts(s) && !s->models_gone) {
         kf_proposal *proposal = NULL;
         /* A call is due before the tuner may fill the time until its reply. */
         kf_models_progress(s);
@@ -360,12 +377,20 @@ static bool wait_some(kf_search *s, kf_error *error)
     return got == 0 || handle(s, &result, error);
 }
 
-/* Jobs that nobody has begun are taken back; they are proposed again should the run go on. */
+/* Jobs that nobody has begun are taken back. Should the run go on, points are proposed again; what a model was paid for is kept for then. */
 static void withdraw(kf_search *s)
 {
     int64_t tickets[KF_WORKERS_MOST];
     size_t count = kf_workers_withdraw(s->workers, tickets, KF_WORKERS_MOST);
-    for (size_t i = 0; i < count; i++) kf_proposal_free(unlink_ticket(s, tickets[i]));
+    for (size_t i = 0; i < count; i++) {
+        kf_proposal *p = unlink_ticket(s, tickets[i]);
+        if (p && p->call) {
+            p->next = s->retries;
+            s->retries = p;
+        } else {
+            kf_proposal_free(p);
+        }
+    }
 }
 
 /* ---- the phases ------------------------------------------------------------------------------------------------------------------------------- */
@@ -388,10 +413,10 @@ static bool await_hello(kf_search *s, kf_error *error)
     return true;
 }
 
-/* What is tried first should not depend on which worker of a machine came up first; those that take long are not waited for, but by a replay. */
+/* What is tried first should not depend on which worker of a machine came up first; those that take long are not waited for. */
 static bool await_others(kf_search *s, kf_error *error)
 {
-    double until = kf_now() + (s->order.count ? REPLAY_SECONDS : OTHERS_SECONDS);
+    double until = kf_now() + OTHERS_SECONDS;
     while (kf_workers_absent(s->workers) && kf_now() < until)
         if (!await_one(s, 0.02, error)) return false;
     return true;
@@ -455,7 +480,7 @@ static void skip_defaults(kf_search *s)
 
 static bool begin_run(kf_search *s, const char *run, kf_error *error)
 {
-    s->conditions = kf_search_conditions(kf_workers_hardware(s->workers), s->settings->baseline);
+    s->conditions = kf_search_conditions(kf_workers_conditions(s->workers), s->settings->baseline);
     if (!s->conditions) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     if (!kf_arms_start(s, error)) return false;
     skip_defaults(s);

@@ -1,7 +1,7 @@
 /* The parts of the search: search.c (the loop), search_arms.c (sources and their tuners), search_record.c (what goes into the store),
  * search_verify.c (measuring the best again), search_model.c (calls), search_ensemble.c (whose turn it is), search_choose.c (what a call asks for), search_survivors.c (what a judged
  * candidate means for that), search_prompt.c and search_context.c (what prompts say), search_notes.c (moves that paid or failed),
- * search_state.c (resuming), search_order.c (verdicts in the order of a run that is repeated). */
+ * search_state.c (resuming), search_order.c (verdicts in the order of a run that is repeated), search_rooms.c (how many workers there were in it). */
 #ifndef KFORGE_SEARCH_INTERNAL_H
 #define KFORGE_SEARCH_INTERNAL_H
 
@@ -160,6 +160,19 @@ typedef struct kf_order {
     size_t held_count;
 } kf_order;
 
+/* What the workers that were there allowed (search_rooms.c), from a point of the run on. */
+#define KF_ROOMS_CHANGES 256
+typedef struct kf_rooms {
+    int64_t clock;  /* kf_search_clock */
+    size_t jobs;    /* under way at a time */
+    size_t devices; /* kf_workers_devices */
+    size_t least;   /* kf_workers_least_jobs */
+} kf_rooms;
+typedef struct kf_rooms_history {
+    kf_rooms changes[KF_ROOMS_CHANGES];
+    size_t count;
+} kf_rooms_history;
+
 typedef struct kf_tries {
     int64_t candidate;
     int count;
@@ -209,7 +222,9 @@ typedef struct kf_search {
     char *system_text;
 
     kf_order order;
-    kf_tries *tries; /* measured again */
+    kf_rooms rooms;                         /* now */
+    kf_rooms_history rooms_had, rooms_then; /* of this run; of the one that it repeats */
+    kf_tries *tries;                        /* measured again */
     size_t tries_count;
     int64_t judged_since_verify;
     double verified_best; /* speedup, 0 none */
@@ -273,6 +288,12 @@ bool kf_order_take(kf_search *s, kf_workers_result *result);
 /* The proposal was recorded without a worker. */
 void kf_order_known(kf_search *s, const kf_proposal *proposal);
 
+/* search_rooms.c */
+/* Before something is proposed: s->rooms is what holds now, in this run or, where one is repeated, in that. */
+void kf_rooms_look(kf_search *s);
+void kf_rooms_write(const kf_rooms_history *history, cJSON *state);
+void kf_rooms_read(const cJSON *state, kf_rooms_history *history);
+
 /* search_verify.c */
 bool kf_best_refresh(kf_search *s, kf_error *error); /* progress.best and so on from the store; tells of a new best */
 /* After an attempt: kf_best_refresh where it may have changed any of that. `verified`: the verdict is one of measuring again. */
@@ -290,6 +311,8 @@ void kf_models_close(kf_search *s);
 bool kf_models_alive(const kf_search *s);
 /* Starts calls that are due, collects replies; never waits longer than `seconds`. */
 bool kf_models_step(kf_search *s, bool start, double seconds, kf_error *error);
+/* How far the run is: beginnings and ends of attempts and of calls, so that each of them has a number of its own. What recorded replies are timed by. */
+int64_t kf_search_clock(const kf_search *s);
 /* Tells the models how far the run is (kf_llm_progress). */
 void kf_models_progress(kf_search *s);
 /* What tells that kf_models_step is due; as kf_llm_watch. */

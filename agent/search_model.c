@@ -10,6 +10,7 @@
 
 #include "kforge/extract.h"
 #include "kforge/file.h"
+#include "kforge/json.h"
 #include "search_internal.h"
 
 #define NEVER (INT64_C(1) << 50) /* kf_llm_progress of a reply that did not come before the run ended */
@@ -151,7 +152,7 @@ static int64_t flying(const kf_search *s, int model)
 static bool call_is_due(const kf_search *s)
 {
     if (!kf_strategy_asks(&s->strategy) || (s->quota > 0 && kf_arms_more(s))) return false;
-    size_t limit = s->settings->calls > 0 ? (size_t)s->settings->calls : kf_workers_devices(s->workers);
+    size_t limit = s->settings->calls > 0 ? (size_t)s->settings->calls : s->rooms.devices;
     size_t busy = (size_t)flying(s, -1);
     /* busy: in flight so far. */
     if (s->settings->samples && (s->answered + (int64_t)busy >= s->settings->samples || kf_search_paid(s))) return false;
@@ -171,8 +172,7 @@ static bool take_back(kf_search *s, kf_call *call, const kf_error *why, kf_error
     return kf_choose_again(s, call, error);
 }
 
-/* How far the run is: beginnings and ends of attempts and of calls, so that each of them has a number of its own. What recorded replies are timed by. */
-static int64_t clock_of(const kf_search *s)
+int64_t kf_search_clock(const kf_search *s)
 {
     int64_t count = 2 * s->progress.attempts + 2 * s->progress.calls + flying(s, -1);
     for (const kf_proposal *p = s->in_flight; p; p = p->next) count++;
@@ -181,7 +181,7 @@ static int64_t clock_of(const kf_search *s)
 
 void kf_models_progress(kf_search *s)
 {
-    for (size_t i = 0; i < s->model_count; i++) kf_llm_progress(s->models[i].llm, s->idle ? INT64_MAX : clock_of(s));
+    for (size_t i = 0; i < s->model_count; i++) kf_llm_progress(s->models[i].llm, s->idle ? INT64_MAX : kf_search_clock(s));
 }
 
 static bool begin_call(kf_search *s, int model, kf_error *error)
@@ -190,7 +190,7 @@ static bool begin_call(kf_search *s, int model, kf_error *error)
     if (!call) return kf_fail(error, KF_ERROR_MEMORY, "out of memory for a model call");
     call->model = model;
     call->tag = ++s->next_ticket;
-    call->asked = clock_of(s);
+    call->asked = kf_search_clock(s);
     kf_choose(s, call);
     kf_model *m = &s->models[call->model];
     call->temperature = kf_ensemble_temperature(s, call->model);
@@ -262,13 +262,23 @@ static bool commit_state(kf_search *s, kf_error *error)
     return kf_store_save_state(s->store, s->progress.run, state, strlen(state), error) && kf_store_commit(s->store, error);
 }
 
+/* What the provider was told, and when in the search that was; malloc'd. */
+static char *settings_of(const kf_call *call, const kf_llm_reply *reply, int64_t after)
+{
+    kf_auto(cJSON) json = reply->settings ? cJSON_Parse(reply->settings) : cJSON_CreateObject();
+    bool good = json;
+    if (call->temperature >= 0 && !reply->settings) good = good && cJSON_AddNumberToObject(json, "temperature", call->temperature);
+    good = good && cJSON_AddNumberToObject(json, "asked", (double)call->asked) &&
+           cJSON_AddNumberToObject(json, "after", (double)after);
+    return good ? cJSON_PrintUnformatted(json) : NULL;
+}
+
 /* Stores the call and, in the same transaction, that its reply waits. */
 static bool store_call(kf_search *s, kf_call *call, const kf_llm_reply *reply, bool waits, int64_t after, kf_error *error)
 {
     kf_model *model = &s->models[call->model];
-    char settings[128], temperature[32] = "";
-    if (call->temperature >= 0) snprintf(temperature, sizeof temperature, "\"temperature\":%.4g,", call->temperature);
-    snprintf(settings, sizeof settings, "{%s\"asked\":%lld,\"after\":%lld}", temperature, (long long)call->asked, (long long)after);
+    kf_autofree char *settings = settings_of(call, reply, after);
+    if (!settings) return kf_fail(error, KF_ERROR_MEMORY, "out of memory for a model's call");
     s->idle = false;
     call->cost_usd = reply->cost_usd;
     if (!kf_store_begin_quick(s->store, error)) return false; /* its candidate is not to wait for a disk */
@@ -329,7 +339,8 @@ static bool handle_reply(kf_search *s, kf_call *call, kf_llm_reply *reply, kf_er
         call->size = reply->size;
         call->truncated = reply->outcome == KF_LLM_TRUNCATED;
     }
-    bool stored = store_call(s, call, reply, usable, clock_of(s) + 1, error); /* it is no longer in flight, and not counted yet */
+    bool stored =
+        store_call(s, call, reply, usable, kf_search_clock(s) + 1, error); /* it is no longer in flight, and not counted yet */
     if (usable) reply->text = NULL;
     if (usable && stored) return true;
     const char *why = reply->error.text[0] ? reply->error.text : kf_llm_outcome_name(reply->outcome);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "kforge/file.h"
+#include "kforge/json.h"
 #include "search_internal.h"
 
 /* "PATH#RUN…" of a spec "replay[,…]:PATH#RUN[#NAME]"; false when it is none. malloc'd. */
@@ -60,6 +61,17 @@ static bool read_attempts(kf_store *store, const char *run, kf_order *order, siz
     return row == 0;
 }
 
+/* How many workers that run had, and when. A run of an older kforge does not say it. */
+static bool read_rooms(kf_search *s, kf_store *store, const char *run, kf_error *error)
+{
+    kf_autofree char *text = NULL;
+    size_t size;
+    if (!kf_store_run_state(store, run, &text, &size, error)) return false;
+    kf_auto(cJSON) state = size ? cJSON_ParseWithLength(text, size) : NULL;
+    kf_rooms_read(state, &s->rooms_then);
+    return true;
+}
+
 bool kf_order_read(kf_search *s, kf_error *error)
 {
     const kf_search_settings *settings = s->settings;
@@ -68,7 +80,8 @@ bool kf_order_read(kf_search *s, kf_error *error)
     if (!settings->model_count || !parse(settings->models[0], &path, &run)) return true;
     kf_auto(kf_store) store = kf_store_open(path, KF_STORE_READ, error);
     kf_autoresult kf_store_run found = {0};
-    if (!store || !kf_store_find_run(store, run, &found, error) || !read_attempts(store, found.id, &s->order, &count, error))
+    if (!store || !kf_store_find_run(store, run, &found, error) || !read_attempts(store, found.id, &s->order, &count, error) ||
+        !read_rooms(s, store, found.id, error))
         return false;
     if (!read_attempts(s->store, s->progress.run, NULL, &done, error)) return false;
     s->order.next = done < s->order.count ? done : s->order.count; /* this run goes on */

@@ -1,8 +1,10 @@
 /* What would be sent: the next request of a run, or of a run that would begin now, without sending it. */
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "kforge/judge.h"
 #include "search_internal.h"
 
 /* The step that is asked for, with parents as the strategy draws them. */
@@ -44,7 +46,8 @@ bool kf_search_preview(kf_store *store, const kf_task *task, const char *run, co
     *s = (kf_search){.store = store, .task = task, .settings = settings, .progress = {.best_speedup = {NAN, NAN, NAN}}};
     s->strategy = *settings->strategy.name ? settings->strategy : *kf_strategy_named("auto");
     s->population = kf_population_new();
-    snprintf(s->progress.hardware, sizeof s->progress.hardware, "%s", hardware);
+    const char *mark = strstr(hardware, KF_JUDGE_MARK);
+    snprintf(s->progress.hardware, sizeof s->progress.hardware, "%.*s", mark ? (int)(mark - hardware) : INT_MAX, hardware);
     kf_call call = {0};
     bool ready = s->population ? kf_arms_defaults(s, error) : kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     if (ready && run) {

@@ -166,6 +166,7 @@ char *kf_state_json(const kf_search *s)
     cJSON_AddNumberToObject(json, "device-seconds", s->progress.device_seconds);
     cJSON_AddNumberToObject(json, "quota", s->quota);
     add_models(s, json);
+    kf_rooms_write(&s->rooms_had, json);
     if (s->strategy.round > 1) add_round(s, json);
     /* What was due, asked for and not answered is due again; a reply whose candidate is being judged is used again. */
     cJSON *dues = cJSON_AddArrayToObject(json, "due"), *replies = cJSON_AddArrayToObject(json, "replies");
@@ -295,6 +296,7 @@ static bool read_state(kf_search *s, kf_error *error)
     s->progress.device_seconds = number_of(json, "device-seconds");
     s->quota = (int)number_of(json, "quota");
     read_round(s, json);
+    kf_rooms_read(json, &s->rooms_had);
     return read_models(s, json, error) && read_dues(s, json, error) && read_replies(s, json, error);
 }
 

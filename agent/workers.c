@@ -10,6 +10,7 @@
 
 #include "kforge/file.h"
 #include "kforge/json.h"
+#include "kforge/judge.h"
 #include "kforge/worker.h"
 #include "workers_internal.h"
 
@@ -26,7 +27,7 @@ struct kf_workers {
     size_t end_count;
     kf_pending *queue, **queue_end;
     finished *results, **results_end;
-    char *hardware, *device;
+    char *hardware, *device, *conditions;
     bool greeted; /* a first hello came since the last wait */
     kf_error last;
     bool has_news;
@@ -101,22 +102,38 @@ static const char *text_of(const cJSON *json, const char *key)
     return cJSON_IsString(item) ? item->valuestring : NULL;
 }
 
+static size_t hardware_length(const char *conditions)
+{
+    const char *mark = strstr(conditions, KF_JUDGE_MARK);
+    return mark ? (size_t)(mark - conditions) : strlen(conditions);
+}
+
+static bool other_conditions(const kf_workers *pool, const char *conditions, kf_error *error)
+{
+    size_t length = hardware_length(conditions);
+    bool same_hardware = length == hardware_length(pool->conditions) && strncmp(conditions, pool->conditions, length) == 0;
+    return kf_fail(error, KF_ERROR_MACHINE, "it judges on %s, this run on %s: their times can't be compared%s", conditions,
+                   pool->conditions,
+                   same_hardware ? "; start a new run, which measures by today's rules, runtime and compiler" : "");
+}
+
 bool kf_pool_hello(kf_workers *pool, kf_end *end, const char *text, size_t size, kf_error *error)
 {
     kf_auto(cJSON) json = kf_json_parse(text, size, KF_JOB_BYTES, "hello", error);
     if (!json) return false;
-    const char *schema = text_of(json, "schema"), *hardware = text_of(json, "hardware"), *device = text_of(json, "device");
-    if (!schema || strcmp(schema, KF_HELLO_SCHEMA) != 0 || !hardware || !*hardware || !device)
+    const char *schema = text_of(json, "schema"), *hardware = text_of(json, "hardware"), *device = text_of(json, "device"),
+               *conditions = text_of(json, "conditions"); /* none: a version that did not tell them apart from the hardware */
+    if (!conditions) conditions = hardware;
+    if (!schema || strcmp(schema, KF_HELLO_SCHEMA) != 0 || !hardware || !*hardware || !device || !*conditions)
         return kf_fail(error, KF_ERROR_INPUT, "its first line is no hello; is it another version of kforge?");
-    if (pool->hardware && strcmp(pool->hardware, hardware) != 0)
-        return kf_fail(error, KF_ERROR_MACHINE, "it judges on %s, this run on %s: their times can't be compared", hardware,
-                       pool->hardware);
+    if (pool->conditions && strcmp(pool->conditions, conditions) != 0) return other_conditions(pool, conditions, error);
     const cJSON *jobs = cJSON_GetObjectItemCaseSensitive(json, "jobs");
     end->jobs_most = cJSON_IsNumber(jobs) && jobs->valuedouble >= 1 ? (size_t)fmin(jobs->valuedouble, KF_WORKER_JOBS) : 1;
     pool->greeted = true;
+    if (!pool->conditions) pool->conditions = strdup(conditions);
     if (!pool->hardware) pool->hardware = strdup(hardware);
     if (!pool->device) pool->device = strdup(device);
-    return (pool->hardware && pool->device) || kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    return (pool->conditions && pool->hardware && pool->device) || kf_fail(error, KF_ERROR_MEMORY, "out of memory");
 }
 
 static bool check_verdict(const kf_pending *job, const kf_verdict *verdict, kf_error *error)
@@ -281,6 +298,7 @@ void kf_workers_close(kf_workers *workers)
     free(workers->ends);
     free(workers->bundle);
     free(workers->hardware);
+    free(workers->conditions);
     free(workers->device);
     free(workers);
 }
@@ -290,16 +308,21 @@ const char *kf_workers_hardware(const kf_workers *workers)
     return workers->device ? workers->hardware : NULL;
 }
 
+const char *kf_workers_conditions(const kf_workers *workers)
+{
+    return workers->device ? workers->conditions : NULL;
+}
+
 const char *kf_workers_device(const kf_workers *workers)
 {
     return workers->device;
 }
 
-bool kf_workers_expect(kf_workers *workers, const char *hardware)
+bool kf_workers_expect(kf_workers *workers, const char *conditions)
 {
-    free(workers->hardware);
-    workers->hardware = strdup(hardware);
-    return workers->hardware;
+    free(workers->conditions);
+    workers->conditions = strdup(conditions);
+    return workers->conditions;
 }
 
 /* ---- using ------------------------------------------------------------------------------------------------------------------------------------------- */
@@ -319,10 +342,13 @@ size_t kf_workers_room(const kf_workers *workers)
     return room > waiting ? room - waiting : 0;
 }
 
-size_t kf_workers_finished(const kf_workers *workers)
+size_t kf_workers_capacity(const kf_workers *workers)
 {
     size_t count = 0;
-    for (const finished *f = workers->results; f; f = f->next) count++;
+    for (size_t i = 0; i < workers->end_count; i++) {
+        const kf_end *end = workers->ends[i];
+        if (!end->given_up) count += end->kind->room(end) + end->kind->busy(end);
+    }
     return count;
 }
 
@@ -342,6 +368,16 @@ size_t kf_workers_devices(const kf_workers *workers)
     for (size_t i = 0; i < workers->end_count; i++) {
         const kf_end *end = workers->ends[i];
         if (!end->given_up) count += end->kind->takes ? 1 : end->kind->room(end) + end->kind->busy(end);
+    }
+    return count;
+}
+
+size_t kf_workers_least_jobs(const kf_workers *workers)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < workers->end_count; i++) {
+        const kf_end *end = workers->ends[i];
+        if (!end->given_up) count += end->kind->takes ? 1 : (end->kind->room(end) + end->kind->busy(end) + 1) / 2;
     }
     return count;
 }

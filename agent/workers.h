@@ -68,21 +68,25 @@ void kf_workers_close(kf_workers *workers);
 KF_DEFINE_AUTO(kf_workers, kf_workers_close)
 
 /* What the first worker that said hello judges with, in words and as a device ("cpu", "cuda:0"); NULL as long as none has. A worker with
- * other hardware is given up, since its times can't be compared. */
+ * other hardware, rules, runtime or compiler is given up, since its times can't be compared. */
 const char *kf_workers_hardware(const kf_workers *workers);
+/* The same with the judge's rules, runtime and compiler (kf_judge_conditions): what verdicts are stored under. */
+const char *kf_workers_conditions(const kf_workers *workers);
 const char *kf_workers_device(const kf_workers *workers);
-/* For a run that goes on: only workers with this hardware are welcome. */
-bool kf_workers_expect(kf_workers *workers, const char *hardware);
+/* For a run that goes on: only workers that judge under these conditions are welcome. */
+bool kf_workers_expect(kf_workers *workers, const char *conditions);
 
 /* How many more jobs can be worked on at once, those that a worker only compiles while it measures another included. */
 size_t kf_workers_room(const kf_workers *workers);
+/* How many jobs can be worked on at a time by those that are there: kf_workers_room when none is in flight. */
+size_t kf_workers_capacity(const kf_workers *workers);
 /* Those that have not said hello yet, or are started again. */
 size_t kf_workers_absent(const kf_workers *workers);
-/* Results that have come and that kf_workers_wait has not given out yet: their workers count as free already. */
-size_t kf_workers_finished(const kf_workers *workers);
 size_t kf_workers_in_flight(const kf_workers *workers);
 /* How many workers there are that measure. */
 size_t kf_workers_devices(const kf_workers *workers);
+/* With fewer jobs than that a device may be idle: one for each worker, half of the places in a folder, where jobs also wait for one to come. */
+size_t kf_workers_least_jobs(const kf_workers *workers);
 /* Hands a job over (copied); it waits here when no worker is free. The id has to be new in this object. */
 bool kf_workers_submit(kf_workers *workers, const kf_job *job, int64_t ticket, kf_error *error);
 /* Waits up to `seconds` for a finished job or the first hello. 1: *result is filled (release it); 0: nothing yet, or a signal came;

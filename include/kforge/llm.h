@@ -59,6 +59,7 @@ typedef struct kf_llm_reply {
     char *text; /* owned by the reply; NUL-terminated */
     size_t size;
     char *model;                              /* what answered, as the provider names it */
+    char *settings;                           /* what the request asked of the model, as sent: a JSON object; NULL not known */
     int64_t prompt_tokens, completion_tokens; /* -1 unknown; all attempts that were charged */
     double cost_usd;                          /* NaN unknown; estimated from the bytes where a price is known and tokens are not */
     int64_t requests;                         /* sent for it, retries included; 1 where a provider does not count */

@@ -33,7 +33,7 @@
 #include "kforge/worker.h"
 
 struct kf_judge {
-    const char *hardware;
+    const char *hardware, *conditions;
     double sleep;
 };
 
@@ -54,6 +54,11 @@ const char *kf_judge_device(const kf_judge *judge)
 const char *kf_judge_hardware(const kf_judge *judge)
 {
     return judge->hardware;
+}
+
+const char *kf_judge_conditions(const kf_judge *judge)
+{
+    return judge->conditions;
 }
 
 cJSON *kf_judge_describe(const kf_judge *judge)
@@ -261,7 +266,10 @@ int main(int argc, char **argv)
     }
     signal(SIGPIPE, SIG_IGN);
     sigaction(SIGTERM, &(struct sigaction){.sa_handler = on_signal}, NULL);
-    struct kf_judge judge = {.hardware = hardware ? hardware : "cpu test", .sleep = sleep_text ? strtod(sleep_text, NULL) : 0};
+    const char *conditions = getenv("FAKE_CONDITIONS");
+    if (!hardware) hardware = "cpu test";
+    struct kf_judge judge = {
+        .hardware = hardware, .conditions = conditions ? conditions : hardware, .sleep = sleep_text ? strtod(sleep_text, NULL) : 0};
     kf_error error = {0};
     bool served = spool ? kf_worker_spool(&judge, spool, &options, &stop, &error) : kf_worker_serve(&judge, 0, 1, &stop, &error);
     if (!served) fprintf(stderr, "fake_worker: %s\n", error.text);

@@ -31,7 +31,7 @@ static model_server model_server_start(void)
         dup2(in[0], 0);
         dup2(out[1], 1);
         close(in[1]);
-        execlp("python3", "python3", KFORGE_SOURCE_DIR "/tests/llm/server.py", "120", (char *)NULL);
+        execlp("python3", "python3", KFORGE_SOURCE_DIR "/tests/llm/server.py", "600", (char *)NULL);
         _exit(127);
     }
     close(in[0]);

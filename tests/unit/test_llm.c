@@ -219,9 +219,9 @@ static void exec_failures_are_told(void **state)
     unsetenv("KFORGE_EXEC_TIMEOUT");
 }
 
-static void exec_runs_many_at_once(void **state)
+/* Eight requests, the first of which takes longest. True when they ran side by side, and the quick ones were not held up. */
+static bool eight_at_once(void)
 {
-    (void)state;
     kf_auto(kf_llm) llm = open_spec("exec,parallel=8:read n; sleep 0.$n; echo $n");
     double start = kf_now();
     char prompt[8];
@@ -245,17 +245,23 @@ static void exec_runs_many_at_once(void **state)
         kf_llm_reply_free(&reply);
     }
     assert_int_equal(seen, 0x1fe);
-    assert_true(kf_now() - start < 3); /* 3.6 s one after the other */
-    assert_true(inversions <= 4);      /* the quick ones are not held up */
+    bool quick = kf_now() - start < 3; /* 3.6 s one after the other */
     kf_llm_reply reply;
     assert_int_equal(kf_llm_poll(llm, 0.01, &reply), 0);
+    return quick && inversions <= 4;
+}
+
+static void exec_runs_many_at_once(void **state)
+{
+    (void)state;
+    for (int round = 0; !eight_at_once(); round++) assert_true(round < 10); /* a busy machine has a quiet moment */
 }
 
 /* Waits until a process is gone (reaped by whoever inherited it, or a zombie). */
 static bool gone(pid_t pid)
 {
     char path[64], line[256];
-    for (int i = 0; i < 100; i++) {
+    for (int i = 0; i < 1000; i++) {
         snprintf(path, sizeof path, "/proc/%d/stat", pid);
         kf_autofclose FILE *file = fopen(path, "r");
         if (!file || !fgets(line, sizeof line, file) || strstr(line, ") Z ")) return true;
@@ -270,7 +276,7 @@ static void exec_leaves_nothing_behind(void **state)
     /* A background process that keeps the pipe open neither delays the reply nor survives it. */
     double start = kf_now();
     kf_llm_reply reply = ask_spec("exec:sleep 61 & echo $!", "x");
-    assert_true(kf_now() - start < 10);
+    assert_true(kf_now() - start < 50);
     assert_true(gone((pid_t)atoi(reply.text)));
     kf_llm_reply_free(&reply);
     /* Closing ends what is in flight, children of the shell included. */
@@ -354,7 +360,8 @@ static void replay_prefers_the_matching_prompt(void **state)
              HEADER
              "{\"match\": null, \"reply\": \"one\", \"tokens\": {\"prompt\": 5, \"completion\": 7}, \"seconds\": 1.5, "
              "\"cost_usd\": 0.5}\n\n"
-             "{\"match\": \"%s\", \"reply\": \"two\", \"model\": \"other\"}\r\n{\"reply\": \"three\", \"outcome\": \"truncated\"}\n"
+             "{\"match\": \"%s\", \"reply\": \"two\", \"model\": \"other\"}\r\n{\"reply\": \"three\", \"outcome\": \"truncated\", "
+             "\"error\": \"\", \"tokens\": {\"prompt\": -1, \"completion\": -1}, \"cost_usd\": -1.0, \"asked\": 0, \"after\": 0}\n"
              "{\"reply\": \"\", \"outcome\": \"failed\", \"error\": \"503\"}",
              hex);
     cassette c = write_cassette(text);
@@ -367,6 +374,8 @@ static void replay_prefers_the_matching_prompt(void **state)
     kf_llm_reply_free(&reply);
     reply = ask(llm, "second");
     assert_int_equal(reply.outcome, KF_LLM_TRUNCATED);
+    assert_true(reply.prompt_tokens == -1 && reply.completion_tokens == -1 && isnan(reply.cost_usd)); /* as if it did not say */
+    assert_int_equal(reply.error.code, KF_ERROR_NONE);
     kf_llm_reply_free(&reply);
     reply = ask(llm, "x");
     assert_int_equal(reply.outcome, KF_LLM_FAILED);
@@ -478,7 +487,7 @@ static void malformed_cassettes_are_refused(void **state)
         {HEADER "{\"reply\": \"x\"\n", "c.jsonl:2:"},
         {HEADER "{\"reply\": \"x\", \"match\": \"abc\"}\n", "c.jsonl:2: match: expected null or the 64"},
         {HEADER "{\"reply\": \"x\", \"outcome\": \"good\"}\n", "c.jsonl:2: outcome: unknown outcome \"good\""},
-        {HEADER "{\"reply\": \"x\", \"tokens\": {\"prompt\": -1}}\n", "c.jsonl:2: tokens.prompt: -1 is out of range"},
+        {HEADER "{\"reply\": \"x\", \"tokens\": {\"prompt\": -2}}\n", "c.jsonl:2: tokens.prompt: -2 is out of range"},
         {HEADER "{\"reply\": \"x\", \"tokens\": [1]}\n", "c.jsonl:2: tokens: expected an object"},
         {HEADER "{\"reply\": \"x\", \"reply\": \"y\"}\n", "comes twice"},
         {HEADER "{\"replay\": \"x\", \"reply\": \"y\"}\n", "c.jsonl:2: replay: unknown key; did you mean \"reply\"?"},

@@ -82,33 +82,36 @@ static void formats(void **state)
 {
     (void)state;
     static const struct {
-        const char *spec, *scenario, *model, *path, *body, *header, *value;
+        const char *spec, *scenario, *model, *path, *body, *header, *value, *settings;
     } rows[] = {
         {"openai,effort=high,max_tokens=999:gpt-x", "one", "served-1", "/one/v1/chat/completions",
          "\"messages\":[{\"role\":\"system\",\"content\":\"Be good.\"},{\"role\":\"user\",\"content\":\"Write.\"}],\"stream\":true,"
          "\"stream_options\":{\"include_usage\":true},\"max_tokens\":999,\"reasoning_effort\":\"high\"}",
-         "authorization", "Bearer openai-key"},
+         "authorization", "Bearer openai-key", "{\"max_tokens\":999,\"reasoning_effort\":\"high\"}"},
         {"openai,api=responses,effort=low:gpt-x", "two", "served-2", "/two/v1/responses",
          "\"instructions\":\"Be "
          "good.\",\"input\":\"Write.\",\"stream\":true,\"store\":false,\"max_output_tokens\":16384,\"reasoning\":{\"effort\":"
          "\"low\"}}",
-         "authorization", "Bearer openai-key"},
+         "authorization", "Bearer openai-key", "{\"max_output_tokens\":16384,\"reasoning\":{\"effort\":\"low\"}}"},
         {"anthropic,thinking=2000:claude-x", "three", "served-3", "/three/v1/messages",
          "\"system\":[{\"type\":\"text\",\"text\":\"Be "
          "good.\",\"cache_control\":{\"type\":\"ephemeral\"}}],\"messages\":[{\"role\":\"user\","
          "\"content\":\"Write.\"}],\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":2000}}",
-         "x-api-key", "anthropic-key"},
+         "x-api-key", "anthropic-key", "{\"max_tokens\":16384,\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":2000}}"},
         {"anthropic,temperature=0.5:claude-x", "threeb", "served-3", "/threeb/v1/messages", "\"temperature\":0.5}",
-         "anthropic-version", "2023-06-01"},
+         "anthropic-version", "2023-06-01", "{\"temperature\":0.5,\"max_tokens\":16384}"},
         {"gemini,thinking=500:gemini-x", "four", "served-4", "/four/v1/models/gemini-x:streamGenerateContent?alt=sse",
          "{\"systemInstruction\":{\"parts\":[{\"text\":\"Be "
          "good.\"}]},\"contents\":[{\"role\":\"user\",\"parts\":[{\"text\":\"Write.\"}]}],"
          "\"generationConfig\":{\"maxOutputTokens\":16384,\"thinkingConfig\":{\"thinkingBudget\":500}}}",
-         "x-goog-api-key", "gemini-key"},
-        {"azure:deployed", "five", "served-1", "/five/v1/chat/completions", "\"model\":\"deployed\"", "api-key", "azure-key"},
+         "x-goog-api-key", "gemini-key",
+         "{\"generationConfig\":{\"maxOutputTokens\":16384,\"thinkingConfig\":{\"thinkingBudget\":500}}}"},
+        {"azure:deployed", "five", "served-1", "/five/v1/chat/completions", "\"model\":\"deployed\"", "api-key", "azure-key",
+         "{\"max_tokens\":16384}"},
         {"openrouter:a/b", "six", "served-1", "/six/v1/chat/completions", "\"usage\":{\"include\":true}}", "authorization",
-         "Bearer openrouter-key"},
-        {"qwen2.5:7b", "seven", "served-1", "/seven/v1/chat/completions", "\"model\":\"qwen2.5:7b\"", "authorization", ""},
+         "Bearer openrouter-key", "{\"max_tokens\":16384}"},
+        {"qwen2.5:7b", "seven", "served-1", "/seven/v1/chat/completions", "\"model\":\"qwen2.5:7b\"", "authorization", "",
+         "{\"max_tokens\":16384}"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         kf_auto(kf_llm) llm = open_at(rows[i].spec, rows[i].scenario);
@@ -119,6 +122,7 @@ static void formats(void **state)
         if (reply.prompt_tokens != 11 || reply.completion_tokens != 7)
             fail_msg("%s: %lld %lld", rows[i].spec, (long long)reply.prompt_tokens, (long long)reply.completion_tokens);
         expect_request(rows[i].scenario, rows[i].path, rows[i].body, rows[i].header, rows[i].value);
+        if (strcmp(reply.settings, rows[i].settings) != 0) fail_msg("%s: %s", rows[i].spec, reply.settings);
         kf_llm_reply_free(&reply);
     }
 }

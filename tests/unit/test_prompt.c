@@ -21,6 +21,7 @@ static const kf_template_value values[] = {
     {"missing", NULL, false},
     {"tricky", "{{name}} {{/if}}", false},
     {"code", "int a;\n```\n  ````c\nend", true},
+    {"returns", "said\r\n\r```\n `\r```\nend", true}, /* what is left out when it is written must not hide a fence */
 };
 
 static char *render(const char *text, kf_error *error)
@@ -46,6 +47,7 @@ static void templates_render(void **state)
         {"{{! says nothing }}\nx{{! nor this }}y", "xy"},
         {"{{quote name}}", "```\nsoftmax\n```"},
         {"{{quote code cuda}}\n", "`````cuda\nint a;\n```\n  ````c\nend\n`````\n"},
+        {"{{quote returns}}", "`````\nsaid\n```\n ````\nend\n`````"},
         {"{{quote empty}}", "```\n```"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

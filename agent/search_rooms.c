@@ -1,0 +1,79 @@
+/* How many jobs and calls the search may have under way, from one moment to the next. That follows from the workers that are there, and so from what is
+ * nobody's decision: one comes up late, another dies and is started again, a third is given up. What is tried next depends on it, so a run writes down
+ * each change, with how far it was then (kf_search_clock), as a part of its state, and a run that repeats it plans with the rooms that the first one had:
+ * where fewer workers are there jobs wait for one, where more are some stay idle.
+ *
+ * A change is noticed before something is proposed, and counts from then on. That at the same point of the run something was looked for before, with
+ * the rooms of before, makes no difference: it found nothing, or the run would have been further.
+ */
+#include <string.h>
+
+#include "kforge/json.h"
+#include "search_internal.h"
+
+static kf_rooms rooms_now(const kf_search *s)
+{
+    return (kf_rooms){.clock = kf_search_clock(s),
+                      .jobs = kf_workers_capacity(s->workers),
+                      .devices = kf_workers_devices(s->workers),
+                      .least = kf_workers_least_jobs(s->workers)};
+}
+
+/* What held at `clock`; NULL: nothing is known of that. */
+static const kf_rooms *rooms_at(const kf_rooms_history *history, int64_t clock)
+{
+    const kf_rooms *found = NULL;
+    for (size_t i = 0; i < history->count && history->changes[i].clock <= clock; i++) found = &history->changes[i];
+    return found;
+}
+
+static void note(kf_rooms_history *history, const kf_rooms *rooms)
+{
+    /* A session that was interrupted was further, with what was under way and is not any more. */
+    while (history->count && history->changes[history->count - 1].clock >= rooms->clock) history->count--;
+    const kf_rooms *last = history->count ? &history->changes[history->count - 1] : NULL;
+    if (last && last->jobs == rooms->jobs && last->devices == rooms->devices && last->least == rooms->least) return;
+    if (history->count < KF_ROOMS_CHANGES)
+        history->changes[history->count++] = *rooms; /* a worker that keeps dying is not worth more */
+}
+
+void kf_rooms_look(kf_search *s)
+{
+    kf_rooms now = rooms_now(s);
+    const kf_rooms *then = rooms_at(&s->rooms_then, now.clock);
+    if (then && then->jobs) { /* without any the first run would have stood still here, had it not ended */
+        int64_t clock = now.clock;
+        now = *then;
+        now.clock = clock;
+    }
+    s->rooms = now;
+    note(&s->rooms_had, &now);
+}
+
+void kf_rooms_write(const kf_rooms_history *history, cJSON *state)
+{
+    cJSON *list = cJSON_AddArrayToObject(state, "rooms");
+    for (size_t i = 0; i < history->count; i++) {
+        const kf_rooms *r = &history->changes[i];
+        const double numbers[] = {(double)r->clock, (double)r->jobs, (double)r->devices, (double)r->least};
+        cJSON_AddItemToArray(list, cJSON_CreateDoubleArray(numbers, 4));
+    }
+}
+
+void kf_rooms_read(const cJSON *state, kf_rooms_history *history)
+{
+    const cJSON *entry;
+    history->count = 0;
+    cJSON_ArrayForEach(entry, cJSON_GetObjectItemCaseSensitive(state, "rooms"))
+    {
+        double numbers[4];
+        for (int i = 0; i < 4; i++) {
+            const cJSON *number = cJSON_GetArrayItem(entry, i);
+            numbers[i] = cJSON_IsNumber(number) ? number->valuedouble : -1;
+            if (!(numbers[i] >= 0 && numbers[i] < 1e15)) return;
+        }
+        if (history->count == KF_ROOMS_CHANGES) return;
+        history->changes[history->count++] =
+            (kf_rooms){(int64_t)numbers[0], (size_t)numbers[1], (size_t)numbers[2], (size_t)numbers[3]};
+    }
+}
