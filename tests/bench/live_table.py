@@ -16,6 +16,7 @@ for name in sorted(os.listdir(f"{folder}/runs")):
     for model, outcome, count, *_ in calls:
         answered[model or "not said"] = answered.get(model or "not said", 0) + count
     cost = [c[3] for c in calls if c[3] is not None]
+    once = store.execute("select max(speedup) from verdict where status = 'correct'").fetchone()[0]
     speedup = (result.get("best") or {}).get("speedup") or {}
     devices.add(result["device"])
     if speedup:
@@ -23,13 +24,14 @@ for name in sorted(os.listdir(f"{folder}/runs")):
     figure = "none correct" if not speedup else "%.2f [%.2f, %.2f]" % tuple(float(speedup[k]) for k in ("value", "low", "high"))
     total = sum(c[2] for c in calls)
     failed = sum(c[2] for c in calls if c[1] not in ("ok", "truncated"))
-    rows.append(f"| {task} | {strategy} | {seed} | {figure} | {total} | {failed} | {candidates or 0} | {correct or 0} | {points or 0} | "
-                f"{sum(c[4] or 0 for c in calls)} + {sum(c[5] or 0 for c in calls)} | {'%.4f' % sum(cost) if cost else 'not known'} | {sum(c[6] or 0 for c in calls):.0f} s |")
+    tokens = f"{sum(c[4] or 0 for c in calls)} + {sum(c[5] or 0 for c in calls)}" if any(c[4] for c in calls) else f"about {result['tokens']}, not said"
+    rows.append(f"| {task} | {strategy} | {seed} | {figure} | {'%.2f' % once if once else '-'} | {total} | {failed} | {candidates or 0} | {correct or 0} | {points or 0} | "
+                f"{tokens} | {'%.4f' % sum(cost) if cost else 'not known'} | {sum(c[6] or 0 for c in calls):.0f} s |")
 if not rows:
     sys.exit("live_table.py: no run has ended")
 print(f"Answered by: {', '.join(f'{m} ({n} calls)' for m, n in sorted(answered.items()))}. Judged on: {', '.join(sorted(devices))}. At most {proposals} calls a run.\n")
-print("| task | strategy | seed | best speedup [95 %] | calls | failed | candidates | correct | tuner's points | tokens in + out | USD | model's time |")
-print("|---|---|---|---|---|---|---|---|---|---|---|---|")
+print("| task | strategy | seed | best speedup [95 %], measured again | most, measured once | calls | failed | candidates | correct | tuner's points | tokens in + out | USD | model's time |")
+print("|---|---|---|---|---|---|---|---|---|---|---|---|---|")
 print("\n".join(rows))
 both = [r["auto"] / r["sample"] for r in ratios.values() if "auto" in r and "sample" in r]
 alone = {s: sum(1 for r in ratios.values() if set(r) == {s}) for s in ("auto", "sample")}

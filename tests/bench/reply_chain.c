@@ -59,6 +59,12 @@ const char *kf_judge_hardware(const kf_judge *judge)
     return "cpu, nothing is judged";
 }
 
+const char *kf_judge_conditions(const kf_judge *judge)
+{
+    (void)judge;
+    return "cpu, nothing is judged";
+}
+
 cJSON *kf_judge_describe(const kf_judge *judge)
 {
     (void)judge;

@@ -126,6 +126,12 @@ const char *kf_judge_hardware(const kf_judge *judge)
     return "cpu, verdicts from a table";
 }
 
+const char *kf_judge_conditions(const kf_judge *judge)
+{
+    (void)judge;
+    return "cpu, verdicts from a table";
+}
+
 cJSON *kf_judge_describe(const kf_judge *judge)
 {
     (void)judge;

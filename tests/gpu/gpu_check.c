@@ -125,6 +125,8 @@ int main(int argc, char **argv)
         for (int i = 3; i < argc; i++) failures += check_agree(judge, argv[i], atof(argv[2]));
     } else if (strcmp(mode, "undisturbed") == 0 && argc >= 4) {
         failures = check_undisturbed(judge, argc - 3, argv + 3, atof(argv[2]));
+    } else if (strcmp(mode, "reached") == 0 && (argc == 4 || argc == 5)) {
+        failures = check_reached(judge, argv[2], argv[3], argc == 5 ? argv[4] : NULL);
     } else if (strcmp(mode, "sanitize") == 0 && argc == 4) {
         failures = check_sanitize(judge, argv[2], argv[3]);
     } else if (strcmp(mode, "counters") == 0 && argc >= 4) {
@@ -135,7 +137,7 @@ int main(int argc, char **argv)
         printf("gpu_check numbers | describe | corpus FOLDER [FILTER] | torch FOLDER [FILTER] | problems SECONDS TASK… | same TASK "
                "TIMES SECONDS | phases TASK TIMES SECONDS | "
                "profile SECONDS TASK… | seeds SECONDS TASK… | agree SECONDS TASK… | undisturbed SECONDS TASK… | counters SECONDS "
-               "TASK… | "
+               "TASK… | reached TASK FILE [BASELINE] | "
                "sanitize FOLDER TASK | leak FOLDER COUNT | faults "
                "FOLDER | "
                "throughput KFORGE TASK COUNT SECONDS [GPUS]\n");

@@ -20,11 +20,16 @@ typedef struct gpu_pipeline {
     double wall; /* set: seconds of all of them */
 } gpu_pipeline;
 int check_same_in(gpu_pipeline *line);
+struct kf_run;
+extern void (*gpu_at_end)(
+    struct kf_run *r); /* called at the end of every timed workload, while its runners and sets are there; NULL: nothing */
 extern double gpu_counting_seconds;                                             /* that the last job's counters took the judge */
 int check_phases(kf_judge *judge, const char *task, int times, double seconds); /* gpu_phases.c: and where their time goes */
 int check_agree(kf_judge *judge, const char *task, double seconds); /* gpu_agree.c: the judge's clock beside CUDA events */
 /* gpu_undisturbed.c: speedups with all defences on beside plain ones, the first timed workload of every seed. */
 int check_undisturbed(kf_judge *judge, int count, char *const *tasks, double seconds);
+/* gpu_reached.c: a candidate beside the bandwidth of copying, or beside one of the task's further baselines where that is not NULL. */
+int check_reached(kf_judge *judge, const char *task, const char *path, const char *baseline);
 int check_counters(kf_judge *judge, const char *task, double seconds);     /* hardware counters of every seed */
 int check_sanitize(kf_judge *judge, const char *folder, const char *task); /* gpu_sanitize.c: planted faults are found */
 int check_torch(kf_judge *judge, const char *folder, const char *filter); /* gpu_torch.c: solutions in Python; filter may be NULL */

@@ -80,6 +80,10 @@ int check_throughput(const char *program, const char *task_path, int count, doub
            "(median), building %.2f s\n",
            task_path, count, devices, devices == 1 ? "" : "s", wall, count / wall, first, statuses[KF_CORRECT],
            kf_median(judged, (size_t)count), kf_median(built, (size_t)count));
+    if (devices == 1)
+        printf("  to reach: 2 a second; %s\n", count / wall >= 2 ? "reached" : "MISSED");
+    else
+        printf("  to reach: %.1f times as many as with one GPU\n", 0.95 * devices);
     return bad;
 }
 

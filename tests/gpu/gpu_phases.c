@@ -98,6 +98,8 @@ static void book(work what, double seconds)
     call;                        \
     if (--clocks.depth == 0) book(what, kf_now() - began)
 
+void (*gpu_at_end)(struct kf_run *r);
+
 /* The linker resolves NAME elsewhere to __wrap_NAME here, and __real_NAME to the function itself. */
 #define WRAP(type, name, arguments) \
     type __real_##name arguments;   \
@@ -141,6 +143,7 @@ WRAP(bool, kf_run_pair, (kf_run * r, const kf_pair_plan *plan, double seconds[2]
 WRAP(bool, kf_run_audit, (kf_run * r, kf_peer *candidate, kf_error *error))
 {
     enter(ENDING);
+    if (gpu_at_end && r->timed && !r->over) gpu_at_end(r);
     return __real_kf_run_audit(r, candidate, error);
 }
 

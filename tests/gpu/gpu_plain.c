@@ -10,7 +10,7 @@
 #include "judge_internal.h"
 #include "kforge/stats.h"
 
-#define BATCH_SECONDS 0.05
+#define BATCH_SECONDS 0.03
 #define ROUNDS 7
 #define MOST_SETS 48
 #define VARIED_SETS 16

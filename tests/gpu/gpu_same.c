@@ -13,10 +13,12 @@
 #define AHEAD 5 /* jobs at hand, as a worker has them */
 #define WARM 2  /* jobs that come before those that count */
 #define MOST 512
+#define INSIDE 0.93
+#define DEVIATION 0.005
 
 typedef struct tally {
     int covered, seen, bad, pairs, sets;
-    double deviations[MOST], widths[MOST], walls[MOST], call, built;
+    double values[MOST], deviations[MOST], widths[MOST], walls[MOST], call, built;
 } tally;
 
 static const kf_workload_verdict *main_workload(const kf_verdict *verdict)
@@ -36,6 +38,7 @@ static void take_down(tally *t, const char *task, const kf_verdict *verdict, con
         t->covered += w->speedup.low <= 1 && w->speedup.high >= 1;
         t->widths[t->seen] = w->speedup.high - w->speedup.low;
         t->deviations[t->seen] = fabs(w->speedup.value - 1);
+        t->values[t->seen] = w->speedup.value;
         t->walls[t->seen++] = verdict->judge_seconds;
         t->call = w->baseline_seconds;
         for (size_t i = 0; i < verdict->workload_count; i++)
@@ -87,12 +90,15 @@ int check_same_in(gpu_pipeline *line)
     if (line->judged) {
         size_t seen = (size_t)t->seen;
         double n = t->seen;
-        printf("  same %-14s %9.2f us a call: 1 inside %d of %d, deviation median %.2f %%, interval width median %.2f %%; %.2f "
+        printf("  same %-14s %9.2f us a call: 1 inside %d of %d, median %.4f, deviation median %.2f %%, interval width median %.2f "
+               "%%; %.2f "
                "jobs a second, "
                "median %.3f s in the judge, %.3f s waiting for a build (%.2f s); %.1f pairs, %.0f sets a job\n",
                strrchr(line->task, '/') ? strrchr(line->task, '/') + 1 : line->task, t->call * 1e6, t->covered, t->seen,
-               100 * kf_median(t->deviations, seen), 100 * kf_median(t->widths, seen), n / line->wall, kf_median(t->walls, seen),
-               waited / n, t->built, t->pairs / n, t->sets / n);
+               kf_median(t->values, seen), 100 * kf_median(t->deviations, seen), 100 * kf_median(t->widths, seen), n / line->wall,
+               kf_median(t->walls, seen), waited / n, t->built, t->pairs / n, t->sets / n);
+        printf("       to reach: 1 inside %.0f %%, deviation median %.1f %%; %s\n", 100 * INSIDE, 100 * DEVIATION,
+               t->covered >= INSIDE * n && kf_median(t->deviations, seen) <= DEVIATION ? "reached" : "MISSED");
     }
     free(t);
     return bad;

@@ -1,101 +1,166 @@
 /* Do the judge's defences disturb honest candidates? The speedup of each seed as the judge gives it, with all defences on, beside the quotient of the same two
- * binaries' times as measured plainly (gpu_plain.h): one process, no sandbox, no stopping, poison, guards, digests, hidden sets. The plain measurement
- * is taken three times of both in turns and the medians are compared. */
+ * binaries' times as measured plainly (gpu_plain.h): one process, no sandbox, no stopping, poison, guards, digests, hidden sets, one long batch behind the
+ * other. The plain measurement is taken three times of both in turns; the medians are compared, and how far the three are apart says how exact they are.
+ *
+ * At the end of each verdict, while its runners and buffers are there, batches of several lengths of both sides go through the judge's own protocol.
+ * Through (calls, time) goes a line. Its slope is a call in the runner's process, where some code takes longer than in another; its intercept is what a
+ * batch costs beside its calls, and should be what an empty one takes. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "device.h"
 #include "gpu_check.h"
 #include "gpu_plain.h"
-#include "judge_internal.h"
 #include "kforge/file.h"
 #include "kforge/stats.h"
+#include "measure_internal.h"
+#include "prepare.h"
 
 #define TURNS 3
-#define MOST 128
+#define MOST 64
 #define ALLOWED 0.01
+#define REPEATS 9
+#define LENGTHS 3
+#define FIRST_LENGTH 0.003 /* seconds; the others are twice and four times that */
 
-/* In a folder of its own: a library of the same path would be the one that is loaded already. */
-static plain_entry build_plain(kf_judge *judge, const kf_task *task, const kf_task_file *file, kf_error *error)
+typedef struct line {
+    double call, fixed; /* seconds */
+} line;
+
+static struct {
+    bool there;
+    line sides[2];
+    double empty;
+} protocol;
+
+static double batch(kf_run *r, kf_peer *peer, uint32_t count, bool null, int number)
 {
-    char *directory = kf_directory_temporary("kforge-plain", error);
-    kf_build_request request = {
-        .task = task, .source = file->text, .size = file->size, .name = file->name, .seconds = 60, .directory = directory};
-    kf_build build = {0};
-    bool ok = directory && judge->device->operations->build(judge->device, &request, &build, error) && build.ok;
-    plain_entry entry = ok ? plain_load(build.binary) : NULL;
-    kf_build_free(&build);
-    if (directory) kf_directory_remove(directory, NULL);
-    free(directory);
-    return entry;
+    static uint32_t order[1024], next;
+    kf_error error;
+    for (uint32_t i = 0; i < count; i++) order[i] = next++ % r->set_count;
+    kf_batch b = {.order = order, .count = count, .null = null, .timeout = 20, .answered = kf_run_glance_at_nothing};
+    if (r->in_place && !null && !kf_run_refresh(r, 1000 + number, BASELINE, 0, &error)) return NAN;
+    r->device->cool(r->sets, order, 1);
+    return kf_peer_batch(peer, &b) == KF_PEER_OK ? b.seconds : NAN;
 }
 
-/* One timed workload of one seed: the quotient judged / plain; NaN where one of them is not to be had. */
-static double compare(kf_judge *judge, const kf_task *task, const char *name, const kf_problem *problem,
-                      const kf_workload_verdict *found, const plain_entry entries[2])
+static void draw_lines(kf_run *r)
 {
-    double plain[2][TURNS];
-    for (int turn = 0; turn < TURNS; turn++) {
-        plain[0][turn] = plain_seconds(judge, entries[0], problem, found->baseline_seconds);
-        plain[1][turn] = plain_seconds(judge, entries[1], problem, found->candidate_seconds);
+    double seconds[2][LENGTHS][REPEATS], empty[2 * LENGTHS * REPEATS];
+    uint32_t counts[2][LENGTHS];
+    size_t empties = 0;
+    if (protocol.there) return; /* of the task's main workload */
+    for (int side = 0; side < 2; side++)
+        for (int k = 0; k < LENGTHS; k++) {
+            double calls = ceil(FIRST_LENGTH / kf_median(r->throughput[side].seconds, r->pairs)) * (1 << k);
+            counts[side][k] = (uint32_t)fmin(calls, 1024);
+        }
+    for (int turn = 0; turn < REPEATS; turn++)
+        for (int kind = 0; kind < 2 * LENGTHS; kind++) {
+            int side = (kind + turn) % 2, k = (kind / 2 + turn) % LENGTHS;
+            empty[empties++] = batch(r, r->oracle, 8, true, turn);
+            seconds[side][k][turn] = batch(r, r->peers[side], counts[side][k], false, turn);
+        }
+    protocol.there = true;
+    protocol.empty = kf_median(empty, empties);
+    for (int side = 0; side < 2; side++) {
+        const uint32_t *n = counts[side];
+        double first = kf_median(seconds[side][0], REPEATS), last = kf_median(seconds[side][LENGTHS - 1], REPEATS);
+        line *l = &protocol.sides[side];
+        l->call = (last - first) / (n[LENGTHS - 1] - n[0]);
+        l->fixed = first - l->call * n[0];
     }
+}
+
+static double spread(const double *values)
+{
+    double least = fmin(values[0], fmin(values[1], values[2])), most = fmax(values[0], fmax(values[1], values[2]));
+    return most / least - 1;
+}
+
+/* The quotient judged / plain; NaN where one of them is not to be had. */
+static double compare(kf_judge *judge, const kf_prepared *p, const char *name, const kf_problem *problem,
+                      const kf_workload_verdict *found)
+{
+    plain_entry entries[2] = {plain_load(p->trusted[KF_TRUSTED_BASELINE].binary.path), plain_load(p->candidate.binary)};
+    double plain[2][TURNS];
+    if (!entries[0] || !entries[1]) return printf("  %s: its binaries can't be loaded\n", name), NAN;
+    for (int turn = 0; turn < TURNS; turn++)
+        for (int side = 0; side < 2; side++)
+            plain[side][turn] =
+                plain_seconds(judge, entries[side], problem, side ? found->candidate_seconds : found->baseline_seconds);
     double quotient = kf_median(plain[0], TURNS) / kf_median(plain[1], TURNS), ratio = found->speedup.value / quotient;
-    printf("  %-12s %-22s %-10s judged %7.3fx [%.3f %.3f]  plain %7.3fx (%.2f / %.2f us)  %+6.2f %%\n", kf_task_name(task), name,
-           problem->workload, found->speedup.value, found->speedup.low, found->speedup.high, quotient,
-           kf_median(plain[0], TURNS) * 1e6, kf_median(plain[1], TURNS) * 1e6, 100 * (ratio - 1));
+    printf("  %-12s %-22s judged %7.4fx [%.4f %.4f] %d pairs, plain %7.4fx (%.2f / %.2f us, +-%.2f %% / %.2f %%): %+.2f %%\n",
+           kf_task_name(p->job->task), name, found->speedup.value, found->speedup.low, found->speedup.high, found->pairs, quotient,
+           kf_median(plain[0], TURNS) * 1e6, kf_median(plain[1], TURNS) * 1e6, 50 * spread(plain[0]), 50 * spread(plain[1]),
+           100 * (ratio - 1));
+    const line *b = &protocol.sides[0], *c = &protocol.sides[1];
+    if (protocol.there)
+        printf("  %36s in the runners' processes %.4fx (%.2f / %.2f us): %+.2f %%; beside calls %.0f / %.0f us, empty %.0f us\n",
+               "", b->call / c->call, b->call * 1e6, c->call * 1e6, 100 * (found->speedup.value / (b->call / c->call) - 1),
+               b->fixed * 1e6, c->fixed * 1e6, protocol.empty * 1e6);
     return ratio;
 }
 
-static size_t check_task(kf_judge *judge, const char *task_path, double seconds, double *ratios, size_t room)
+static double one_candidate(kf_judge *judge, kf_prepared *p, const char *name)
 {
     kf_error error = {0};
-    kf_task *task = kf_task_load(task_path, &error);
-    plain_entry entries[2] = {NULL, NULL};
-    kf_problem *problem = calloc(1, sizeof *problem);
-    size_t count = 0;
-    if (task && problem) entries[0] = build_plain(judge, task, kf_task_baseline(task), &error);
-    if (!entries[0]) printf("  %s: %s\n", task_path, error.text);
-    for (int seed = 0; entries[0] && seed < kf_task_seed_count(task); seed++) {
-        const kf_task_file *file = kf_task_seed(task, seed);
-        kf_task *own = kf_task_load(task_path, &error); /* a job keeps its task */
-        kf_job *job = own ? kf_job_new("undisturbed", own, file->text, file->size, NULL, 0, &error) : NULL;
-        if (!job) break;
-        if (seconds > 0) job->options.seconds = seconds;
-        kf_verdict *verdict = kf_judge_run(judge, job, NULL, &error);
-        bool right = verdict && verdict->status == KF_CORRECT;
-        entries[1] = right ? build_plain(judge, task, file, &error) : NULL;
-        if (!entries[1]) printf("  %s %s: %s\n", kf_task_name(task), file->name, verdict && !right ? verdict->message : error.text);
-        for (size_t i = 0; entries[1] && i < verdict->workload_count && count < room; i++) {
-            const kf_workload_verdict *found = &verdict->workloads[i];
-            bool applies;
-            if (!found->timed) continue;
-            for (int w = 0; w < kf_task_workload_count(task); w++)
-                if (kf_task_resolve(task, w, "cuda", problem, &applies, NULL) && applies &&
-                    strcmp(problem->workload, found->workload) == 0)
-                    break;
-            ratios[count++] = compare(judge, task, file->name, problem, found, entries);
-            break; /* the first timed workload is the task's main one */
-        }
-        kf_verdict_free(verdict);
-        kf_job_free(job);
+    kf_auto(kf_verdict) verdict = kf_judge_measure(judge, p, false, NULL, &error);
+    kf_autofree kf_problem *problem = calloc(1, sizeof *problem);
+    if (!problem || !verdict || verdict->status != KF_CORRECT)
+        return printf("  %s: %s\n", name, verdict ? verdict->message : error.text), NAN;
+    for (size_t i = 0; i < verdict->workload_count; i++) { /* the first timed workload is the task's main one */
+        const kf_workload_verdict *found = &verdict->workloads[i];
+        bool applies;
+        if (!found->timed) continue;
+        for (int w = 0; w < kf_task_workload_count(p->job->task); w++)
+            if (kf_task_resolve(p->job->task, w, "cuda", problem, &applies, NULL) && applies &&
+                strcmp(problem->workload, found->workload) == 0)
+                return compare(judge, p, name, problem, found);
     }
-    free(problem);
-    kf_task_free(task);
-    return count;
+    return NAN;
 }
 
 int check_undisturbed(kf_judge *judge, int count, char *const *tasks, double seconds)
 {
+    kf_prepared *prepared[MOST] = {0};
+    kf_job *jobs[MOST] = {0};
+    char names[MOST][64];
+    kf_error error = {0};
+    size_t used = 0, found = 0, within = 0;
     double ratios[MOST], deviations[MOST];
-    size_t found = 0, within = 0;
-    for (int i = 0; i < count; i++) found += check_task(judge, tasks[i], seconds, ratios + found, MOST - found);
-    for (size_t i = 0; i < found; i++) {
-        deviations[i] = fabs(ratios[i] - 1);
-        within += deviations[i] <= ALLOWED;
+    for (int i = 0; i < count; i++) {
+        kf_task *task = kf_task_load(tasks[i], &error);
+        if (!task) printf("  %s\n", error.text);
+        for (int seed = 0; task && seed < kf_task_seed_count(task) && used < MOST; seed++) {
+            const kf_task_file *file = kf_task_seed(task, seed);
+            kf_task *own = kf_task_load(tasks[i], &error); /* a job keeps its task */
+            jobs[used] = own ? kf_job_new("undisturbed", own, file->text, file->size, NULL, 0, &error) : NULL;
+            if (!jobs[used]) continue;
+            if (seconds > 0) jobs[used]->options.seconds = seconds;
+            snprintf(names[used], sizeof names[used], "%.60s", file->name);
+            prepared[used] = kf_judge_prepare(judge, jobs[used], -1, &error); /* all are built at a time */
+            if (prepared[used])
+                used++;
+            else
+                kf_job_free(jobs[used]);
+        }
+        kf_task_free(task);
     }
+    gpu_at_end = draw_lines;
+    for (size_t i = 0; i < used; i++) {
+        protocol.there = false;
+        double ratio = one_candidate(judge, prepared[i], names[i]);
+        kf_prepared_free(prepared[i]);
+        kf_job_free(jobs[i]);
+        if (isnan(ratio)) continue;
+        ratios[found] = ratio;
+        deviations[found++] = fabs(ratio - 1);
+        within += fabs(ratio - 1) <= ALLOWED;
+    }
+    gpu_at_end = NULL;
     printf("  defences: %zu of %zu speedups within %.0f %% of the plain ones, quotient's median %.4f, deviation median %.2f %%\n",
            within, found, 100 * ALLOWED, kf_median(ratios, found), 100 * kf_median(deviations, found));
-    return found == 0 || within < found;
+    return found == 0 || found < used || within < found;
 }

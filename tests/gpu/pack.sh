@@ -30,4 +30,5 @@ single small axpy 's/33554432/4194304/'
 single softmax row_softmax ''
 single product gemm ''
 single long attention ''
+for task in axpy layernorm transpose bias_gelu reduction; do single "only_$task" "$task" ''; done
 du -sh "$folder" | cut -f1
