@@ -2,7 +2,7 @@
 kf_test(score kf_model)
 kf_test(bench kf_agent)
 add_test(NAME cli.bench COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/bench.sh ${CMAKE_BINARY_DIR}/bin)
-set_tests_properties(cli.bench PROPERTIES TIMEOUT 120)
+set_tests_properties(cli.bench PROPERTIES TIMEOUT 300)
 # A sample of KernelBench's kinds of problems from import to leaderboard; with PyTorch.
 add_test(NAME cli.kernelbench COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/kernelbench.sh ${CMAKE_BINARY_DIR}/bin)
 set_tests_properties(cli.kernelbench PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77)

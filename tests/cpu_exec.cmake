@@ -2,7 +2,7 @@
 foreach(name barriers shuffles votes shared atomics groups exit memory)
   add_test(NAME cpu.sanitized.exec_${name}
     COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/cpu/run_sanitized.sh $<TARGET_FILE:kforge-cpucc> ${CMAKE_CURRENT_SOURCE_DIR}/cpu/exec_${name}.cu)
-  set_tests_properties(cpu.sanitized.exec_${name} PROPERTIES TIMEOUT 120)
+  set_tests_properties(cpu.sanitized.exec_${name} PROPERTIES TIMEOUT 300)
 endforeach()
 # bench/bench_cpu_device: built with the others, not run by ctest.
 add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/bench/bench_cpu_device
@@ -11,5 +11,6 @@ add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/bench/bench_cpu_device
   DEPENDS kforge-cpucc kfcpu kfcpu-headers ${CMAKE_CURRENT_SOURCE_DIR}/bench/bench_cpu_device.cu
   COMMENT "Building bench_cpu_device" VERBATIM)
 add_custom_target(bench_cpu_device ALL DEPENDS ${CMAKE_BINARY_DIR}/bench/bench_cpu_device)
+set_target_properties(bench_cpu_device PROPERTIES EXCLUDE_FROM_ALL ${KFORGE_PLAIN_ONLY})
 add_test(NAME cpu.vectorises COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/cpu/vectorises.sh $<TARGET_FILE:kforge-cpucc>)
-set_tests_properties(cpu.vectorises PROPERTIES TIMEOUT 60)
+set_tests_properties(cpu.vectorises PROPERTIES TIMEOUT 180)

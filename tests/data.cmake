@@ -6,6 +6,11 @@ add_executable(make_dataset cli/make_dataset.c)
 target_link_libraries(make_dataset PRIVATE kf_store kf_model)
 set_target_properties(make_dataset PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 
+# Without kforge's sanitizers, whose runtime would have to come first.
+add_library(interrupting MODULE cli/interrupting.c)
+target_compile_definitions(interrupting PRIVATE _GNU_SOURCE)
+target_link_libraries(interrupting PRIVATE ${CMAKE_DL_LIBS})
+set_target_properties(interrupting PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 add_test(NAME cli.package COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/package.sh ${CMAKE_BINARY_DIR}/bin)
 set_tests_properties(cli.package PROPERTIES TIMEOUT 300)
 # Fetches from PyPI once; status 77 says that it could not.
@@ -15,3 +20,7 @@ add_test(NAME cli.reward COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/reward.sh 
 set_tests_properties(cli.reward PROPERTIES TIMEOUT 300)
 kf_bench(export kf_store)
 kf_test(export kf_store)
+# Where exports are made: with every call that changes the file system as the last one, or as one that fails.
+kf_test(export_place kf_agent)
+target_link_options(test_export_place PRIVATE
+  -Wl,--wrap=rename,--wrap=renameat2,--wrap=mkdir,--wrap=fsync,--wrap=write,--wrap=unlink,--wrap=unlinkat,--wrap=flock)

@@ -13,9 +13,9 @@ for variable in "${!KFORGE_@}"; do unset "$variable"; done
 stages=("$@")
 [ ${#stages[@]} -gt 0 ] || stages=(lint release asan tsan fuzz)
 # Other programs' time: compilers', the candidates', PyTorch's; cli.torch and cli.import run with sanitizers, too.
-asan_leaves_out='unit\.tasks_run|unit\.torch(_extensions)?|cli\.(datasets|import_judge|export_modelnew|kernelbench)'
+asan_leaves_out='unit\.tasks_run|unit\.torch(_extensions|_timed)?|cli\.(datasets|import_judge|export_modelnew|kernelbench)'
 passed=0 failed=0 seconds_before=$SECONDS
-failures=()
+failures=() reasons=()
 output=$(mktemp)
 trap 'rm -f "$output"' EXIT
 
@@ -35,6 +35,7 @@ run_ctest() {
     fi
     if [ $status != 0 ]; then
         cat "$output"
+        while read -r line; do reasons+=("$preset: ${line:0:400}"); done < <(grep -E '^line [0-9]+: |^\[ +(ERROR|LINE) +\]|\*\*\*' "$output" | head -n 20)
         while read -r name; do failures+=("$preset: $name"); done < <(sed -n '/^The following tests FAILED/,$p' "$output" | sed -n 's/^[[:space:]]*[0-9]* - \([^ ]*\).*/\1/p')
     fi
     printf '%s: %s (%d s)\n' "$preset" "${line:-no result}" $((SECONDS - started))
@@ -82,6 +83,7 @@ done
 total=$((passed + failed))
 printf '\n'
 [ ${#failures[@]} = 0 ] || printf 'failed: %s\n' "${failures[@]}"
+[ ${#reasons[@]} = 0 ] || printf '%s\n' "${reasons[@]}"
 [ $total -gt 0 ] || { say "nothing was tested"; exit 1; }
 printf '%d%% tests passed, %d tests failed out of %d (%d s)\n' $((100 * passed / total)) $failed $total $((SECONDS - seconds_before))
 [ $failed = 0 ]

@@ -3,7 +3,7 @@
 source "$(dirname "$0")/lib.sh"
 task=$root/tasks/axpy
 fake=$bin/../tests/fake_worker
-coproc SERVER { exec python3 "$root/tests/llm/server.py" 100; }
+coproc SERVER { exec python3 "$root/tests/llm/server.py" 600; }
 server_in=${SERVER[1]}
 read -r port _ <&"${SERVER[0]}"
 trap 'exec {server_in}>&-; rm -rf "$work"' EXIT

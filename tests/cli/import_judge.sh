@@ -43,7 +43,7 @@ extern "C" void many(const float *x, {arguments}, float *out, cudaStream_t strea
 }}
 """)
 END
-expect 0 eval tasks/many right.cu --device cpu --json
+expect_judged 0 eval tasks/many right.cu --device cpu --json
 json 'o["status"] == "correct"'
 expect 1 eval tasks/many forgets.cu --device cpu --json
 json 'o["status"] == "wrong_result"'
@@ -62,6 +62,6 @@ extern "C" void level1_20_Signs_And_Matrices(const float *triangular, const floa
     multiply<<<32, 32, 0, stream>>>(triangular, symmetric, signs, out);
 }
 END
-expect 0 eval tasks/level1_20_Signs_And_Matrices structure.cu --device cpu --json
+expect_judged 0 eval tasks/level1_20_Signs_And_Matrices structure.cu --device cpu --json
 json 'o["status"] == "correct"'
 finish

@@ -1,7 +1,9 @@
 # Sourced by the tests of the command line. $1 of each test: the folder of the built programs (bin/). Gives:
 #   kforge             runs the program in surroundings of its own: no kforge.json, no variables, HOME and store in the test's folder
 #   expect STATUS ARGUMENT…         runs kforge; output in $out, messages in $err; fails unless it ends with STATUS
+#   expect_judged STATUS ARGUMENT…  the same for a verdict with times: judged anew while it blames the machine, which others use, too
 #   says TEXT, complains TEXT       $out or $err holds TEXT; complains also wants exactly one line that begins with "kforge: "
+#   await COMMAND…                  waits until the command succeeds, as long as a busy machine may take; fails when it never does
 set -u
 bin=$1
 program=$bin/kforge
@@ -21,12 +23,32 @@ fail() {
 }
 
 expect() {
-    local status=$1
+    local status=$1 got
     shift
     "$program" "$@" >"$work/out" 2>"$work/err" </dev/null
-    local got=$?
+    got=$?
     out=$(cat "$work/out") err=$(cat "$work/err")
     [ $got = "$status" ] || fail "kforge $*: exit status $got, expected $status; $err"
+}
+
+expect_judged() {
+    local status=$1 got
+    shift
+    for _ in {1..10}; do
+        "$program" "$@" >"$work/out" 2>"$work/err" </dev/null
+        got=$?
+        [ $got = 3 ] && grep -q "\"blame\":[[:space:]]*\"machine\"\|the fault is the machine's" "$work/out" || break
+    done
+    out=$(cat "$work/out") err=$(cat "$work/err")
+    [ $got = "$status" ] || fail "kforge $*: exit status $got, expected $status; $err"
+}
+
+await() {
+    local until=$((SECONDS + 60))
+    until "$@" 2>/dev/null; do
+        [ $SECONDS -lt $until ] || { fail "waited in vain: $*"; return 1; }
+        sleep 0.05
+    done
 }
 
 says() {
@@ -39,9 +61,25 @@ complains() {
     [ "$(wc -l <"$work/err")" = 1 ] || fail "not one line: $err"
 }
 
-# json EXPRESSION: python on the output as `o`; fails unless it is true.
+# json EXPRESSION: python on the output as `o`; fails unless it is true, and says what the left side of its comparisons is.
 json() {
-    python3 -c 'import json, sys; o = json.load(open(sys.argv[1])); sys.exit(0 if eval(sys.argv[2]) else 1)' "$work/out" "$1" || fail "not so: $1 of $out"
+    local why
+    why=$(python3 - "$work/out" "$1" 2>&1 <<'END'
+import ast, json, sys
+text = open(sys.argv[1]).read()
+try:
+    o = json.loads(text)
+    if eval(sys.argv[2]): sys.exit(0)
+    for part in ast.walk(ast.parse(sys.argv[2], mode="eval")):
+        try:
+            if isinstance(part, ast.Compare): print(ast.unparse(part.left)[:60], "is", repr(eval(ast.unparse(part.left)))[:600], end="; ")
+        except NameError: pass # of a comprehension around it
+except Exception as e:
+    print(repr(e), end="; ")
+print("of", " ".join(text.split())[:1500])
+sys.exit(1)
+END
+    ) || fail "not so: $1: $why"
 }
 
 finish() {

@@ -7,7 +7,7 @@ key=sk-secret-0123456789abcdef
 
 openssl req -x509 -newkey rsa:2048 -nodes -keyout tls.key -out tls.pem -days 2 -subj /CN=model.test -addext subjectAltName=DNS:model.test,IP:127.0.0.1 2>openssl.log ||
     fail "no certificate: $(cat openssl.log)"
-coproc SERVER { exec python3 "$root/tests/llm/server.py" 100 tls.pem tls.key; }
+coproc SERVER { exec python3 "$root/tests/llm/server.py" 600 tls.pem tls.key; }
 server_in=${SERVER[1]}
 read -r port port6 port_tls port_proxy <&"${SERVER[0]}"
 trap 'exec {server_in}>&-; rm -rf "$work"' EXIT
@@ -19,9 +19,10 @@ export KFORGE_API_KEY=$key
 expect 0 doctor --llm "m@$(at plain)"
 says "served-1 answered after"
 says "11 + 7 tokens"
-KFORGE_API_KEY=$key "$program" optimize "$task" --workers "env > worker.env; exec $fake" --model "m@$(at silent)" --store silent.db --time 3s >out 2>err &
+KFORGE_API_KEY=$key "$program" optimize "$task" --workers "env > worker.env; exec $fake" --model "m@$(at silent)" --store silent.db --time 60s >out 2>err &
 pid=$!
-for _ in $(seq 50); do [ "$(requests silent)" = 1 ] && break; sleep 0.1; done
+asked_once() { [ "$(requests silent)" = 1 ]; }
+await asked_once
 tr '\0' ' ' <"/proc/$pid/cmdline" >cmdline
 cat "/proc/$pid/environ" >environ 2>/dev/null
 for child in $(cat "/proc/$pid/task/$pid/children" 2>/dev/null); do cat "/proc/$child/environ"; done >children 2>/dev/null
@@ -31,6 +32,13 @@ kill -INT $pid 2>/dev/null
 wait $pid
 expect 0 optimize "$task" --workers "$fake" --model "compatible,price_in=1,price_out=2:m@$(at run)" --model 'exec:env >exec.env; echo "${KFORGE_API_KEY-none}"' --candidates 12 --store run.db --json
 json 'o["requests"] >= 1 and o["tokens"] >= 18 and o["cost_usd"] > 0'
+python3 - <<'END' || fail "settings of the calls: $("$program" export --store run.db --format raw | head -c 3000)"
+import json, sqlite3
+calls = [(p, json.loads(s)) for p, s in sqlite3.connect("run.db").execute("select provider, settings from model_call")]
+assert any(p.startswith("compatible") for p, _ in calls)
+for provider, settings in calls:
+    assert {"asked", "after"} <= set(settings) and (settings.get("max_tokens", 0) > 0) == provider.startswith("compatible"), (provider, settings)
+END
 expect 3 optimize "$task" --workers "$fake" --model "m@$(at unauthorized)" --store refused.db
 case $err in *"status 401"*"[key]"*"KFORGE_API_KEY"*) ;; *) fail "$err" ;; esac
 echo "$out$err" >said

@@ -5,13 +5,16 @@ source "$(dirname "$0")/lib.sh"
 fake=$bin/../tests/fake_worker
 task=$root/tasks/axpy
 key=sk-secret-0123456789abcdef
-coproc SERVER { exec python3 "$root/tests/llm/server.py" 60; }
+coproc SERVER { exec python3 "$root/tests/llm/server.py" 600; }
 read -r port _ <&"${SERVER[0]}" || fail "the server does not start"
 at() { echo "http://127.0.0.1:$port/$1/v1"; }
-asked() { # the key has really been sent
+got_key() { # the server at the path has seen it
     python3 -c 'import json, sys, urllib.request as u
 log = json.load(u.build_opener(u.ProxyHandler({})).open(sys.argv[1])); sys.exit(not any(sys.argv[2] in r["headers"].get("authorization", "") for r in log))' \
-        "http://127.0.0.1:$port/log/$1" $key || fail "the server at $1 did not get the key: the test shows nothing"
+        "http://127.0.0.1:$port/log/$1" $key
+}
+asked() { # the key has really been sent
+    got_key "$1" || fail "the server at $1 did not get the key: the test shows nothing"
 }
 nowhere() { # in none of these files
     [ $# -gt 0 ] || fail "nothing to look into"
@@ -23,14 +26,11 @@ nowhere() { # in none of these files
 export KFORGE_API_KEY=$key
 # A run that waits for its model, in the background.
 begin_waiting() {
-    "$program" optimize "$task" --workers "env >worker.env; exec $fake" --model "m@$(at silent)" --model 'exec:env >exec.env; sleep 20' --store silent.db --time 30s --calls 2 >out 2>err &
+    "$program" optimize "$task" --workers "env >worker.env; exec $fake" --model "m@$(at silent)" --model 'exec:env >exec.env; sleep 200' --store silent.db --time 300s --calls 2 >out 2>err &
     pid=$!
-    for _ in $(seq 100); do
-        [ -s worker.env ] && [ -s exec.env ] && break
-        sleep 0.1
-    done
-    sleep 0.3
-    asked silent
+    await [ -s worker.env ]
+    await [ -s exec.env ]
+    await got_key silent
 }
 end_waiting() {
     kill -INT $pid
@@ -56,9 +56,9 @@ environment_of_children() {
 
 own_environment() { # /proc/PID/environ is what others of the same user may look into, until the first request
     echo '{"schema": "kforge-cassette/1", "source": "this test", "model": "none"}' >none.jsonl
-    "$program" optimize "$task" --workers "sleep 1; exec $fake" --model replay:none.jsonl --time 20s --store environ.db >out 2>err &
+    "$program" optimize "$task" --workers "touch up; sleep 100; exec $fake" --model replay:none.jsonl --time 200s --store environ.db >out 2>err &
     pid=$!
-    sleep 0.5
+    await [ -e up ] # settings have been read by then
     cat "/proc/$pid/environ" >environ
     end_waiting
     nowhere environ
@@ -135,9 +135,9 @@ core_dumps() {
     ulimit -c unlimited || { echo "no core dumps allowed"; exit 77; }
     # Before the first request: there is a core, without the pages that hold keys.
     echo '{"schema": "kforge-cassette/1", "source": "this test", "model": "none"}' >none.jsonl
-    "$program" optimize "$task" --workers "sleep 5; exec $fake" --model replay:none.jsonl --time 20s --store core.db >out 2>err &
+    "$program" optimize "$task" --workers "touch up; sleep 100; exec $fake" --model replay:none.jsonl --time 200s --store core.db >out 2>err &
     pid=$!
-    sleep 0.7
+    await [ -e up ]
     kill -ABRT $pid
     wait $pid 2>/dev/null
     cat core* >dumped 2>/dev/null

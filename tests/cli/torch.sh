@@ -45,7 +45,7 @@ expect 0 prompt "$tasks/linear"
 says "It is this PyTorch module"
 says "nn.Linear(features_in, features_out)"
 
-expect 0 eval "$tasks/relu" mine.py
+expect_judged 0 eval "$tasks/relu" mine.py
 says "KernelBench would say: correct (5 / 5)"
 says "kforge says: correct"
 says "stored as c1"

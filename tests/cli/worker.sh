@@ -12,6 +12,32 @@ assert first["schema"] == second["schema"] == "kforge-refusal/1"
 assert first["id"] is None and second["id"] == "x" and "missing" in second["error"]
 END
 
+# What verdicts are stored under changes with the runtime that candidates run on, not with where it lies.
+conditions() { KFORGE_ROOT=$1 "$program" worker --device cpu </dev/null | python3 -c 'import json, sys
+hello = json.loads(sys.stdin.readline())
+assert hello["conditions"].startswith(hello["hardware"] + "; judge "), hello
+print(hello["conditions"])'; }
+mkdir -p moved/lib/kforge/cpu
+cp -r "$bin" moved/bin
+cp "$bin"/../lib/kforge/*.so moved/lib/kforge
+cp -r "$bin/../lib/kforge/cpu/include" moved/lib/kforge/cpu
+here=$(conditions "$(dirname "$bin")") there=$(conditions "$work/moved")
+[ -n "$here" ] && [ "$here" = "$there" ] || fail "a copy judges under other conditions: $here, $there"
+echo "// other" >>moved/lib/kforge/cpu/include/kforge_cpu.h
+[ "$here" != "$(conditions "$work/moved")" ] || fail "another header, the same conditions: $here"
+# And with the compiler behind it: after an upgrade what was judged before does not count. Nothing of kforge's own differs between these two.
+[[ $here == *", g++ $(g++ -dumpfullversion)" ]] || fail "not the compiler of these candidates: $here"
+rm moved/bin/kforge-cpucc
+printf '#!/bin/sh\ncat "%s/version"\n' "$work" >moved/bin/kforge-cpucc
+chmod +x moved/bin/kforge-cpucc
+echo 'g++ (Distribution 98.1.0-2) 98.1.0' >version
+old=$(conditions "$work/moved")
+echo 'g++ (Distribution 98.1.0-3) 98.1.0' >version
+[ "$old" = "$(conditions "$work/moved")" ] || fail "packed anew, and another compiler: $old"
+echo 'g++ (Distribution 98.2.0-1) 98.2.0' >version
+[ "$(conditions "$work/moved")" = "${old/%98.1.0/98.2.0}" ] || fail "$old, and then: $(conditions "$work/moved")"
+rm -rf moved version
+
 # Nobody reads any more: it ends by itself, though its input stays open.
 python3 - "$program" <<'END' || fail "a worker without a reader goes on"
 import subprocess, sys

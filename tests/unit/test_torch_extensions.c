@@ -121,7 +121,7 @@ static bool is_running(const char *words)
 static void solutions_compile_extensions(void **state)
 {
     (void)state;
-    every_file_of("extensions", 8);
+    every_file_of("extensions", false, 8);
     static const char *const left[] = {"/tmp/kforge-left-behind", "/var/tmp/kforge-left-behind", "/dev/shm/kforge-left-behind"};
     for (size_t i = 0; i < sizeof left / sizeof *left; i++) assert_int_not_equal(access(left[i], F_OK), 0);
     assert_false(is_running("sleep 76543"));
