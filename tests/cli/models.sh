@@ -78,7 +78,7 @@ json 'o["requests"] == 3 and o["end"] == "spent"'
 expect 0 optimize "$task" --workers "$fake" --model "compatible,price_in=1,price_out=2,max_tokens=1000:m@$(at priced)" --budget-usd 0.0001 --store priced.db --json
 json 'o["requests"] == 0 and o["end"] == "spent" and "may cost" in o["reason"]'
 [ "$(requests priced)" = 0 ] || fail "a request left that might overspend"
-expect 0 optimize "$task" --workers "$fake" --model "compatible,max_tokens=1000:m@$(at tokens)" --budget-tokens 9000 --calls 8 --store tokens.db --json
+expect 0 optimize "$task" --workers "$fake" --model "compatible,max_tokens=1000:m@$(at heavy)" --budget-tokens 9000 --calls 8 --store tokens.db --json
 json 'o["tokens"] <= 9000 and o["requests"] >= 1 and o["end"] == "spent"'
 # Time of devices: what is under way counts at what others took, and a run that goes on has what is left.
 FAKE_SLEEP=0.05 expect 0 optimize "$task" --workers "$fake*2" --gpu-seconds 1 --store device.db --json
