@@ -14,6 +14,7 @@
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -130,6 +131,7 @@ static void limit_resources(const kf_plan *plan, int channel)
             kf_child_fail(channel, KF_STEP_RLIMIT, errno, plan->rlimits[i].resource);
     }
     if (plan->nice) setpriority(PRIO_PROCESS, 0, 5);
+    if (plan->same_addresses) personality((unsigned long)personality(0xffffffff) | ADDR_NO_RANDOMIZE); /* of what it executes */
 }
 
 /* None is left, and none can be had back: not by a user id of 0 (which the child has in its namespace), not by a file. */

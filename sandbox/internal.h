@@ -84,6 +84,7 @@ typedef struct kf_plan {
     size_t fd_count;
     int pid_maximum; /* for /proc/sys/kernel/pid_max of the new pid namespace; 0: leave it */
     bool nice;
+    bool same_addresses;
 } kf_plan;
 
 /* plan.c: `temporary` directories and all; false leaves *plan freeable. */

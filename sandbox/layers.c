@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/personality.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
@@ -193,4 +194,21 @@ int kf_sandbox_available(kf_buffer *reasons)
     pthread_once(&once, probe);
     if (reasons && found.reasons.size) kf_buffer_append(reasons, found.reasons.data, found.reasons.size);
     return found.granted;
+}
+
+static bool addresses_stay;
+
+static void try_personality(void)
+{
+    int usual = personality(0xffffffff); /* asks; what it is belongs to this thread alone */
+    if (usual < 0 || personality((unsigned long)usual | ADDR_NO_RANDOMIZE) < 0) return;
+    addresses_stay = personality(0xffffffff) & ADDR_NO_RANDOMIZE;
+    personality((unsigned long)usual);
+}
+
+bool kf_sandbox_same_addresses(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, try_personality);
+    return addresses_stay;
 }

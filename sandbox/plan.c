@@ -123,6 +123,7 @@ bool kf_plan_build(const kf_sandbox_spec *spec, int layers, kf_plan *plan, kf_er
         .scratch = scratch_directory(),
         .own_proc = own_proc,
         .nice = spec->seccomp != KF_SECCOMP_RUNNER, /* a runner is timed: nothing may take its turn */
+        .same_addresses = spec->same_addresses && kf_sandbox_same_addresses(),
     };
     if (spec->argv && (!plan->program || plan->program[0] != '/'))
         return kf_fail(error, KF_ERROR_INPUT, "sandbox: program '%s': give an absolute path", plan->program ? plan->program : "");

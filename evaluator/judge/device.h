@@ -70,8 +70,9 @@ typedef struct kf_runner_place {
     size_t path_count;
     const char *const *environment;
     kf_sandbox_limits limits;
-    int spare_threads; /* of the device's own that may appear later */
-    bool at_launcher;  /* as in kf_peer_spec */
+    int spare_threads;   /* of the device's own that may appear later */
+    bool at_launcher;    /* as in kf_peer_spec */
+    bool same_addresses; /* as in kf_sandbox_spec */
 } kf_runner_place;
 
 typedef enum kf_role { KF_ROLE_CANDIDATE, KF_ROLE_BASELINE, KF_ROLE_ORACLE } kf_role;
@@ -153,6 +154,8 @@ struct kf_device {
     double launch_bound,
         launch_bias;   /* seconds: shorter calls wait for their launch, whose time differs so much between two processes */
     double batch_bias; /* seconds that a batch of one process takes more than one of another, for as long as they live */
+    double
+        process_bias; /* part of its time that a call of one process may take more than one of another, for as long as they live */
     bool
         slow_start; /* starting a runner takes as long as measuring: they are started ahead, and a candidate's serves all workloads */
     bool calls_block;    /* a runner's own clock around its calls sees all of what they do: no launches that go on behind it */

@@ -231,10 +231,12 @@ static kf_interval unite(kf_interval a, kf_interval b)
     return (kf_interval){a.value, known ? fmin(a.low, b.low) : NAN, known ? fmax(a.high, b.high) : NAN};
 }
 
-/* What a batch of one process has against one of another, beside its calls: no number of pairs shows it. */
-static kf_interval widen_processes(const kf_device *device, kf_interval speedup, double baseline_batch, double candidate_batch)
+/* What a batch of one process has against one of another, beside its calls and in them: no number of pairs shows it. */
+static kf_interval widen_processes(const kf_run *r, kf_interval speedup, const double batches[2])
 {
-    double factor = 1 + hypot(device->batch_bias / baseline_batch, device->batch_bias / candidate_batch);
+    const kf_device *device = r->bench->device;
+    double bias = kf_run_steps_aside(r) ? device->batch_bias : 0;
+    double factor = (1 + hypot(bias / batches[BASELINE], bias / batches[CANDIDATE])) * (1 + device->process_bias);
     return (kf_interval){speedup.value, speedup.low / factor, speedup.high * factor};
 }
 
@@ -290,7 +292,7 @@ bool kf_run_conclude(kf_run *r, kf_error *error)
     kf_interval charged =
         kf_speedup(r->throughput[BASELINE].seconds, r->throughput[CANDIDATE].seconds, r->pairs, KF_TIMING_CONFIDENCE);
     result->speedup = kf_speedup_widen(aside ? unite(fair, charged) : charged, batches[BASELINE], batches[CANDIDATE], uncertainty);
-    if (aside) result->speedup = widen_processes(bench->device, result->speedup, batches[BASELINE], batches[CANDIDATE]);
+    result->speedup = widen_processes(r, result->speedup, batches);
     result->speedup = widen_launches(bench->device, result->speedup, result->baseline_seconds, result->candidate_seconds);
     result->speedup.low /= unearned;
     result->latency_baseline_seconds = kf_median(r->latency[BASELINE].seconds, r->latency_pairs);

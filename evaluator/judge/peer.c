@@ -239,6 +239,7 @@ kf_peer *kf_peer_spawn(const kf_peer_spec *spec, kf_error *error)
         .limits = spec->limits,
         .seccomp = KF_SECCOMP_RUNNER,
         .strict = spec->strict,
+        .same_addresses = spec->same_addresses,
     };
     peer->sandbox = kf_sandbox_spawn(&sandbox, error);
     close(pair[1]);

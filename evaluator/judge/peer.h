@@ -49,6 +49,7 @@ typedef struct kf_peer_spec {
     kf_sandbox_limits limits;
     bool strict;
     bool at_launcher;         /* it launches on the first processor (kfcpu_ready), and the judge waits for its batches there */
+    bool same_addresses;      /* as in kf_sandbox_spec */
     double start_seconds;     /* to say hello; 0: 20 */
     const volatile int *stop; /* may be NULL */
 } kf_peer_spec;

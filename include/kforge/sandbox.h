@@ -95,6 +95,8 @@ typedef struct kf_sandbox_spec {
     kf_seccomp_profile seccomp;
     int layers;  /* layers wanted; 0 means KF_LAYER_ALL */
     bool strict; /* a wanted layer that the machine refuses is an error */
+    /* Addresses are not randomised, where kf_sandbox_same_addresses: two children that do the same have everything in the same places. */
+    bool same_addresses;
 } kf_sandbox_spec;
 
 typedef enum kf_sandbox_end {
@@ -121,6 +123,10 @@ typedef struct kf_sandbox kf_sandbox;
 int kf_sandbox_available(kf_buffer *reasons);
 /* "user_ns", "pid_ns", … for one bit. */
 const char *kf_sandbox_layer_name(kf_sandbox_layer layer);
+
+/* Does this machine let a process turn the randomisation of its addresses off? Container runtimes refuse it by default. Found by asking for it and
+ * taking that back, once per process. */
+bool kf_sandbox_same_addresses(void);
 
 kf_sandbox *kf_sandbox_spawn(const kf_sandbox_spec *spec, kf_error *error);
 /* Layers active for this child. */

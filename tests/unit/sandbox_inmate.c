@@ -249,6 +249,18 @@ static int do_family(char **arguments) /* processes that count, in sessions of t
     for (;;) pause();
 }
 
+static int do_addresses(char **arguments)
+{
+    static const size_t large = 1 << 20; /* beyond what malloc takes from its heap */
+    int on_stack;
+    void *small = malloc(16), *mapped = malloc(large);
+    printf("%p %p %p %p\n", (void *)&on_stack, small, mapped, (void *)(uintptr_t)do_addresses);
+    free(small);
+    free(mapped);
+    (void)arguments;
+    return 0;
+}
+
 static int do_descriptors(char **arguments)
 {
     (void)arguments;
@@ -467,6 +479,7 @@ static const struct {
     {"sleep", do_sleep, 0},
     {"count", do_count, 1},
     {"family", do_family, 1},
+    {"addresses", do_addresses, 0},
     {"descriptors", do_descriptors, 0},
     {"environment", do_environment, 0},
     {"state", do_state, 0},

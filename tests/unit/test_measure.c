@@ -203,6 +203,21 @@ static void processes_may_wake_differently(void **state)
     drop(f);
 }
 
+/* Where two processes have their memory in other places, one is slower for as long as it lives: every interval has that in it. */
+static void processes_that_differ_widen_the_interval(void **state)
+{
+    (void)state;
+    figures *f = made(0.002, 0.001, 0);
+    kf_interval same = concluded(f)->speedup;
+    drop(f);
+    f = made(0.002, 0.001, 0);
+    f->device.process_bias = 0.05;
+    kf_interval wider = concluded(f)->speedup;
+    assert_true(fabs(wider.value - same.value) < 1e-9);
+    assert_true(fabs(wider.low * 1.05 - same.low) < 1e-9 && fabs(wider.high / 1.05 - same.high) < 1e-9);
+    drop(f);
+}
+
 /* A single call comes right behind a batch of its own process, and costs what an empty batch there does. */
 static void single_calls_have_a_fixed_cost_of_their_own(void **state)
 {
@@ -427,6 +442,7 @@ int main(void)
         cmocka_unit_test(late_wakings_of_all_change_nothing),
         cmocka_unit_test(early_work_is_charged),
         cmocka_unit_test(processes_may_wake_differently),
+        cmocka_unit_test(processes_that_differ_widen_the_interval),
         cmocka_unit_test(single_calls_have_a_fixed_cost_of_their_own),
         cmocka_unit_test(much_early_work_convicts),
         cmocka_unit_test(waiting_convicts_nobody),

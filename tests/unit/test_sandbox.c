@@ -170,6 +170,26 @@ static void environment_is_complete(void **state)
     if (has(own, KF_LAYER_MOUNT_NS)) assert_string_equal(kf_sandbox_output(own)->data, "ONE=1\nTMPDIR=/tmp\n");
 }
 
+/* Stack, heap, mappings and code of two children, where they are not randomised, and where they are. */
+static void addresses_are_the_same_on_request(void **state)
+{
+    (void)state;
+    char said[2][2][300];
+    for (int same = 0; same < 2; same++)
+        for (int turn = 0; turn < 2; turn++) {
+            setup s;
+            prepare(&s, "addresses", NULL, NULL);
+            s.spec.same_addresses = same;
+            kf_auto(kf_sandbox) sandbox = spawn(&s);
+            expect(sandbox, KF_END_EXITED, 0);
+            const kf_buffer *output = kf_sandbox_output(sandbox);
+            assert_in_range(output->size, 20, sizeof said[0][0] - 1);
+            snprintf(said[same][turn], sizeof said[same][turn], "%.*s", (int)output->size, (const char *)output->data);
+        }
+    assert_int_equal(strcmp(said[1][0], said[1][1]) == 0, kf_sandbox_same_addresses());
+    assert_true(!kf_sandbox_same_addresses() || strcmp(said[0][0], said[0][1]) != 0);
+}
+
 static void ends_are_told_apart(void **state)
 {
     (void)state;
@@ -317,14 +337,23 @@ static void threads_may_spawn_at_once(void **state)
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(layers_are_reported),          cmocka_unit_test(files_outside_are_unreadable),
-        cmocka_unit_test(files_read_only_stay),         cmocka_unit_test(files_given_are_usable),
-        cmocka_unit_test(temporary_files_are_private),  cmocka_unit_test(other_processes_are_out_of_reach),
-        cmocka_unit_test(network_is_out_of_reach),      cmocka_unit_test(system_calls_are_filtered),
-        cmocka_unit_test(lockdown_denies_the_rest),     cmocka_unit_test(start_state_is_clean),
-        cmocka_unit_test(descriptors_are_those_listed), cmocka_unit_test(environment_is_complete),
-        cmocka_unit_test(ends_are_told_apart),          cmocka_unit_test(mistakes_are_explained),
-        cmocka_unit_test(threads_may_spawn_at_once),    cmocka_unit_test(nothing_is_left),
+        cmocka_unit_test(layers_are_reported),
+        cmocka_unit_test(files_outside_are_unreadable),
+        cmocka_unit_test(files_read_only_stay),
+        cmocka_unit_test(files_given_are_usable),
+        cmocka_unit_test(temporary_files_are_private),
+        cmocka_unit_test(other_processes_are_out_of_reach),
+        cmocka_unit_test(network_is_out_of_reach),
+        cmocka_unit_test(system_calls_are_filtered),
+        cmocka_unit_test(lockdown_denies_the_rest),
+        cmocka_unit_test(start_state_is_clean),
+        cmocka_unit_test(descriptors_are_those_listed),
+        cmocka_unit_test(environment_is_complete),
+        cmocka_unit_test(addresses_are_the_same_on_request),
+        cmocka_unit_test(ends_are_told_apart),
+        cmocka_unit_test(mistakes_are_explained),
+        cmocka_unit_test(threads_may_spawn_at_once),
+        cmocka_unit_test(nothing_is_left),
     };
     return run_in_all_ways(tests, sizeof tests / sizeof *tests, argc, argv);
 }
