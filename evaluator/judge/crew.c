@@ -177,7 +177,7 @@ bool kf_crew_settle(kf_crew *crew, bool all, kf_error *error)
 bool kf_crew_has_trusted(const kf_crew *crew, kf_role role, const char *binary, bool strict)
 {
     const trusted_runner *t = &crew->trusted[role == KF_ROLE_ORACLE];
-    return t->peer && t->strict == strict && strcmp(t->binary, binary) == 0;
+    return t->peer && t->used < TRUSTED_LIVES && t->strict == strict && strcmp(t->binary, binary) == 0;
 }
 
 static void drop(kf_crew *crew, trusted_runner *t)
@@ -225,10 +225,6 @@ kf_peer *kf_crew_take_trusted(kf_crew *crew, kf_role role, const char *binary, b
 {
     trusted_runner *t = trusted_of(crew, role);
     if (!kf_crew_has_trusted(crew, role, binary, strict)) {
-        drop(crew, t);
-        return NULL;
-    }
-    if (t->used >= TRUSTED_LIVES) {
         drop(crew, t);
         return NULL;
     }

@@ -175,7 +175,7 @@ static bool size_batches(kf_run *r, kf_error *error)
     if (!r->timed) return true;
     /* Comparing costs about as much again as poison and inspection. Beside the batch a pair has a single call of each side, unless that is the batch. */
     r->pair_time = bench->seconds * PAIRS_PART / PAIRS_WANTED;
-    r->set_cost = (filling + 3 * around) / LEAST_SETS;
+    r->set_cost = (filling + 3 * around) / r->set_count;
     double fitting = floor((r->pair_time - 2 * best) / (r->set_cost + 2 * best));
     double wanted = fmin(ceil(batch_length(r) / best), fmax(fitting, 1));
     uint32_t count = sets_for(r, wanted);

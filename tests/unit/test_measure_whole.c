@@ -1,0 +1,562 @@
+/* Measuring from beginning to end where nothing is real: a clock that only moves when something is done, a device like a GPU on its host, and runners that
+ * take what they are told to. What takes turns, wakes late or stalls does so as docs/measurements saw it on an H100. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "libraries.h"
+#include "measure_internal.h"
+
+double __wrap_kf_now(void); /* the linker has everybody ask this one */
+
+static struct {
+    double now;
+    uint64_t random;
+    const struct kf_peer *last; /* who had the last batch */
+    double stall;               /* seconds that one batch in fifty is held up for, on average */
+} world;
+
+double __wrap_kf_now(void)
+{
+    return world.now;
+}
+
+static double uniform(void)
+{
+    world.random = world.random * 6364136223846793005u + 1442695040888963407u;
+    return ((double)(world.random >> 11) + 0.5) / 9007199254740992.0;
+}
+
+static double normal(void)
+{
+    return sqrt(-2 * log(uniform())) * cos(6.283185307179586 * uniform());
+}
+
+/* ---- runners ----------------------------------------------------------------------------------------------------------------------------- */
+
+typedef struct behaviour {
+    double call;           /* seconds of one */
+    double slow_for, slow; /* its first calls take `slow` times as long, that many seconds of them */
+    double jitter;         /* of a batch: part of it */
+    bool merged;           /* the calls of a batch are one launch: more of them cost nothing */
+} behaviour;
+
+struct kf_peer {
+    kf_runner_kind kind;
+    const behaviour *does;        /* NULL: nothing is loaded */
+    double waking, extra, launch; /* what is peculiar to this process, for as long as it lives: seconds, the last of a short call */
+    double spent;
+    uint64_t calls;
+};
+
+static behaviour baseline_does, candidate_does, oracle_does;
+
+kf_peer *kf_peer_spawn(const kf_peer_spec *spec, kf_error *error)
+{
+    (void)error;
+    kf_peer *peer = calloc(1, sizeof *peer);
+    assert_non_null(peer);
+    *peer = (kf_peer){.kind = spec->kind, .waking = 8e-6 * fabs(normal()), .extra = 3e-6 * normal(), .launch = 0.3e-6 * normal()};
+    return peer;
+}
+
+bool kf_peer_greet(kf_peer *peer, kf_error *error)
+{
+    (void)peer, (void)error;
+    world.now += 0.05;
+    return true;
+}
+
+bool kf_peer_give(kf_peer *peer, const char *binary, kf_error *error)
+{
+    (void)error;
+    peer->does = strcmp(binary, "baseline") == 0 ? &baseline_does : strcmp(binary, "oracle") == 0 ? &oracle_does : &candidate_does;
+    return true;
+}
+
+bool kf_peer_give_text(kf_peer *peer, const char *text, size_t size, kf_error *error)
+{
+    (void)peer, (void)text, (void)size, (void)error;
+    return false;
+}
+
+kf_peer_event kf_peer_load(kf_peer *peer, double seconds)
+{
+    (void)peer, (void)seconds;
+    world.now += 0.04;
+    return KF_PEER_OK;
+}
+
+kf_peer_event kf_peer_scalars(kf_peer *peer, const uint64_t *values, uint32_t count)
+{
+    (void)peer, (void)values, (void)count;
+    return KF_PEER_OK;
+}
+
+kf_peer_event kf_peer_unmap(kf_peer *peer)
+{
+    (void)peer;
+    world.now += 0.002;
+    return KF_PEER_OK;
+}
+
+void kf_peer_free(kf_peer *peer)
+{
+    if (world.last == peer) world.last = NULL;
+    free(peer);
+}
+
+uint64_t kf_peer_calls(const kf_peer *peer)
+{
+    return peer->calls;
+}
+
+kf_runner_kind kf_peer_kind(const kf_peer *peer)
+{
+    return peer->kind;
+}
+
+int kf_peer_extra_threads(kf_peer *peer)
+{
+    (void)peer;
+    return 0;
+}
+
+int kf_peer_layers(const kf_peer *peer)
+{
+    (void)peer;
+    return 0;
+}
+
+const char *kf_peer_inbox(const kf_peer *peer)
+{
+    (void)peer;
+    return NULL;
+}
+
+char *kf_peer_output(const kf_peer *peer, size_t most)
+{
+    (void)peer, (void)most;
+    return NULL;
+}
+
+void kf_peer_explain(const kf_peer *peer, kf_peer_event event, const char *doing, kf_peer_explanation *explanation)
+{
+    (void)peer, (void)event;
+    fail_msg("a runner failed while %s", doing);
+    *explanation = (kf_peer_explanation){.status = KF_CRASH};
+}
+
+void kf_peer_doom(kf_peer *peer)
+{
+    (void)peer;
+}
+
+void kf_peer_pause(kf_peer *peer)
+{
+    (void)peer;
+}
+
+void kf_peer_resume(kf_peer *peer)
+{
+    (void)peer;
+}
+
+void kf_peer_obey(kf_peer *peer, const volatile int *stop)
+{
+    (void)peer, (void)stop;
+}
+
+bool kf_run_audit(kf_run *r, kf_peer *candidate, kf_error *error)
+{
+    (void)r, (void)candidate, (void)error;
+    return true;
+}
+
+static double calls_take(kf_peer *peer, uint32_t count)
+{
+    const behaviour *does = peer->does;
+    double one = does->call + (does->call < 10e-6 ? peer->launch : 0), seconds = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        double this = peer->spent + seconds < does->slow_for ? one * does->slow : one;
+        seconds += does->merged && i ? 1e-9 : this;
+    }
+    peer->spent += seconds;
+    peer->calls += count;
+    return fmax(seconds * (1 + does->jitter * normal()), 0);
+}
+
+/* An empty batch takes 160 us where its process had the last one, too, else 25 more; wakings 30 and 55. */
+kf_peer_event kf_peer_batch(kf_peer *peer, kf_batch *batch)
+{
+    bool again = world.last == peer;
+    for (uint32_t i = 0; i < batch->count && !batch->null && peer->does != &oracle_does; i++)
+        for (uint32_t k = 0; k < i; k++)
+            assert_true(batch->count > 900 || batch->count == 32 || batch->order[i] != batch->order[k]);
+    double stall = uniform() < 0.02 ? -world.stall * log(uniform()) : 0;
+    batch->waking = (again ? 30e-6 : 55e-6) + peer->waking + 2e-6 * fabs(normal());
+    batch->seconds = (again ? 160e-6 : 185e-6) + peer->extra + 3e-6 * normal() + stall;
+    if (!batch->null) batch->seconds += calls_take(peer, batch->count);
+    batch->claimed = batch->seconds - 20e-6;
+    batch->worked = NAN;
+    batch->gap = 0;
+    batch->code = 0;
+    world.now += batch->waking + batch->seconds + 50e-6;
+    world.last = peer;
+    if (batch->answered) batch->answered(batch->context);
+    return KF_PEER_OK;
+}
+
+/* ---- the device -------------------------------------------------------------------------------------------------------------------------- */
+
+#define SET_SECONDS 0.0001 /* to fill, poison or look at one */
+
+struct kf_sets {
+    uint32_t count;
+};
+
+static int made_sets;
+
+static bool place(kf_device *device, kf_runner_kind kind, kf_runner_place *place, kf_error *error)
+{
+    (void)device, (void)error;
+    *place = (kf_runner_place){.kind = kind, .program = "runner"};
+    return true;
+}
+
+static kf_sets *sets_new(kf_device *device, const kf_problem *problem, uint32_t count, bool truth, kf_error *error)
+{
+    (void)device, (void)problem, (void)truth, (void)error;
+    kf_sets *sets = calloc(1, sizeof *sets);
+    assert_non_null(sets);
+    sets->count = count;
+    world.now += 0.005;
+    made_sets++;
+    return sets;
+}
+
+static void sets_free(kf_sets *sets)
+{
+    free(sets);
+}
+
+static kf_peer_event hand_over(kf_sets *sets, kf_peer *peer, kf_role role)
+{
+    (void)sets, (void)peer, (void)role;
+    world.now += 0.003;
+    return KF_PEER_OK;
+}
+
+static bool fill(kf_sets *sets, uint64_t secret, const kf_set_variation *variations, kf_error *error)
+{
+    (void)secret, (void)variations, (void)error;
+    world.now += sets->count * SET_SECONDS;
+    return true;
+}
+
+static bool poison(kf_sets *sets, uint64_t secret, kf_error *error)
+{
+    return fill(sets, secret, NULL, error);
+}
+
+static void cool(kf_sets *sets, const uint32_t *list, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) assert_true(list[i] < sets->count);
+    world.now += 50e-6;
+}
+
+static bool inspect(kf_sets *sets, const bool *chosen, kf_damage *damage, kf_error *error)
+{
+    (void)chosen, (void)error;
+    world.now += sets->count * SET_SECONDS / 2;
+    *damage = (kf_damage){.kind = KF_DAMAGE_NONE};
+    return true;
+}
+
+static bool glance(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error)
+{
+    (void)error;
+    for (uint32_t i = 0; i < count; i++) assert_true(list[i] < sets->count);
+    return true;
+}
+
+static bool settled(kf_sets *sets, kf_damage *damage, kf_error *error)
+{
+    (void)sets, (void)error;
+    *damage = (kf_damage){.kind = KF_DAMAGE_NONE};
+    return true;
+}
+
+static bool survey(kf_sets *sets, const uint32_t *list, uint32_t count, kf_survey *surveys, kf_error *error)
+{
+    (void)list, (void)error;
+    world.now += count * SET_SECONDS / 2;
+    assert_true(count <= sets->count);
+    for (uint32_t i = 0; i < count * 4; i++)
+        surveys[i] =
+            (kf_survey){.known = true, .sums = {.count = 60000, .scale_square = 60000, .scale_max = 4, .first_nonfinite = -1}};
+    return true;
+}
+
+static bool prepare_truth(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error)
+{
+    (void)sets, (void)list, (void)count, (void)error;
+    return true;
+}
+
+static bool copy_input(kf_sets *sets, uint32_t from, uint32_t to, int argument, kf_error *error)
+{
+    (void)from, (void)argument, (void)error;
+    assert_true(to < sets->count);
+    return true;
+}
+
+static void sample(kf_device *device, kf_sample *sample)
+{
+    (void)device, (void)sample;
+}
+
+static double floor_seconds(const kf_device *device, const kf_problem *problem)
+{
+    (void)device, (void)problem;
+    return 0.2e-6;
+}
+
+static const kf_device_operations operations = {.kind = "cuda",
+                                                .place = place,
+                                                .floor_seconds = floor_seconds,
+                                                .sample = sample,
+                                                .sets_new = sets_new,
+                                                .sets_free = sets_free,
+                                                .hand_over = hand_over,
+                                                .fill = fill,
+                                                .poison = poison,
+                                                .cool = cool,
+                                                .inspect = inspect,
+                                                .glance = glance,
+                                                .settled = settled,
+                                                .survey = survey,
+                                                .prepare_truth = prepare_truth,
+                                                .copy_input = copy_input};
+
+/* ---- jobs -------------------------------------------------------------------------------------------------------------------------------- */
+
+typedef struct machine {
+    kf_device device; /* the figures are device_cuda.c's */
+    kf_crew *crew;
+    kf_parallel *parallel;
+    kf_task *task;
+    kf_problem problem;
+    kf_job_options options;
+} machine;
+
+static machine *started(double baseline)
+{
+    machine *m = calloc(1, sizeof *m);
+    kf_error error = {0};
+    bool applies;
+    assert_non_null(m);
+    memset(&world, 0, sizeof world);
+    world.now = 1000;
+    world.random = 1;
+    baseline_does = candidate_does = (behaviour){.call = baseline, .jitter = 0.003};
+    oracle_does = (behaviour){.call = 1e-4};
+    m->device = (kf_device){.operations = &operations,
+                            .default_seconds = 3,
+                            .batch_seconds = 0.003,
+                            .launch_bound = 10e-6,
+                            .launch_bias = 0.8e-6,
+                            .batch_bias = 5e-6,
+                            .slow_start = true,
+                            .floor_margin = 0.9,
+                            .least_call = 1.5e-6,
+                            .merged_call = 40e-6,
+                            .most_sets = 1024,
+                            .set_bytes = 40u << 20};
+    m->crew = kf_crew_new(&m->device);
+    m->parallel = kf_parallel_new();
+    m->task = kf_task_load(KFORGE_SOURCE_DIR "/tests/selftest/scale", &error);
+    if (!m->crew || !m->parallel || !m->task || !kf_task_resolve(m->task, 0, "cuda", &m->problem, &applies, &error))
+        fail_msg("%s", error.text);
+    m->options = kf_job_options_default();
+    m->options.seconds = 3;
+    return m;
+}
+
+static void stopped(machine *m)
+{
+    kf_crew_free(m->crew);
+    kf_parallel_free(m->parallel);
+    kf_task_free(m->task);
+    free(m);
+}
+
+/* One verdict on the candidate as it is; the caller frees it. */
+static kf_verdict *judged(machine *m, int number)
+{
+    kf_secret secret;
+    kf_error error = {0};
+    char key[16];
+    snprintf(key, sizeof key, "%x", 1000 + number);
+    assert_true(kf_secret_new(&secret, key, &error));
+    kf_verdict *verdict = kf_verdict_new("id", "scale", "cuda");
+    kf_workbench bench = {.device = &m->device,
+                          .parallel = m->parallel,
+                          .options = &m->options,
+                          .task = m->task,
+                          .problem = &m->problem,
+                          .candidate = "candidate",
+                          .baseline = "baseline",
+                          .oracle = "oracle",
+                          .crew = m->crew,
+                          .spare = 1,
+                          .last = true,
+                          .secret = &secret,
+                          .seconds = m->options.seconds,
+                          .deadline = world.now + 120,
+                          .verdict = verdict,
+                          .result = kf_verdict_add_workload(verdict, "main", true)};
+    if (!kf_measure_workload(&bench, &error)) fail_msg("%s", error.text);
+    return verdict;
+}
+
+/* Calls in the samples of that letter that count. -1: they differ. `pairs`, unless NULL: how many there are. */
+static int calls_of(const kf_workload_verdict *w, char side, int *pairs)
+{
+    int calls = 0, count = 0;
+    for (size_t i = 0; i < w->sample_count; i++) {
+        if (w->samples[i].side != side || (w->samples[i].pair < 0 && side != 'a')) continue;
+        if (calls && w->samples[i].calls != calls) return -1;
+        calls = w->samples[i].calls;
+        count++;
+    }
+    if (pairs) *pairs = count;
+    return calls;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Many jobs behind each other, on calls from those that wait for their launch to those of which one makes a batch: nobody is accused, every figure is
+ * there, and the intervals hold what is true. */
+static void honest_candidates_are_judged_rightly(void **state)
+{
+    (void)state;
+    static const double calls[] = {3.5e-6, 8e-6, 21e-6, 108e-6, 650e-6, 2.1e-3, 4.7e-3};
+    static const double speedups[] = {1, 1.02, 0.06, 0.3, 1.4, 2.5, 12};
+    for (size_t c = 0; c < sizeof calls / sizeof *calls; c++)
+        for (size_t s = 0; s < sizeof speedups / sizeof *speedups; s++) {
+            enum { JOBS = 40 };
+            double off[JOBS];
+            int inside = 0;
+            if (calls[c] / speedups[s] < 3e-6) continue; /* no launch is as short */
+            machine *m = started(calls[c]);
+            world.stall = 0.0005;
+            candidate_does.call = calls[c] / speedups[s];
+            for (int i = 0; i < JOBS; i++) {
+                kf_verdict *v = judged(m, i);
+                const kf_workload_verdict *w = v->workloads;
+                if (w->finding_count) fail_msg("%g us, %gx: %s", calls[c] * 1e6, speedups[s], w->findings[0].text);
+                assert_true(w->speedup.low > 0 && w->speedup.high >= w->speedup.low && isfinite(w->speedup.high));
+                assert_true(isfinite(w->speedup.value) && w->baseline_seconds > 0 && w->candidate_seconds > 0);
+                int pairs[2] = {0}, made[2] = {calls_of(w, 'b', &pairs[0]), calls_of(w, 'c', &pairs[1])};
+                assert_true(made[0] > 0 && made[1] > 0 && made[0] < w->sets && made[1] < w->sets);
+                assert_true(pairs[0] == w->pairs && pairs[1] == w->pairs && w->pairs >= 8);
+                inside += w->speedup.low <= speedups[s] && speedups[s] <= w->speedup.high;
+                off[i] = fabs(w->speedup.value / speedups[s] - 1);
+                kf_verdict_free(v);
+            }
+            qsort(off, JOBS, sizeof *off, compare);
+            if (getenv("KFORGE_TEST_WORDS"))
+                print_message("%g us, %gx: %d of %d inside, median deviation %.2f %%\n", calls[c] * 1e6, speedups[s], inside, JOBS,
+                              100 * off[JOBS / 2]);
+            assert_true(inside >= 36);
+            assert_true(off[JOBS / 2] < (fmin(calls[c], candidate_does.call) < 10e-6 ? 0.15 : 0.01));
+            stopped(m);
+        }
+}
+
+/* A job finds the baseline's figures as the one before left them, also when the baseline's process has had its time and another takes its place: that one
+ * is measured as if it were the first. */
+static void a_new_process_of_the_baseline_is_measured_like_the_first(void **state)
+{
+    (void)state;
+    machine *m = started(21e-6);
+    int first = 0, alone = 0;
+    for (int i = 0; i < 450; i++) {
+        kf_verdict *v = judged(m, i);
+        int calls = calls_of(v->workloads, 'b', NULL);
+        if (!i) first = calls;
+        alone += calls_of(v->workloads, 'a', NULL) > 0;
+        if (calls < 0.9 * first || calls > 1.1 * first)
+            fail_msg("%d calls make a batch in job %d, %d in the first", calls, i, first);
+        kf_verdict_free(v);
+    }
+    assert_true(alone >= 3 && alone < 200); /* at the beginning, every 20 s, and for every process */
+    stopped(m);
+}
+
+/* Ten times as slow until its warm-up is over, or its first pairs. It was to be judged on a tenth of the calls. */
+static void who_is_slow_at_first_gets_whole_batches(void **state)
+{
+    (void)state;
+    for (int trial = 0; trial < 4; trial++) {
+        machine *m = started(108e-6);
+        if (trial % 2) kf_verdict_free(judged(m, 0)); /* the baseline's figures are recalled */
+        candidate_does.slow = 10;
+        candidate_does.slow_for =
+            trial < 2 ? 0.058 : 0.068; /* warming up takes it 30 ms, the first pair another 30, a short one 3 */
+        kf_verdict *v = judged(m, 1);
+        const kf_workload_verdict *w = v->workloads;
+        int pairs[2] = {0}, made[2] = {calls_of(w, 'b', &pairs[0]), calls_of(w, 'c', &pairs[1])};
+        assert_int_equal(w->finding_count, 0);
+        assert_int_equal(made[0], made[1]);
+        assert_int_equal(pairs[0], w->pairs);
+        assert_int_equal(pairs[1], w->pairs);
+        assert_true(w->speedup.low <= 1 && w->speedup.high >= 1 && fabs(w->speedup.value - 1) < 0.01);
+        bool thrown = false; /* what was timed on few calls is kept, and counts for nothing */
+        for (size_t i = 0; i < w->sample_count; i++)
+            thrown = thrown || (w->samples[i].side == 'c' && w->samples[i].calls < made[1] && w->samples[i].pair == -1);
+        assert_true(thrown);
+        kf_verdict_free(v);
+        stopped(m);
+    }
+}
+
+/* One launch for a whole batch, also with a GPU's host that stalls. */
+static void one_launch_for_a_batch_is_impossible(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 40; i++) {
+        machine *m = started(3.5e-6);
+        world.random = (uint64_t)i;
+        world.stall = 0.0005;
+        candidate_does.merged = true;
+        kf_verdict *v = judged(m, i);
+        assert_int_equal(v->workloads->finding_count, 1);
+        assert_string_equal(v->workloads->findings[0].rule, "launch.undercut");
+        kf_verdict_free(v);
+        stopped(m);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(honest_candidates_are_judged_rightly),
+        cmocka_unit_test(a_new_process_of_the_baseline_is_measured_like_the_first),
+        cmocka_unit_test(who_is_slow_at_first_gets_whole_batches),
+        cmocka_unit_test(one_launch_for_a_batch_is_impossible),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
