@@ -21,6 +21,8 @@
 #define SHORTEST 50e-6 /* from here on they have to agree */
 #define ABOVE 0.03
 #define BELOW 0.01
+#define COUNTERS_SECONDS 1.0 /* that counters may add to a job */
+#define MOST_COUNTED 512
 
 /* Seconds of a call as ncu tells them: the sum over all kernels of gpu__time_duration, the median of three; NaN where counters are not to be had. */
 static double by_counters(kf_judge *judge, const kf_problem *problem, const char *binary)
@@ -58,7 +60,13 @@ static double intercept(const kf_workload_verdict *w, char batch, char single)
     return calls > 1 ? (calls * kf_median(singles, one) - kf_median(batches, used)) / (calls - 1) : NAN;
 }
 
-int check_agree(kf_judge *judge, const char *task_path, double seconds)
+/* Of all workloads from SHORTEST up: how many there are, and how far outside of the two clocks the worst of them is. */
+static struct {
+    int count;
+    double above, below;
+} held_to;
+
+static int agree(kf_judge *judge, const char *task_path, double seconds)
 {
     kf_error error = {0};
     kf_task *task = kf_task_load(task_path, &error);
@@ -97,6 +105,11 @@ int check_agree(kf_judge *judge, const char *task_path, double seconds)
         for (size_t i = 0; i < found->sample_count; i++)
             if (found->samples[i].side == 'c') calls = found->samples[i].calls;
         bad += wrong && held;
+        if (held) {
+            held_to.count++;
+            held_to.above = fmax(held_to.above, judged / high - 1);
+            held_to.below = fmax(held_to.below, 1 - judged / low);
+        }
         printf("    empty %.0f us, by the line of baseline %.0f, of candidate %.0f; %d pairs\n", found->batch_cost_seconds * 1e6,
                1e6 * intercept(found, 'b', 'B'), 1e6 * intercept(found, 'c', 'C'), found->pairs);
         printf("  %-12s %-12s %5d calls a batch, judge %9.2f us  gpu__time_duration %9.2f us %+6.2f %%  events %9.2f us %+6.2f %%  "
@@ -117,8 +130,24 @@ int check_agree(kf_judge *judge, const char *task_path, double seconds)
     return bad;
 }
 
+int check_agree(kf_judge *judge, int count, char *const *tasks, double seconds)
+{
+    int bad = 0;
+    for (int i = 0; i < count; i++) bad += agree(judge, tasks[i], seconds);
+    printf("  %d workloads from %.0f us up\n", held_to.count, SHORTEST * 1e6);
+    gpu_figure("the judge's times above both clocks, at worst", held_to.count ? 100 * held_to.above : NAN, "%", GPU_AT_MOST,
+               100 * ABOVE);
+    gpu_figure("below both, at worst", held_to.count ? 100 * held_to.below : NAN, "%", GPU_AT_MOST, 100 * BELOW);
+    return bad;
+}
+
+static struct {
+    size_t count;
+    double seconds[MOST_COUNTED];
+} counting_took;
+
 /* Every seed with counters: what they say, and what they cost. */
-int check_counters(kf_judge *judge, const char *task_path, double seconds)
+static int count_seeds(kf_judge *judge, const char *task_path, double seconds)
 {
     kf_error error = {0};
     kf_task *probe = kf_task_load(task_path, &error);
@@ -142,6 +171,7 @@ int check_counters(kf_judge *judge, const char *task_path, double seconds)
         double with = kf_now() - started;
         bool taken = verdict && cJSON_GetArraySize(cJSON_GetObjectItem(verdict->counters, "kernels")) > 0;
         if (!taken && verdict && verdict->status == KF_CORRECT) bad++;
+        if (taken && counting_took.count < MOST_COUNTED) counting_took.seconds[counting_took.count++] = gpu_counting_seconds;
         kf_autobuffer words = {0};
         if (verdict) kf_counters_words(verdict->counters, &words);
         cJSON *missing = verdict ? cJSON_GetObjectItem(verdict->counters, "missing") : NULL;
@@ -156,5 +186,16 @@ int check_counters(kf_judge *judge, const char *task_path, double seconds)
         kf_verdict_free(verdict);
         kf_job_free(job);
     }
+    return bad;
+}
+
+int check_counters(kf_judge *judge, int count, char *const *tasks, double seconds)
+{
+    int bad = 0;
+    for (int i = 0; i < count; i++) bad += count_seeds(judge, tasks[i], seconds);
+    const double *took = counting_took.seconds;
+    gpu_figure("counters add to a job, median", kf_median(took, counting_took.count), "s", GPU_AT_MOST, COUNTERS_SECONDS);
+    gpu_figure("at most", counting_took.count ? kf_quantile(took, counting_took.count, 1) : NAN, "s", GPU_AT_MOST,
+               COUNTERS_SECONDS);
     return bad;
 }

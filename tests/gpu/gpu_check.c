@@ -90,10 +90,14 @@ int main(int argc, char **argv)
     const char *mode = argc > 1 ? argv[1] : "";
     kf_error error = {0};
     if (strcmp(mode, "numbers") == 0) return check_numbers() != 0;
-    if (strcmp(mode, "throughput") == 0 && argc >= 6)
-        return check_throughput(argv[2], argv[3], atoi(argv[4]), atof(argv[5]), argc > 6 ? atoi(argv[6]) : 1) != 0;
+    if (strcmp(mode, "throughput") == 0 && argc >= 7)
+        return check_throughput(argv[2], argv[3], atoi(argv[4]), atof(argv[5]), argc - 6, argv + 6) != 0;
+    if (strcmp(mode, "figure") == 0 && argc == 7) /* of a script's own */
+        return !gpu_figure(argv[2], strtod(argv[3], NULL), argv[4], strcmp(argv[5], "least") == 0 ? GPU_AT_LEAST : GPU_AT_MOST,
+                           strtod(argv[6], NULL));
     double started = kf_now();
-    kf_judge *judge = kf_judge_new(&(kf_judge_settings){.device = "cuda"}, &error);
+    const char *device = getenv("GPU_DEVICE"); /* "cpu" shows on any machine that the programs and scripts work, and nothing else */
+    kf_judge *judge = kf_judge_new(&(kf_judge_settings){.device = device ? device : "cuda"}, &error);
     if (!judge) {
         printf("%s\n", error.text);
         return 3;
@@ -101,6 +105,7 @@ int main(int argc, char **argv)
     int failures = 0;
     if (strcmp(mode, "describe") == 0) {
         cJSON *object = kf_judge_describe(judge);
+        cJSON_AddStringToObject(object, "conditions", kf_judge_conditions(judge));
         char *text = cJSON_PrintUnformatted(object);
         printf("  opened in %.2f s: %s\n", kf_now() - started, text);
         free(text);
@@ -115,14 +120,14 @@ int main(int argc, char **argv)
         failures = check_leaks(judge, argv[2], atoi(argv[3]));
     } else if (strcmp(mode, "faults") == 0 && argc == 3) {
         failures = check_faults(judge, argv[2]);
-    } else if (strcmp(mode, "same") == 0 && argc == 5) {
-        failures = check_same(judge, argv[2], atoi(argv[3]), atof(argv[4]));
+    } else if (strcmp(mode, "same") == 0 && argc >= 5) {
+        failures = check_same(judge, argc - 4, argv + 4, atoi(argv[2]), atof(argv[3]));
     } else if (strcmp(mode, "phases") == 0 && argc == 5) {
         failures = check_phases(judge, argv[2], atoi(argv[3]), atof(argv[4]));
     } else if (strcmp(mode, "profile") == 0 && argc >= 4) {
         for (int i = 3; i < argc; i++) failures += profile(judge, argv[i], atof(argv[2]));
     } else if (strcmp(mode, "agree") == 0 && argc >= 4) {
-        for (int i = 3; i < argc; i++) failures += check_agree(judge, argv[i], atof(argv[2]));
+        failures = check_agree(judge, argc - 3, argv + 3, atof(argv[2]));
     } else if (strcmp(mode, "undisturbed") == 0 && argc >= 4) {
         failures = check_undisturbed(judge, argc - 3, argv + 3, atof(argv[2]));
     } else if (strcmp(mode, "reached") == 0 && (argc == 4 || argc == 5)) {
@@ -130,17 +135,17 @@ int main(int argc, char **argv)
     } else if (strcmp(mode, "sanitize") == 0 && argc == 4) {
         failures = check_sanitize(judge, argv[2], argv[3]);
     } else if (strcmp(mode, "counters") == 0 && argc >= 4) {
-        for (int i = 3; i < argc; i++) failures += check_counters(judge, argv[i], atof(argv[2]));
+        failures = check_counters(judge, argc - 3, argv + 3, atof(argv[2]));
     } else if (strcmp(mode, "seeds") == 0 && argc >= 4) {
         for (int i = 3; i < argc; i++) failures += check_seeds(judge, argv[i], atof(argv[2]));
     } else {
-        printf("gpu_check numbers | describe | corpus FOLDER [FILTER] | torch FOLDER [FILTER] | problems SECONDS TASK… | same TASK "
-               "TIMES SECONDS | phases TASK TIMES SECONDS | "
+        printf("gpu_check numbers | describe | corpus FOLDER [FILTER] | torch FOLDER [FILTER] | problems SECONDS TASK… | same "
+               "TIMES SECONDS TASK… | phases TASK TIMES SECONDS | "
                "profile SECONDS TASK… | seeds SECONDS TASK… | agree SECONDS TASK… | undisturbed SECONDS TASK… | counters SECONDS "
                "TASK… | reached TASK FILE [BASELINE] | "
                "sanitize FOLDER TASK | leak FOLDER COUNT | faults "
                "FOLDER | "
-               "throughput KFORGE TASK COUNT SECONDS [GPUS]\n");
+               "throughput KFORGE TASK COUNT SECONDS DEVICE… | figure NAME VALUE UNIT least|most TARGET\n");
         failures = 2;
     }
     kf_judge_free(judge);

@@ -14,6 +14,8 @@
 #include "kforge/stats.h"
 
 #define MOST 2000
+#define MOST_DEVICES 16
+#define LEAK_JOBS 500
 
 kf_job *gpu_variant(const char *task_path, int number, double seconds, kf_error *error)
 {
@@ -30,60 +32,83 @@ kf_job *gpu_variant(const char *task_path, int number, double seconds, kf_error 
     return job;
 }
 
-/* Through workers, as a search does it: PROGRAM is kforge; one worker a device. */
-int check_throughput(const char *program, const char *task_path, int count, double seconds, int devices)
+/* Waits for `count` verdicts of the workers, counts the right ones; `first`: seconds until there was one. False: a pool failed. */
+typedef struct verdicts {
+    double judged[MOST], built[MOST], first;
+    int correct, done;
+} verdicts;
+
+static bool collect(kf_workers *const *pool, int devices, int count, verdicts *v)
 {
     kf_error error = {0};
-    kf_workers *pool[16];
-    const char *const specs[] = {"local"};
-    int bad = 0, done = 0, statuses[32] = {0};
-    static double judged[MOST], built[MOST];
-    char names[16][16];
-    if (count > MOST || devices > 16) return 1;
-    for (int d = 0; d < devices; d++) {
-        snprintf(names[d], sizeof names[d], "cuda:%d", d);
-        pool[d] = kf_workers_open(specs, 1, &(kf_workers_options){.program = program, .device = names[d]}, &error);
-        if (!pool[d]) return printf("  %s\n", error.text), 1;
-    }
+    double started = kf_now();
     kf_workers_result result;
-    for (int d = 0; d < devices; d++)
-        while (!kf_workers_hardware(pool[d]))
-            if (kf_workers_wait(pool[d], 1, &result, &error) < 0) return printf("  %s\n", error.text), 1;
-    double started = kf_now(), first = 0;
-    for (int i = 0; i < count; i++) {
-        kf_job *job = gpu_variant(task_path, i, seconds, &error);
-        if (!job || !kf_workers_submit(pool[i % devices], job, i, &error)) return printf("  %s\n", error.text), 1;
-        kf_job_free(job);
-    }
-    for (int turn = 0; done < count; turn++) {
+    for (int turn = 0; v->done < count; turn++) {
         int got = kf_workers_wait(pool[turn % devices], devices > 1 ? 0.002 : 1, &result, &error);
-        if (got < 0) return printf("  %s\n", error.text), 1;
+        if (got < 0) return printf("  %s\n", error.text), false;
         const char *news = kf_workers_news(pool[turn % devices]);
         if (news) printf("  %s\n", news);
         if (got != 1) continue;
-        if (!done) first = kf_now() - started;
-        if (result.outcome != KF_WORKERS_JUDGED || result.verdict->status != KF_CORRECT) {
-            if (bad++ < 5) printf("  %s\n", result.verdict ? result.verdict->message : result.error.text);
-        }
-        if (result.verdict) {
-            statuses[result.verdict->status]++;
-            judged[done] = result.verdict->judge_seconds;
-            built[done] = result.verdict->build_seconds;
-        }
-        done++;
+        if (!v->done) v->first = kf_now() - started;
+        bool correct = result.outcome == KF_WORKERS_JUDGED && result.verdict->status == KF_CORRECT;
+        if (!correct && v->done - v->correct < 5) printf("  %s\n", result.verdict ? result.verdict->message : result.error.text);
+        v->correct += correct;
+        v->judged[v->done] = result.verdict ? result.verdict->judge_seconds : NAN;
+        v->built[v->done++] = result.verdict ? result.verdict->build_seconds : NAN;
         kf_workers_result_free(&result);
     }
+    return true;
+}
+
+static bool submit(kf_workers *const *pool, int devices, const char *task, int first, int count, double seconds)
+{
+    kf_error error = {0};
+    for (int i = 0; i < count; i++) {
+        kf_job *job = gpu_variant(task, first + i, seconds, &error);
+        bool done = job && kf_workers_submit(pool[i % devices], job, i, &error);
+        kf_job_free(job);
+        if (!done) return printf("  %s\n", error.text), false;
+    }
+    return true;
+}
+
+/* Through workers, as a search does it: PROGRAM is kforge; one worker a device, which has judged before. *rate: candidates a second. */
+static int drive(const char *program, const char *task, int count, double seconds, int devices, char *const *names, double *rate)
+{
+    kf_error error = {0};
+    kf_workers *pool[MOST_DEVICES] = {0};
+    const char *const specs[] = {"local"};
+    kf_workers_result result;
+    kf_autofree verdicts *v = calloc(2, sizeof *v);
+    bool done = v && count <= MOST && devices <= MOST_DEVICES;
+    for (int d = 0; done && d < devices; d++) {
+        pool[d] = kf_workers_open(specs, 1, &(kf_workers_options){.program = program, .device = names[d]}, &error);
+        done = pool[d] != NULL;
+        while (done && !kf_workers_hardware(pool[d])) done = kf_workers_wait(pool[d], 1, &result, &error) >= 0;
+        if (!done) printf("  %s\n", error.text);
+    }
+    done = done && submit(pool, devices, task, MOST, devices, seconds) && collect(pool, devices, devices, &v[1]);
+    double started = kf_now();
+    done = done && submit(pool, devices, task, 0, count, seconds) && collect(pool, devices, count, v);
     double wall = kf_now() - started;
-    for (int d = 0; d < devices; d++) kf_workers_close(pool[d]);
-    printf("  throughput %s: %d sources on %d GPU%s in %.1f s, %.2f a second; first verdict after %.2f s; %d correct; measuring "
-           "%.3f s "
-           "(median), building %.2f s\n",
-           task_path, count, devices, devices == 1 ? "" : "s", wall, count / wall, first, statuses[KF_CORRECT],
-           kf_median(judged, (size_t)count), kf_median(built, (size_t)count));
-    if (devices == 1)
-        printf("  to reach: 2 a second; %s\n", count / wall >= 2 ? "reached" : "MISSED");
-    else
-        printf("  to reach: %.1f times as many as with one GPU\n", 0.95 * devices);
+    for (int d = 0; d < devices && d < MOST_DEVICES; d++) kf_workers_close(pool[d]);
+    if (!done) return 1;
+    *rate = count / wall;
+    printf("  throughput %s: %d sources on %d device%s in %.1f s, %.2f a second; first verdict after %.2f s; %d correct; measuring "
+           "%.3f s (median), building %.2f s\n",
+           task, count, devices, devices == 1 ? "" : "s", wall, *rate, v->first, v->correct, kf_median(v->judged, (size_t)count),
+           kf_median(v->built, (size_t)count));
+    return count - v->correct;
+}
+
+int check_throughput(const char *program, const char *task_path, int count, double seconds, int devices, char *const *names)
+{
+    double one = NAN, all = NAN;
+    int bad = drive(program, task_path, count, seconds, 1, names, &one);
+    gpu_figure("candidates a second on one GPU", one, "", GPU_AT_LEAST, 2);
+    if (devices == 1) return bad;
+    bad += drive(program, task_path, count, seconds, devices, names, &all);
+    gpu_figure("times as many candidates on all GPUs", all / one, "", GPU_AT_LEAST, 0.95 * devices);
     return bad;
 }
 
@@ -122,12 +147,12 @@ static int count_children(void)
 
 static census look(kf_judge *judge)
 {
-    kf_cuda_device *gpu = (kf_cuda_device *)judge->device;
+    kf_cuda_device *gpu = strcmp(judge->device->operations->kind, "cuda") == 0 ? (kf_cuda_device *)judge->device : NULL;
     size_t total = 0;
     long pages = 0;
     kf_crew_settle(judge->crew, true, NULL);
     census c = {.descriptors = entries("/proc/self/fd", ""), .children = count_children(), .temporary = entries("/tmp", "kforge-")};
-    gpu->cuda.memory_info(&c.device_free, &total);
+    if (gpu) gpu->cuda.memory_info(&c.device_free, &total);
     FILE *file = fopen("/proc/self/statm", "re");
     if (file && fscanf(file, "%*d %ld", &pages) != 1) pages = 0;
     if (file) fclose(file);
@@ -191,6 +216,11 @@ int check_leaks(kf_judge *judge, const char *folder, int count)
     bool leaks = after.descriptors > before.descriptors || after.children > before.children || after.temporary > before.temporary ||
                  lost > 8 << 20 || after.resident_pages - before.resident_pages > 64 * 256;
     printf("  leaks: %s, %d jobs in %.1f s, %d odd verdicts\n", leaks ? "FOUND" : "none", judged, kf_now() - started, odd);
+    gpu_figure("jobs looked at for leaks", judged, "", GPU_AT_LEAST, LEAK_JOBS);
+    gpu_figure("descriptors more than after 40 jobs", after.descriptors - before.descriptors, "", GPU_AT_MOST, 0);
+    gpu_figure("processes more", after.children - before.children, "", GPU_AT_MOST, 0);
+    gpu_figure("folders in /tmp more", after.temporary - before.temporary, "", GPU_AT_MOST, 0);
+    gpu_figure("device memory less", (double)lost / 0x1p20, "MiB", GPU_AT_MOST, 8);
     return leaks + odd;
 }
 
@@ -271,5 +301,7 @@ int check_faults(kf_judge *judge, const char *folder)
     }
     printf("  faults: %zu of %zu as expected, the slowest verdict after %.1f s\n", sizeof rows / sizeof *rows - (size_t)bad,
            sizeof rows / sizeof *rows, slowest);
+    gpu_figure("faults with their verdict, and a normal job behind each",
+               100.0 - 100.0 * bad / (double)(sizeof rows / sizeof *rows), "%", GPU_AT_LEAST, 100);
     return bad;
 }

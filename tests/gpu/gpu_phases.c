@@ -305,10 +305,12 @@ int check_phases(kf_judge *judge, const char *task_path, int count, double secon
     wrapped.inspect = inspect, wrapped.glance = glance, wrapped.settled = settled, wrapped.survey = survey;
     wrapped.prepare_truth = prepare, wrapped.copy_input = copy_input, wrapped.sample = sample;
     judge->device->operations = &wrapped;
-    gpu_pipeline line = {.judge = judge, .task = task_path, .count = count, .seconds = seconds, .begin = begin};
-    int bad = check_same_in(&line);
+    kf_autofree gpu_pipeline *line = calloc(1, sizeof *line);
+    if (!line) return 1;
+    *line = (gpu_pipeline){.judge = judge, .task = task_path, .count = count, .seconds = seconds, .begin = begin};
+    int bad = check_same_in(line);
     enter(BETWEEN);
     judge->device->operations = clocks.real;
-    if (line.judged) say(line.judged, line.wall);
+    if (line->judged) say(line->judged, line->wall);
     return bad;
 }

@@ -33,8 +33,9 @@ int check_reached(kf_judge *judge, const char *task_path, const char *path, cons
     if (!found || !problem || !applies) return printf("  %s: nothing of it is timed\n", task_path), 1;
     double copying = ((kf_cuda_device *)judge->device)->copy_bytes_per_second, target = baseline ? OF_VENDOR : OF_COPYING;
     double reached = baseline ? found->speedup.value : problem->work_bytes / found->candidate_seconds / copying;
-    printf("  tuned %-12s %9.2f us, %.1f %% of %s%s, to reach: %.0f %%; %s\n", kf_task_name(task), found->candidate_seconds * 1e6,
-           100 * reached, baseline ? baseline : "copying", baseline ? "'s speed" : "", 100 * target,
-           reached >= target ? "reached" : "MISSED");
-    return reached < target;
+    char name[200];
+    printf("  tuned %s: %.2f us\n", kf_task_name(task), found->candidate_seconds * 1e6);
+    snprintf(name, sizeof name, "%s, of %s%s", kf_task_name(task), baseline ? baseline : "the bandwidth of copying",
+             baseline ? "'s speed" : "");
+    return !gpu_figure(name, 100 * reached, "%", GPU_AT_LEAST, 100 * target);
 }
