@@ -135,7 +135,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     kf_table_add_column(&r.table, "EXPECTED", KF_LEFT, true);
     kf_table_add_column(&r.table, "TIME", KF_RIGHT, false);
     kf_selftest_summary sum;
-    bool done = kf_selftest_run(judge, folder, wanted->filter, take_case, &r, invocation->interrupts, &sum, error);
+    bool done = kf_selftest_run(judge, folder, KF_SELFTEST_ALL, wanted->filter, take_case, &r, invocation->interrupts, &sum, error);
     if (invocation->terminal) fputs("\r\033[K", invocation->log);
     kf_autobuffer left = {0};
     kf_census_news news = {0};

@@ -1,7 +1,9 @@
 kf_test(timing_lock kf_judge)
 kf_test(judge kf_judge)
 target_include_directories(test_judge PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/judge)
-set_tests_properties(unit.judge PROPERTIES TIMEOUT 900 RUN_SERIAL TRUE)
+set_tests_properties(unit.judge PROPERTIES TIMEOUT 900)
+kf_test(judge_timed kf_judge)
+set_tests_properties(unit.judge_timed PROPERTIES TIMEOUT 600 RUN_SERIAL TRUE)
 
 add_executable(peer_actor unit/peer_actor.c)
 target_compile_definitions(peer_actor PRIVATE _GNU_SOURCE)

@@ -128,6 +128,7 @@ KF_DEFINE_AUTO(case_list, list_free)
 typedef struct selftest {
     kf_judge *judge;
     const char *folder, *filter;
+    kf_selftest_part part;
     bool cuda;
     case_list *list;
     kf_selftest_summary *summary;
@@ -172,7 +173,9 @@ static bool visit_case(selftest *t, bool hostile, const char *task, const char *
     if (!h.about[0] || !h.expected[0] || (hostile && !h.rule[0]))
         return kf_fail(error, KF_ERROR_INPUT,
                        "%s: needs a line of what it does, \"// rule: CHEAT\" and \"// expect: STATUS RULE\" at its top", path);
-    if (h.devices[0] && strcmp(h.devices, t->cuda ? "cuda" : "cpu") != 0) {
+    bool timed = strcmp(h.mode, "timed") == 0;
+    bool elsewhere = h.devices[0] && strcmp(h.devices, t->cuda ? "cuda" : "cpu") != 0;
+    if (elsewhere || (t->part != KF_SELFTEST_ALL && timed != (t->part == KF_SELFTEST_TIMED))) {
         t->summary->skipped++;
         return true;
     }
@@ -185,8 +188,7 @@ static bool visit_case(selftest *t, bool hostile, const char *task, const char *
         list->capacity = capacity;
     }
     selftest_case *c = &list->cases[list->count++];
-    *c = (selftest_case){
-        .hostile = hostile, .timed = strcmp(h.mode, "timed") == 0, .task = strdup(task), .path = strdup(path), .heading = h};
+    *c = (selftest_case){.hostile = hostile, .timed = timed, .task = strdup(task), .path = strdup(path), .heading = h};
     if (!c->task || !c->path) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     c->name = c->path + strlen(path) - length;
     return true;
@@ -272,8 +274,8 @@ static bool run_case(selftest *t, size_t at, kf_selftest_report *report, void *c
     return true;
 }
 
-bool kf_selftest_run(kf_judge *judge, const char *folder, const char *filter, kf_selftest_report *report, void *context,
-                     const volatile int *stop, kf_selftest_summary *summary, kf_error *error)
+bool kf_selftest_run(kf_judge *judge, const char *folder, kf_selftest_part part, const char *filter, kf_selftest_report *report,
+                     void *context, const volatile int *stop, kf_selftest_summary *summary, kf_error *error)
 {
     static const char *const kinds[] = {"honest", "hostile"};
     double started = kf_now();
@@ -283,6 +285,7 @@ bool kf_selftest_run(kf_judge *judge, const char *folder, const char *filter, kf
     selftest t = {.judge = judge,
                   .folder = folder,
                   .filter = filter,
+                  .part = part,
                   .cuda = strncmp(kf_judge_device(judge), "cuda", 4) == 0,
                   .list = list,
                   .summary = summary};

@@ -38,17 +38,20 @@ typedef void kf_selftest_report(void *context, const kf_selftest_case *row);
 typedef struct kf_selftest_summary {
     int hostile, caught;  /* hostile cases, and those with an expected verdict */
     int honest, accepted; /* honest cases, ditto */
-    int skipped;          /* not for this device, or not for the filter */
+    int skipped;          /* not for this device, the filter or the part */
     int late;             /* held the judge longer than they may */
     double seconds, longest;
 } kf_selftest_summary;
 
+/* Timed cases want the machine for themselves, the others may run beside anything. */
+typedef enum kf_selftest_part { KF_SELFTEST_ALL, KF_SELFTEST_CHECKED, KF_SELFTEST_TIMED } kf_selftest_part;
+
 /* ROOT/share/kforge, or what $KFORGE_SELFTEST names; malloc'd, an error when it is not there. */
 char *kf_selftest_folder(kf_error *error);
 
-/* Runs every case whose path contains `filter` (NULL: all). False when the folder can't be read, a file lacks its lines or a task does not load
+/* Runs every case of the part whose path contains `filter` (NULL: all). False when the folder can't be read, a file lacks its lines or a task does not load
  * (KF_ERROR_INPUT, naming the file), or when interrupted (KF_ERROR_BUSY); what a candidate does is never an error. */
-bool kf_selftest_run(kf_judge *judge, const char *folder, const char *filter, kf_selftest_report *report, void *context,
-                     const volatile int *stop, kf_selftest_summary *summary, kf_error *error);
+bool kf_selftest_run(kf_judge *judge, const char *folder, kf_selftest_part part, const char *filter, kf_selftest_report *report,
+                     void *context, const volatile int *stop, kf_selftest_summary *summary, kf_error *error);
 
 #endif

@@ -1,6 +1,7 @@
-/* Builds ahead for test doubles of the judge: threads that build nothing for as long as the candidate says, "fake: build 0.2", and then ask
- * kf_judge_run. $FAKE_JOBS: how many jobs at a time; 1 without it. */
+/* Builds ahead for test doubles of the judge: threads that build nothing for as long as the candidate says, "fake: build 0.2", or until a file is
+ * there, "fake: build until FILE", and then ask kf_judge_run. $FAKE_JOBS: how many jobs at a time; 1 without it. */
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -11,8 +12,22 @@
 struct kf_prepared {
     const kf_job *job;
     pthread_t thread;
-    int notify, finished;
+    int notify, finished, abandoned;
 };
+
+static void doze(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+/* The file that a build waits for, into `path`; false: it waits for none. */
+static bool waits_for(const kf_job *job, char *path, size_t size)
+{
+    static const char word[] = "fake: build until ";
+    const char *line = strstr(job->source, word);
+    if (line) snprintf(path, size, "%.*s", (int)strcspn(line + strlen(word), "\n"), line + strlen(word));
+    return line;
+}
 
 static void *build(void *context)
 {
@@ -20,7 +35,10 @@ static void *build(void *context)
     const char *line = strstr(p->job->source, "fake: build ");
     double seconds = line ? strtod(line + strlen("fake: build "), NULL) : 0;
     struct timespec pause = {.tv_sec = (time_t)seconds, .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
+    char file[512];
     if (seconds > 0) nanosleep(&pause, NULL);
+    if (waits_for(p->job, file, sizeof file))
+        while (access(file, F_OK) != 0 && !__atomic_load_n(&p->abandoned, __ATOMIC_RELAXED)) doze();
     __atomic_store_n(&p->finished, 1, __ATOMIC_RELEASE);
     if (p->notify >= 0 && write(p->notify, "", 1) < 0) return NULL;
     return NULL;
@@ -45,13 +63,15 @@ bool kf_prepared_is_built(const kf_prepared *prepared)
 kf_verdict *kf_judge_measure(kf_judge *judge, kf_prepared *prepared, bool more, const volatile int *stop, kf_error *error)
 {
     (void)more;
-    while (!kf_prepared_is_built(prepared)) nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    while (!kf_prepared_is_built(prepared) && !(stop && __atomic_load_n(stop, __ATOMIC_RELAXED))) doze();
     return kf_judge_run(judge, prepared->job, stop, error);
 }
 
 void kf_prepared_free(kf_prepared *prepared)
 {
-    if (prepared) pthread_join(prepared->thread, NULL);
+    if (!prepared) return;
+    __atomic_store_n(&prepared->abandoned, 1, __ATOMIC_RELAXED);
+    pthread_join(prepared->thread, NULL);
     free(prepared);
 }
 

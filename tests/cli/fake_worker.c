@@ -10,7 +10,9 @@
  *   // fake: code NAME            machine code equals that of every candidate with this NAME
  *   // fake: counters yes         counters of a kernel that memory bounds, where the job asks for counters
  *   // fake: sleep 0.2            judging takes so long
+ *   // fake: until FILE           judging takes until FILE is there
  *   // fake: build 0.2            building takes so long
+ *   // fake: build until FILE     building takes until FILE is there
  *   // fake: worker die           the worker ends without an answer; hang, garbage, wrong-id, wrong-source, twice, endless likewise
  *   // fake: once FILE            the `worker` line only counts as long as FILE is not there; it is made when it counted
  *
@@ -89,6 +91,14 @@ static bool nap(double seconds, const volatile int *stopped)
         if (piece > 0) nanosleep(&(struct timespec){.tv_nsec = (long)(piece * 1e9)}, NULL);
     }
     return !stopped || !__atomic_load_n(stopped, __ATOMIC_RELAXED);
+}
+
+/* Naps until the file is there. */
+static bool wait_for(const char *file, const volatile int *stopped)
+{
+    while (access(file, F_OK) != 0)
+        if (!nap(0.002, stopped)) return false;
+    return true;
 }
 
 static double chance_speed(const kf_job *job)
@@ -215,12 +225,12 @@ static bool fill(kf_verdict *verdict, const kf_job *job, const char *how)
 
 kf_verdict *kf_judge_run(kf_judge *judge, const kf_job *job, const volatile int *stopped, kf_error *error)
 {
-    char rest[256], how[64] = "";
+    char rest[256], file[512], how[64] = "";
     double seconds = line_of(job->source, "sleep", rest, sizeof rest) ? strtod(rest, NULL) : judge->sleep;
     write_log(job);
     if (!misbehaves(job, how, sizeof how)) how[0] = '\0';
     misbehave(how);
-    if (!nap(seconds, stopped)) {
+    if (!nap(seconds, stopped) || (line_of(job->source, "until", file, sizeof file) && !wait_for(file, stopped))) {
         kf_fail(error, KF_ERROR_BUSY, "interrupted");
         return NULL;
     }

@@ -29,7 +29,7 @@ int check_corpus(kf_judge *judge, const char *folder, const char *filter)
 {
     kf_selftest_summary summary = {0};
     kf_error error = {0};
-    if (!kf_selftest_run(judge, folder, filter, report, NULL, NULL, &summary, &error)) {
+    if (!kf_selftest_run(judge, folder, KF_SELFTEST_ALL, filter, report, NULL, NULL, &summary, &error)) {
         printf("  %s\n", error.text);
         return 1;
     }

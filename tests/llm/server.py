@@ -134,7 +134,7 @@ async def answer(scenario, argument, path, request, attempt, reply):
         await reply.head()
         pieces = list(responses_reply(TEXT) if path.endswith("/responses") else chat_reply())
         await reply.send(pieces[0])
-        await asyncio.sleep(60 if argument else 0.8)
+        await asyncio.sleep(60 if argument else 1.6)
         await reply.send(b"".join(pieces[1:]))
         return await reply.end()
     if path.endswith("/responses"):

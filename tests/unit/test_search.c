@@ -175,7 +175,7 @@ static void budgets_end_a_run(void **state)
     search(f, &(kf_search_settings){.declared_flags = true, .seed = 1, .budget = {.seconds = 0.6}});
     assert_int_equal(f->result.end, KF_SEARCH_SPENT);
     assert_true(kf_now() - started >= 0.6);
-    assert_true(f->result.progress.judged >= 2);
+    assert_true(f->result.progress.judged < 10); /* of 11 that take 0.1 s each */
 }
 
 static void nothing_correct(void **state)
@@ -476,8 +476,9 @@ static void survives_kill(void **state)
         }
         random = random * 1103515245u + 12345u;
         usleep(2000 + (random >> 8) % (8000 + 3000 * (unsigned)session)); /* longer each time: a busy machine gets there, too */
-        kills += kill(pid, SIGKILL) == 0;
+        kill(pid, SIGKILL);
         assert_int_equal(waitpid(pid, &status, 0), pid);
+        kills += WIFSIGNALED(status);
         kf_auto(kf_store) store = kf_store_open(f->path, KF_STORE_WRITE, &f->error);
         if (!store) continue; /* killed before there was one */
         if (!kf_store_check(store, &f->error)) fail_msg("%s", f->error.text);

@@ -1,0 +1,110 @@
+/* Shared by the tests of the judge on whole candidates: test_judge.c, which looks at no times, and test_judge_timed.c, which runs alone. */
+#ifndef TEST_JUDGE_COMMON_H
+#define TEST_JUDGE_COMMON_H
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "kforge/census.h"
+#include "kforge/file.h"
+#include "kforge/judge.h"
+#include "kforge/selftest.h"
+
+static kf_judge *judge;
+static kf_census *before;
+static char *folder; /* $TMPDIR */
+
+static inline kf_job *job_of(const char *task_path, const char *source_path)
+{
+    kf_error error = {0};
+    size_t size;
+    kf_task *task = kf_task_load(task_path, &error);
+    if (!task) fail_msg("%s", error.text);
+    char *source = source_path ? kf_file_read(source_path, KF_SOURCE_BYTES, &size, &error) : NULL;
+    if (source_path && !source) fail_msg("%s", error.text);
+    const char *text = source ? source : kf_task_baseline(task)->text;
+    kf_job *job = kf_job_new("test", task, text, strlen(text), NULL, 0, &error);
+    if (!job) fail_msg("%s", error.text);
+    free(source);
+    return job;
+}
+
+static inline kf_verdict *judged(kf_job *job)
+{
+    kf_error error = {0};
+    kf_verdict *verdict = kf_judge_run(judge, job, NULL, &error);
+    if (!verdict) fail_msg("%s", error.text);
+    return verdict;
+}
+
+static char missed[4][300]; /* cases, as filters */
+static int missed_count;
+
+static inline void tell_case(void *context, const kf_selftest_case *row)
+{
+    (void)context;
+    if (!row->passed && missed_count < 4)
+        snprintf(missed[missed_count++], sizeof missed[0], "/%s/%s/%s", row->hostile ? "hostile" : "honest", row->task, row->name);
+    if (!row->passed)
+        print_error("%s/%s/%s: expected %s, got %s %s: %s\n", row->hostile ? "hostile" : "honest", row->task, row->name,
+                    row->expected, row->status, row->finding, row->verdict->message);
+}
+
+/* The sanitized build looks at the judge's own memory, for which the cases of one task do; the release build judges all. */
+#ifdef __SANITIZE_ADDRESS__
+static const char *const which = "/scale/";
+#else
+static const char *const which = NULL;
+#endif
+
+static inline kf_selftest_summary run_cases(kf_selftest_part part, const char *filter)
+{
+    kf_error error = {0};
+    kf_selftest_summary sum;
+    if (!kf_selftest_run(judge, KFORGE_SOURCE_DIR "/tests", part, filter, tell_case, NULL, NULL, &sum, &error))
+        fail_msg("%s", error.text);
+    return sum;
+}
+
+static inline int open_judge(void **state)
+{
+    (void)state;
+    kf_error error = {0};
+    /* The cache of trusted builds stays; all else that a judge writes is to be gone in the end. */
+    folder = kf_directory_temporary("judge", &error);
+    if (!folder || setenv("TMPDIR", folder, 1) != 0) fail_msg("%s", error.text);
+    before = kf_census_take(folder, &error);
+    if (!before) fail_msg("%s", error.text);
+    judge = kf_judge_new(&(kf_judge_settings){.device = "cpu"}, &error);
+    if (!judge) fail_msg("%s", error.text);
+    return 0;
+}
+
+static inline int close_judge(void **state)
+{
+    (void)state;
+    kf_error error = {0};
+    kf_buffer left = {0};
+    kf_judge_free(judge);
+    /* Hundreds of candidates were judged, most of them hostile: no process, descriptor or file of theirs is there, nor anything else that is new. */
+    kf_census *after = kf_census_take(folder, &error);
+    if (!after) fail_msg("%s", error.text);
+    kf_census_news news = kf_census_compare(before, after, &left);
+    if (news.own) print_error("left behind:\n%s", left.data);
+    kf_buffer_free(&left);
+    kf_census_free(before);
+    kf_census_free(after);
+    kf_directory_remove(folder, NULL);
+    free(folder);
+    return news.own ? -1 : 0;
+}
+
+#endif
