@@ -440,6 +440,7 @@ static void pipe_advance(kf_end *end, double now)
     write_job(p);
     if (!read_lines(p)) return;
     if (ended || p->out < 0) {
+        read_tail(p); /* what it wrote between the two, before it closed its output */
         fail_ended(p);
     } else if (p->deadline && now >= p->deadline) {
         if (p->state == STARTING)

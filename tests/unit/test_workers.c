@@ -227,6 +227,42 @@ static void gives_workers_up(void **state)
     if (!says(error.text, "/nowhere/kforge") || !says(error.text, "127")) fail_msg("%s", error.text);
 }
 
+/* Once, when there is nothing to read, the worker goes on and ends before the reader does. */
+ssize_t __real_read(int fd, void *data, size_t size);
+ssize_t __wrap_read(int fd, void *data, size_t size);
+static const char *goes_on; /* the file that it waits for; NULL: not now */
+
+ssize_t __wrap_read(int fd, void *data, size_t size)
+{
+    ssize_t got = __real_read(fd, data, size);
+    if (got >= 0 || errno != EAGAIN || !goes_on) return got;
+    siginfo_t info;
+    assert_true(kf_file_write(goes_on, "", 0, NULL));
+    goes_on = NULL;
+    assert_int_equal(waitid(P_ALL, 0, &info, WEXITED | WNOWAIT), 0);
+    errno = EAGAIN;
+    return -1;
+}
+
+static void hears_last_words(void **state)
+{
+    (void)state;
+    char file[4096], spec[4400];
+    snprintf(file, sizeof file, "%s/go", folder);
+    snprintf(spec, sizeof spec, "until [ -e %s ]; do sleep 0.01; done; echo what is wrong >&2; exit 9", file);
+    kf_auto(kf_workers) workers = open_one(spec, 0);
+    goes_on = file;
+    kf_workers_result result;
+    kf_error error = {0};
+    const char *news = NULL;
+    for (int i = 0; i < 100 && !news; i++) {
+        assert_int_equal(kf_workers_wait(workers, 0.1, &result, &error), 0);
+        news = kf_workers_news(workers);
+    }
+    assert_non_null(news);
+    if (!says(news, "it ended with status 9: what is wrong")) fail_msg("%s", news);
+}
+
 static void passes_a_banner_over(void **state)
 {
     (void)state;
@@ -754,6 +790,7 @@ int main(void)
         TEST(worker_answers_twice),
         TEST(gives_a_job_up),
         TEST(gives_workers_up),
+        TEST(hears_last_words),
         TEST(passes_a_banner_over),
         TEST(refuses),
         TEST(other_hardware),
