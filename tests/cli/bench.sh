@@ -79,7 +79,7 @@ jobs_begun() { [ "$(wc -l <"$FAKE_LOG")" -ge "$1" ]; }
 gone() { # a worker of the bench
     case $(sed -n 's/^State:\t\(.\).*/\1/p' "/proc/$1/status" 2>/dev/null) in '' | Z | X) ;; *) return 1 ;; esac
 }
-FAKE_SLEEP=1 "$program" bench "$root/tasks" "${suite[@]}" --llm "$replay" --samples 3 --workers "$fake*2" >/dev/null 2>"$work/killed.err" &
+FAKE_FREE=2 "$program" bench "$root/tasks" "${suite[@]}" --llm "$replay" --samples 3 --workers "$fake*2" >/dev/null 2>"$work/killed.err" &
 pid=$!
 await jobs_begun 4
 kill -9 $pid
@@ -102,10 +102,11 @@ END
 
 # ---- Ctrl-C: verdicts under way are waited for; a worker that fails fails its task, and says how to go on
 export KFORGE_STORE=$work/interrupted.db
-FAKE_LOG=$work/interrupted FAKE_SLEEP=0.6 "$program" bench "$root/tasks" "${suite[@]}" --llm "$replay" --samples 3 --workers "$fake" >out 2>err &
+FAKE_LOG=$work/interrupted FAKE_FREE=0 FAKE_GO=$work/go-on "$program" bench "$root/tasks" "${suite[@]}" --llm "$replay" --samples 3 --workers "$fake" >out 2>err &
 pid=$!
 await [ -s interrupted ]
-kill -INT $pid
+interrupt $pid
+touch go-on
 wait $pid
 [ $? = 130 ] || fail "exit status not 130: $(cat err)"
 grep -q "go on with: kforge bench --resume b" err || fail "does not say how to go on: $(cat err)"
@@ -114,10 +115,11 @@ case $err in *"status 7"*) ;; *) fail "does not say why: $err" ;; esac
 
 # ---- a lane that is killed costs its task, which can be taken up again
 export KFORGE_STORE=$work/lane.db
-FAKE_LOG=$work/lane FAKE_SLEEP=1 "$program" bench "$root/tasks" "${suite[@]}" --llm "$replay" --samples 2 --workers "$fake" >out 2>err &
+FAKE_LOG=$work/lane FAKE_FREE=0 FAKE_GO=$work/go-again "$program" bench "$root/tasks" "${suite[@]}" --llm "$replay" --samples 2 --workers "$fake" >out 2>err &
 pid=$!
 await [ -s lane ]
 for child in $(cat "/proc/$pid/task/$pid/children"); do kill -9 "$child"; done
+touch go-again # the other tasks
 wait $pid
 [ $? = 3 ] || fail "exit status not 3 after a lane was killed: $(cat err)"
 grep -q "signal 9" err || fail "does not say what became of the lane: $(cat err)"
@@ -269,9 +271,11 @@ cp "$root/tests/selftest/vecadd/baseline.cu" real/vecadd/same.cu
 printf '#include <cuda_runtime.h>\n#include <stdint.h>\n' >real/vecadd/zeros.cu
 sed -n 's/.*\(extern "C" void vecadd([^)]*)\).*/\1 {}/p' real/vecadd/same.cu >>real/vecadd/zeros.cu
 for _ in {1..10}; do # a call of microseconds has no time at all where the machine is busy with other things
-    expect 0 bench "$root/tests/selftest" --only vecadd --solutions real --device cpu --seconds 0.05 --anew --json
-    grep -q '"best":.*null\|"interference"' "$work/out" || break
+    "$program" bench "$root/tests/selftest" --only vecadd --solutions real --device cpu --seconds 0.05 --anew --json >out 2>err
+    status=$?
+    grep -q '"best":.*null\|"interference"' out || break
 done
+[ $status = 0 ] || fail "exit status $status: $(cat err)"
 json '[s["status"] for s in o["problems"][0]["samples"]] == ["correct", "wrong_result"]'
 json 'o["problems"][0]["samples"][0]["seconds"]["batches"] > 3 and o["problems"][0]["rooflines"][0]["bytes"] > 0 and o["bytes_per_second"] > 0'
 finish

@@ -241,6 +241,7 @@ expect 3 export -o p.parquet
 complains "ended before it was done"
 [ -z "$(compgen -G '*.part-*')" ] && [ ! -e p.parquet ] && [ ! -e folder.out ] || fail "left over: $(ls)"
 # The exporter is killed in the middle of a file: its writer, the real program on a pyarrow that only counts, sees that and takes the file away.
+gone() { ! kill -0 "$1"; }
 mkdir -p counting/pyarrow
 cat >counting/pyarrow/__init__.py <<'END'
 def kind(*_): return None
@@ -287,14 +288,12 @@ rm p.parquet
 for place in "-o p.parquet" "-o folder.out --as parquet"; do
     WAITS=1 "$program" export $place >out 2>err &
     exporter=$!
-    for _ in $(seq 600); do [ -e writer ] || sleep 0.05; done
-    [ -e writer ] || fail "the writer has not begun: $(cat err)"
+    await [ -e writer ] || fail "the writer has not begun: $(cat err)"
     [ -n "$(compgen -G '*.part-*')" ] || fail "no file is being written"
     kill -9 "$exporter"
     wait "$exporter" 2>/dev/null
     writer=$(cat writer)
-    for _ in $(seq 600); do kill -0 "$writer" 2>/dev/null && sleep 0.05; done
-    kill -0 "$writer" 2>/dev/null && fail "the writer outlives its exporter"
+    await gone "$writer"
     [ ! -e p.parquet ] && [ ! -e folder.out ] || fail "half-written under the final name: $(ls)"
     [ -z "$(find . -path './*.part-*' -type f)" ] || fail "the writer left its file: $(find . -path './*.part-*')"
     rm -rf writer ./*.part-*

@@ -305,12 +305,13 @@ fi
 cp d.db live.db
 cat >writer.py <<'END'
 import os, sqlite3, time
+test = os.getppid()
 c = sqlite3.connect("live.db", timeout=60)
 c.execute("pragma journal_mode = wal")
 (run, last) = c.execute("select id, attempts from run order by id limit 1").fetchone()
 columns = "outcome, message, proposer, strategy, step, island, model_call, candidate, verdict, created"
 n = last
-while n < last + 20000:
+while os.getppid() == test:
     for _ in range(10):
         n += 1
         c.execute(f"insert into attempt (run, number, {columns}) select run, ?, {columns} from attempt where run = ? and number = 5", (n, run))
@@ -318,12 +319,12 @@ while n < last + 20000:
     c.commit()
     open("count.tmp", "w").write(str(n - last))
     os.rename("count.tmp", "count")
-    time.sleep(0.02)
+    time.sleep(0.05)
 END
 whole=$("$program" export 2>/dev/null | wc -l)
 python3 writer.py &
 writer=$!
-for _ in $(seq 600); do [ -e count ] || sleep 0.05; done
+await [ -e count ]
 before=0
 for i in 1 2 3 4; do
     expect 0 export --store live.db --format sft --dedup off -o "sft-$i.jsonl"
@@ -335,7 +336,7 @@ for i in 1 2 3 4; do
     before=$count
 done
 [ "$before" -gt 0 ] || fail "nothing was written meanwhile"
-kill -0 "$writer" 2>/dev/null || fail "the writer had ended before"
+kill -0 "$writer" 2>/dev/null || fail "the writer has failed"
 kill "$writer"
 wait "$writer" 2>/dev/null
 for i in 1 2 3 4; do rows "live-$i.jsonl" 'len({x["id"] for x in r}) == len(r)'; done

@@ -17,6 +17,7 @@
  *   // fake: once FILE            the `worker` line only counts as long as FILE is not there; it is made when it counted
  *
  * $FAKE_JOBS: how many jobs it takes at a time. $FAKE_SLEEP: seconds for every job. $FAKE_LOG: a file that gets a line a job. $FAKE_HARDWARE: what it says it is.
+ * $FAKE_FREE: so many jobs, of all the workers that write into $FAKE_LOG, are judged at once; each later one is begun and waits for the file $FAKE_GO.
  * Usage: fake_worker [--spool DIR [--once] [--lease SECONDS]] [--mute] [--banner]
  */
 #include <fcntl.h>
@@ -135,19 +136,36 @@ static double speed_of(const kf_job *job)
     return speed;
 }
 
-static void write_log(const kf_job *job)
+/* Returns the job's number: how many lines the log had with its own. */
+static size_t write_log(const kf_job *job)
 {
     const char *path = getenv("FAKE_LOG");
-    if (!path) return;
+    if (!path) return 0;
     kf_autobuffer line = {0};
-    char hex[KF_HASH_HEX];
+    char hex[KF_HASH_HEX], data[4096];
     kf_hash hash = kf_hash_bytes(job->source, job->source_size);
     kf_hash_hex(&hash, hex);
     kf_buffer_format(&line, "%.12s %s %ld", hex, job->options.verify ? "verify" : "judge", (long)getpid());
     for (size_t i = 0; i < job->flag_count; i++) kf_buffer_format(&line, " %s", job->flags[i]);
     kf_buffer_string(&line, "\n");
-    kf_autoclose int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    if (fd >= 0) kf_write_all(fd, line.data, line.size);
+    kf_autoclose int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (fd < 0 || !kf_write_all(fd, line.data, line.size)) return 0;
+    off_t end = lseek(fd, 0, SEEK_CUR); /* of this line, whatever others append meanwhile */
+    size_t number = 0;
+    for (off_t at = 0; at < end;) {
+        ssize_t got = pread(fd, data, sizeof data, at);
+        if (got <= 0) return 0;
+        for (ssize_t i = 0; i < got && at + i < end; i++) number += data[i] == '\n';
+        at += got;
+    }
+    return number;
+}
+
+/* Later jobs than the free ones wait. False: stopped meanwhile. */
+static bool is_let_through(size_t number, const volatile int *stopped)
+{
+    const char *free_jobs = getenv("FAKE_FREE"), *go = getenv("FAKE_GO");
+    return !free_jobs || number <= strtoul(free_jobs, NULL, 10) || wait_for(go ? go : "", stopped);
 }
 
 /* True when the candidate's `worker` line counts for this job. */
@@ -227,10 +245,11 @@ kf_verdict *kf_judge_run(kf_judge *judge, const kf_job *job, const volatile int 
 {
     char rest[256], file[512], how[64] = "";
     double seconds = line_of(job->source, "sleep", rest, sizeof rest) ? strtod(rest, NULL) : judge->sleep;
-    write_log(job);
+    size_t number = write_log(job);
     if (!misbehaves(job, how, sizeof how)) how[0] = '\0';
     misbehave(how);
-    if (!nap(seconds, stopped) || (line_of(job->source, "until", file, sizeof file) && !wait_for(file, stopped))) {
+    if (!is_let_through(number, stopped) || !nap(seconds, stopped) ||
+        (line_of(job->source, "until", file, sizeof file) && !wait_for(file, stopped))) {
         kf_fail(error, KF_ERROR_BUSY, "interrupted");
         return NULL;
     }

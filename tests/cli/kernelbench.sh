@@ -90,7 +90,8 @@ END
 # it (runner.early). Those tasks are judged anew; the others count as they are known.
 judged() {
     for _ in {1..8}; do
-        expect 0 bench "$@" --device cpu --seconds 0.05 --once --json
+        "$program" bench "$@" --device cpu --seconds 0.05 --once --json >out 2>err
+        status=$?
         cp out judged.json
         unclear=$(python3 -c 'import json, sys
 for p in json.load(open(sys.argv[1]))["problems"]:
@@ -98,6 +99,7 @@ for p in json.load(open(sys.argv[1]))["problems"]:
         [ -z "$unclear" ] && break
         "$program" bench "$@" --device cpu --seconds 0.05 --once --anew $unclear >/dev/null 2>&1
     done
+    [ $status = 0 ] || fail "exit status $status: $(cat err)"
 }
 judged made --solutions runs --kernelbench scores --csv rows.csv --md page.md
 cp out report.json

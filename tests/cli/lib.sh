@@ -3,6 +3,7 @@
 #   expect STATUS ARGUMENT…         runs kforge; output in $out, messages in $err; fails unless it ends with STATUS
 #   expect_judged STATUS ARGUMENT…  the same for a verdict with times: judged anew while it blames the machine, which others use, too
 #   says TEXT, complains TEXT       $out or $err holds TEXT; complains also wants exactly one line that begins with "kforge: "
+#   interrupt PID                   Ctrl-C, and waits until the process has taken it: two that come too fast for a busy machine are one
 #   await COMMAND…                  waits until the command succeeds, as long as a busy machine may take; fails when it never does
 set -u
 bin=$1
@@ -49,6 +50,17 @@ await() {
         [ $SECONDS -lt $until ] || { fail "waited in vain: $*"; return 1; }
         sleep 0.05
     done
+}
+
+has_taken_interrupt() {
+    local pending
+    pending=$(sed -n 's/^ShdPnd:\t//p' "/proc/$1/status") || return 0 # it has ended
+    [ $((0x0$pending & 2)) = 0 ]
+}
+
+interrupt() {
+    kill -INT "$1"
+    await has_taken_interrupt "$1"
 }
 
 says() {

@@ -26,12 +26,10 @@ await asked_once
 tr '\0' ' ' <"/proc/$pid/cmdline" >cmdline
 cat "/proc/$pid/environ" >environ 2>/dev/null
 for child in $(cat "/proc/$pid/task/$pid/children" 2>/dev/null); do cat "/proc/$child/environ"; done >children 2>/dev/null
-kill -INT $pid
-sleep 0.2
-kill -INT $pid 2>/dev/null
+interrupt $pid
 wait $pid
-expect 0 optimize "$task" --workers "$fake" --model "compatible,price_in=1,price_out=2:m@$(at run)" --model 'exec:env >exec.env; echo "${KFORGE_API_KEY-none}"' --candidates 12 --store run.db --json
-json 'o["requests"] >= 1 and o["tokens"] >= 18 and o["cost_usd"] > 0'
+expect 0 optimize "$task" --workers "$fake" --model "compatible,price_in=1,price_out=2:m@$(at run)" --model 'exec:env >exec.env; echo "${KFORGE_API_KEY-none}"' --budget-requests 4 --store run.db --json
+json 'o["requests"] == 4 and o["tokens"] >= 18 and o["cost_usd"] > 0'
 python3 - <<'END' || fail "settings of the calls: $("$program" export --store run.db --format raw | head -c 3000)"
 import json, sqlite3
 calls = [(p, json.loads(s)) for p, s in sqlite3.connect("run.db").execute("select provider, settings from model_call")]
@@ -39,7 +37,7 @@ assert any(p.startswith("compatible") for p, _ in calls)
 for provider, settings in calls:
     assert {"asked", "after"} <= set(settings) and (settings.get("max_tokens", 0) > 0) == provider.startswith("compatible"), (provider, settings)
 END
-expect 3 optimize "$task" --workers "$fake" --model "m@$(at unauthorized)" --store refused.db
+expect 3 optimize "$task" --workers "$fake" --model "m@$(at unauthorized)" --time 300s --store refused.db
 case $err in *"status 401"*"[key]"*"KFORGE_API_KEY"*) ;; *) fail "$err" ;; esac
 echo "$out$err" >said
 [ -s worker.env ] || fail "the worker did not run"
@@ -57,7 +55,7 @@ grep -q "^compatible:m@http" shown || fail "show does not name the model without
 # Where keys may lie.
 unset KFORGE_API_KEY
 printf '# keys\nexport KFORGE_API_KEY="%s"\n' "$key" >.env
-expect 3 optimize "$task" --workers "$fake" --model "compatible,retries=0:m@$(at unauthorized-env)" --store refused.db
+expect 3 optimize "$task" --workers "$fake" --model "compatible,retries=0:m@$(at unauthorized-env)" --time 300s --store refused.db
 case $err in *"Bearer [key]"*) ;; *) fail ".env: $err" ;; esac
 rm .env
 echo "KFORGE_API_KEY = $key" >keys
@@ -65,7 +63,7 @@ chmod 644 keys
 KFORGE_KEY_FILE=$work/keys expect 2 optimize "$task" --workers "$fake" --model "m@$(at plain)" --store refused.db
 complains "chmod 600"
 chmod 600 keys
-KFORGE_KEY_FILE=$work/keys expect 3 optimize "$task" --workers "$fake" --model "compatible,retries=0:m@$(at unauthorized-file)" --store refused.db
+KFORGE_KEY_FILE=$work/keys expect 3 optimize "$task" --workers "$fake" --model "compatible,retries=0:m@$(at unauthorized-file)" --time 300s --store refused.db
 case $err in *"Bearer [key]"*) ;; *) fail "key file: $err" ;; esac
 
 # Budgets. A price that is not known is asked for; what might be overspent is not sent; what is spent ends the run.
@@ -111,7 +109,7 @@ expect 0 optimize --resume "$run" --workers "$fake" --budget-requests 4 --store 
 json 'o["requests"] == 4 and abs(o["cost_usd"] - 4 * 25e-6) < 1e-9'
 unset KFORGE_PRICES
 # A list of models: the second answers where the first does not.
-expect 0 optimize "$task" --workers "$fake" --model "fallback:compatible,retries=0:m@$(at fails-9999) then m@$(at second)" --candidates 4 --store fallback.db --json
+expect 0 optimize "$task" --workers "$fake" --model "fallback:compatible,retries=0:m@$(at fails-9999) then m@$(at second)" --budget-requests 4 --store fallback.db --json
 [ "$(requests second)" -ge 1 ] || fail "the second model was not asked"
 
 # Certificates are checked; an authority of one's own is believed when it is named; a proxy is used for other machines, and not for this one.

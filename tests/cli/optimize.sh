@@ -5,14 +5,11 @@ fake=$bin/../tests/fake_worker
 task=$root/tasks/axpy
 export FAKE_LOG=$work/jobs
 gone() { # every worker that ever logged a job is gone, or soon is
-    local pid tries
-    for pid in $(awk '{print $3}' "$FAKE_LOG" | sort -u); do
-        for tries in $(seq 400); do
-            case $(sed -n 's/^State:\t\(.\).*/\1/p' "/proc/$pid/status" 2>/dev/null) in '' | Z | X) continue 2 ;; esac
-            sleep 0.05
-        done
-        fail "worker $pid is still there"
-    done
+    local pid
+    for pid in $(awk '{print $3}' "$FAKE_LOG" | sort -u); do await has_ended "$pid"; done
+}
+has_ended() {
+    case $(sed -n 's/^State:\t\(.\).*/\1/p' "/proc/$1/status" 2>/dev/null) in '' | Z | X) ;; *) return 1 ;; esac
 }
 jobs_begun() { [ "$(wc -l <"$FAKE_LOG")" -ge "$1" ]; }
 # round DIR: a worker reads the folder once; asked DIR, filled DIR, replied DIR: the model was asked, jobs wait there, its reply is among them.
@@ -49,18 +46,28 @@ cat >/dev/null
 sleep 0.2
 printf '{"text": "```cuda\\n#pragma fake: note %s\\nvoid axpy() {}\\n```", "cost_usd": 0.25}' "$(date +%N)"
 END
-FAKE_SLEEP=0.1 python3 - "$program" optimize "$task" --workers "$fake" --model "exec:sh $work/answer.sh" --time 100s --candidates 24 --store terminal.db <<'END' || fail "the line of progress: $(cat terminal)"
+FAKE_SLEEP=0.1 python3 - "$program" optimize "$task" --workers "$fake" --model "exec:sh $work/answer.sh" --time 100s --store terminal.db <<'END' || fail "the line of progress: $(cat terminal)"
 import os, pty, re, sys
-with open("terminal", "wb") as log:
-    pty.spawn(sys.argv[1:], lambda fd: (lambda data: (log.write(data), data)[1])(os.read(fd, 4096)), lambda fd: b"")
-lines = open("terminal", errors="replace", newline="").read().split("\r")
-sys.exit(not any(re.search(r"\d+ judged, \d+ correct, best \d+\.\d+x\??, \d+/min, \d+ calls, \$\d+\.\d\d, \d+.* left", line) for line in lines))
+wanted = re.compile(r"\d+ judged, \d+ correct, best \d+\.\d+x\??, \d+/min, \d+ calls, \$\d+\.\d\d, \d+.* left")
+shown, found = "", False
+def read(fd):
+    global shown, found
+    data = os.read(fd, 4096)
+    shown += data.decode(errors="replace")
+    if not found and any(map(wanted.search, shown.split("\r"))):
+        found = True
+        os.write(fd, b"\3") # Ctrl-C: it has shown what is wanted
+    return data
+pty.spawn(sys.argv[1:], read, lambda fd: b"")
+open("terminal", "w").write(shown)
+sys.exit(not found)
 END
 
 # Recorded replies, and a model that fails.
 expect 0 optimize "$task" --workers "$fake" --model "replay:$root/tests/replay/axpy.jsonl" --store replay.db --json
 json 'o["model_calls"] == 4'
-expect 3 optimize "$task" --workers "$fake" --model 'exec:echo no key >&2; false' --store failing.db
+# (By time: the tuner might spend a budget of candidates before the model has failed often enough.)
+expect 3 optimize "$task" --workers "$fake" --model 'exec:echo no key >&2; false' --time 300s --store failing.db
 says "best "
 case $err in *"5 calls in a row failed"*"no key"*) ;; *) fail "$err" ;; esac
 
@@ -83,12 +90,13 @@ expect 4 optimize "$task" --workers "$fake" --candidates 1 --store one.db
 says "nothing correct"
 
 # Ctrl-C: the verdict under way is waited for, the run can go on.
-export FAKE_SLEEP=1 KFORGE_STORE=$work/interrupted.db
+export FAKE_FREE=2 FAKE_GO=$work/go-on KFORGE_STORE=$work/interrupted.db
 rm "$FAKE_LOG"
 "$program" optimize "$task" --workers "$fake" >out 2>err &
 pid=$!
 await jobs_begun 3
-kill -INT $pid
+interrupt $pid
+touch "$FAKE_GO"
 wait $pid
 [ $? = 130 ] || fail "exit status not 130: $(cat err)"
 out=$(cat out)
@@ -98,7 +106,8 @@ expect 0 list
 says "interrupted"
 [ "$(wc -l <"$FAKE_LOG")" = 3 ] || fail "more work was begun after Ctrl-C"
 gone
-FAKE_SLEEP=0 expect 0 optimize --resume last --workers "$fake" --candidates 6 --json
+unset FAKE_FREE FAKE_GO
+expect 0 optimize --resume last --workers "$fake" --candidates 6 --json
 json 'o["judged"] == 6'
 
 # Twice: at once, whatever the worker does.
@@ -107,8 +116,8 @@ rm "$FAKE_LOG"
 "$program" optimize "$task" --workers "$fake*2" >out 2>err &
 pid=$!
 await jobs_begun 2
-kill -INT $pid
-sleep 0.3
+interrupt $pid
+sleep 0.3 # in which it does not end
 kill -0 $pid 2>/dev/null || fail "it did not wait for the verdict"
 started=$SECONDS
 kill -INT $pid

@@ -33,9 +33,8 @@ begin_waiting() {
     await got_key silent
 }
 end_waiting() {
-    kill -INT $pid
-    sleep 0.2
-    kill -INT $pid 2>/dev/null
+    interrupt $pid
+    interrupt $pid 2>/dev/null
     wait $pid
 }
 
@@ -65,12 +64,12 @@ own_environment() { # /proc/PID/environ is what others of the same user may look
 }
 
 logs() { # what a run says while it goes on and when it has ended
-    expect 0 optimize "$task" --workers "$fake" --model "compatible,price_in=1,price_out=2:m@$(at echo)" --candidates 6 --store log.db
+    expect 0 optimize "$task" --workers "$fake" --model "compatible,price_in=1,price_out=2:m@$(at echo)" --budget-requests 2 --store log.db
     asked echo
     cp out log.out
     cp err log.err
     nowhere log.out log.err
-    expect 0 optimize "$task" --workers "$fake" --model "m@$(at echo)" --candidates 6 --store log.db --json
+    expect 0 optimize "$task" --workers "$fake" --model "m@$(at echo)" --budget-requests 2 --store log.db --json
     nowhere out
     expect 0 show --store log.db
     nowhere out
@@ -81,7 +80,7 @@ logs() { # what a run says while it goes on and when it has ended
 }
 
 errors() { # servers repeat what they refuse
-    expect 3 optimize "$task" --workers "$fake" --model "m@$(at unauthorized)" --store refused.db
+    expect 3 optimize "$task" --workers "$fake" --model "m@$(at unauthorized)" --time 300s --store refused.db
     case $err in *"status 401"*"[key]"*) ;; *) fail "$err" ;; esac
     asked unauthorized
     cp err first.err
@@ -95,8 +94,8 @@ errors() { # servers repeat what they refuse
 
 store() { # a model that repeats what it was sent with; a server that refuses; what a killed run leaves
     command -v zstd >/dev/null || { echo "zstd is not installed: packed texts can't be looked into"; exit 77; }
-    expect 0 optimize "$task" --workers "$fake" --model "m@$(at echo)" --candidates 6 --store run.db
-    expect 3 optimize "$task" --workers "$fake" --model "m@$(at unauthorized)" --store run.db
+    expect 0 optimize "$task" --workers "$fake" --model "m@$(at echo)" --budget-requests 2 --store run.db
+    expect 3 optimize "$task" --workers "$fake" --model "m@$(at unauthorized)" --time 300s --store run.db
     asked echo
     asked unauthorized
     # Texts are compressed: each is looked into, and there must be one that has had the key struck out.
@@ -115,7 +114,7 @@ END
 }
 
 recorded_files() {
-    expect 0 optimize "$task" --workers "$fake" --model "m@$(at echo)" --candidates 6 --store run.db
+    expect 0 optimize "$task" --workers "$fake" --model "m@$(at echo)" --budget-requests 2 --store run.db
     asked echo
     expect 0 list --store run.db --ids
     run=$(head -1 <<<"$out")

@@ -43,9 +43,11 @@ fi
 # Ctrl-C
 cp -r tasks/my-kernel tasks/again
 "$program" task lint --device cpu tasks/my-kernel tasks/again tasks/my-kernel tasks/again tasks/my-kernel >out 2>err &
-sleep 0.5
-kill -INT $!
-wait $!
+pid=$!
+at_work() { [ -n "$(cat /proc/$pid/task/*/children)" ]; } # it has a compiler or a runner
+await at_work
+kill -INT $pid
+wait $pid
 [ $? = 130 ] || fail "interrupted: $(cat out err)"
 
 # A full disk leaves nothing behind.

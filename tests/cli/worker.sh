@@ -45,7 +45,7 @@ worker = subprocess.Popen([sys.argv[1], "worker", "--device", "cpu"], stdin=subp
 worker.stdout.readline()
 worker.stdout.close()
 try:
-    worker.wait(5)
+    worker.wait(60)
 finally:
     worker.kill()
 END
