@@ -4,9 +4,9 @@
  *   2. The baseline alone, before the candidate is loaded.
  *   3. The candidate's runner: load, hand over.
  *   4. Pairs: fresh inputs; one batch of each side on the same sets in the same random order, a few sets left out. Before each side outputs are
- *      poisoned and caches emptied; behind it inputs, guards and left-out sets are inspected and outputs compared. The first pair is a warm-up:
- *      compared like any other, not timed. Baseline first in the first two pairs, because the candidate's errors are judged beside its;
- *      then BC CB BC CB, so that drift cancels (ABBA).
+ *      poisoned and caches emptied; behind it inputs, guards and left-out sets are inspected and the outputs of all calls compared, of the
+ *      baseline's in the first two pairs. The first pair is a warm-up: compared like any other, not timed. Baseline first in the first two
+ *      pairs, because the candidate's errors are judged beside its; then BC CB BC CB, so that drift cancels (ABBA).
  *   5. In the first timed pairs a single call of each side on a left-out set: latency.
  *   6. The rule of stats.h ends it. If the baseline was slower beside the candidate than alone, alone is measured once more.
  *
@@ -27,12 +27,13 @@
 #define WARM_BATCHES 20
 #define WARM_SETTLED 0.02 /* two batches that agree so well end it, unless calls wait for their launch */
 #define CHECK_PAIRS 3     /* of workloads that are not timed */
-#define COMPARED_PAIRS 2  /* in which all sets are compared */
+#define COMPARED_PAIRS 2  /* in which the baseline's outputs are compared, too */
 #define PAIRS_WANTED 16.0 /* in the time there is for them */
 #define PAIRS_PART 0.75   /* of all the time; the rest warms up, and measures the baseline alone */
 #define NULL_BATCHES 36   /* empty ones, a few before each pair: on a busy machine their median needs many */
 #define NULLS_A_PAIR 4
 #define LATENCY_PAIRS 8
+#define LONG_TRUTH 10.0   /* empty batches: of an oracle that takes so long what comes with any batch is little */
 #define SHORT_BATCH 0.002 /* seconds; shorter batches of a candidate get more calls */
 #define LONG_BATCH 0.02   /* seconds; none has to be longer */
 #define PYTHON_FACTOR 6   /* times that, where a side is Python */
@@ -145,6 +146,33 @@ static bool time_short_calls(kf_run *r, double *best, kf_error *error)
     return true;
 }
 
+/* Seconds that the oracle takes for the truth of the first sets, at least: of three times, of which the first warms up. */
+static bool time_truths(kf_run *r, uint32_t count, double *seconds, kf_error *error)
+{
+    uint32_t list[LEAST_SETS];
+    for (uint32_t i = 0; i < count; i++) list[i] = i;
+    *seconds = INFINITY;
+    for (int turn = 0; turn < 3 && !r->over; turn++) {
+        double started = kf_now();
+        memset(r->true_known, 0, r->set_count * sizeof *r->true_known);
+        if (!kf_run_find_truth(r, list, count, error)) return false;
+        if (turn) *seconds = fmin(*seconds, kf_now() - started);
+    }
+    return true;
+}
+
+/* What the truth of a set takes: all calls of a candidate are compared with it, so an oracle far slower than the baseline makes for fewer calls. Where it
+ * is short beside what any batch costs, what two more sets take longer than one says it. */
+static bool time_truth(kf_run *r, double *seconds, kf_error *error)
+{
+    double more = 0;
+    if (!time_truths(r, 1, seconds, error)) return false;
+    if (r->over || *seconds > LONG_TRUTH * r->empty_batch) return true;
+    if (!time_truths(r, LEAST_SETS, &more, error)) return false;
+    *seconds = fmax(more - *seconds, 0) / (LEAST_SETS - 1);
+    return true;
+}
+
 /* How long a call of the baseline takes and what a set costs beside it, and with that how many sets make a batch. */
 static bool size_batches(kf_run *r, kf_error *error)
 {
@@ -173,9 +201,11 @@ static bool size_batches(kf_run *r, kf_error *error)
     r->baseline_call = best;
     r->calls[BASELINE] = r->calls[CANDIDATE] = r->set_count - left_out(r->set_count);
     if (!r->timed) return true;
+    double truth = 0;
+    if (!time_truth(r, &truth, error) || r->over) return r->over;
     /* Comparing costs about as much again as poison and inspection. Beside the batch a pair has a single call of each side, unless that is the batch. */
     r->pair_time = bench->seconds * PAIRS_PART / PAIRS_WANTED;
-    r->set_cost = (filling + 3 * around) / r->set_count;
+    r->set_cost = (filling + 3 * around) / r->set_count + truth;
     double fitting = floor((r->pair_time - 2 * best) / (r->set_cost + 2 * best));
     double wanted = fmin(ceil(batch_length(r) / best), fmax(fitting, 1));
     uint32_t count = sets_for(r, wanted);
@@ -341,7 +371,7 @@ static bool measure_pairs(kf_run *r, const kf_stopping_rule *rule, kf_error *err
         kf_pair_plan plan = {.number = number,
                              .serial = r->serial++,
                              .timed = r->timed && number > 0,
-                             .compare_all = number < COMPARED_PAIRS || !r->timed,
+                             .baseline_compared = number < COMPARED_PAIRS || !r->timed,
                              .latency = r->timed && number > 0 && number <= LATENCY_PAIRS,
                              .candidate_first = number >= COMPARED_PAIRS && r->timed && number % 2};
         if (plan.timed && number == 1 && !await_spares(r, error)) return false;

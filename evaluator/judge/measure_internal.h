@@ -33,12 +33,12 @@ typedef struct kf_run {
     size_t null_candidate_count;
     kf_choices choices;
     kf_set_variation *variations;
-    uint32_t *order, *list;     /* sets in the order called; sets to compare */
+    uint32_t *order, *list;     /* sets in the order called; sets to compare: all that were called, until doubts drop some */
     bool *chosen, *true_known;  /* by set: called in this batch; its truth is there in this pair */
     bool *heard, *doubtful;     /* by set: as in kf_doubts, for the batch that is compared */
     double baseline_call;       /* seconds of one baseline call, roughly */
     double empty_batch;         /* seconds of an empty batch, roughly */
-    double set_cost, pair_time; /* seconds: of a set in a pair beside its calls; that a pair may take */
+    double set_cost, pair_time; /* seconds: of a set in a pair beside its calls, its truth included; that a pair may take */
     uint32_t calls[2];          /* in a batch of each side */
     uint32_t alone_calls;       /* in the batches of r->alone */
     double candidate_time;      /* seconds that the candidate's batches took in all */
@@ -110,9 +110,9 @@ bool kf_run_hear_baseline(kf_run *r, uint32_t doubtful, kf_doubts *doubts, uint3
 /* ---- measure_pairs.c ---- */
 
 typedef struct kf_pair_plan {
-    int number; /* of the pair, 0 the warm-up */
-    int serial; /* for keys */
-    bool compare_all;
+    int number;             /* of the pair, 0 the warm-up */
+    int serial;             /* for keys */
+    bool baseline_compared; /* its outputs, too, so that its errors become known; the candidate's always are */
     bool timed;
     bool latency;
     bool candidate_first;

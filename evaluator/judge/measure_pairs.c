@@ -4,15 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-/* The candidate's outputs of these sets are compared: all that were called, or a random quarter of them, drawn now that they have run. */
-static uint32_t choose_compared(kf_run *r, const kf_pair_plan *plan, uint32_t called)
-{
-    memcpy(r->list, r->order, called * sizeof *r->list);
-    if (plan->compare_all) return called;
-    kf_choices_permute(&r->choices, r->list, called);
-    return (called + 3) / 4;
-}
-
 static bool renew(kf_run *r, uint32_t set, kf_error *error)
 {
     const kf_problem *problem = r->bench->problem;
@@ -48,7 +39,7 @@ static bool one_side(kf_run *r, const kf_pair_plan *plan, kf_side side, double *
     char letter = side == BASELINE ? 'b' : 'c', latency_letter = side == BASELINE ? 'B' : 'C';
     int shown = plan->timed ? plan->number - 1 : -1;
     uint32_t called = r->calls[side];
-    bool only_timed = side == BASELINE && !plan->compare_all; /* its errors are known by now */
+    bool only_timed = side == BASELINE && !plan->baseline_compared; /* its errors are known by now */
     bool aside = plan->timed && kf_run_steps_aside(r);
     if (aside && (!kf_run_null_batch(r, called, error) || r->over)) return r->over;
     if (!(only_timed ? kf_run_ready_baseline(r, plan->serial, called, error)
@@ -78,12 +69,14 @@ static bool one_side(kf_run *r, const kf_pair_plan *plan, kf_side side, double *
     *latency = single.seconds;
     if (only_timed) return true;
     if (!kf_run_inspect(r, side, error) || r->over) return r->over;
-    uint32_t compared = choose_compared(r, plan, called);
+    /* All of them, in every pair: which calls are looked at is nothing that a candidate could count on, and none is left to be done less well. */
+    uint32_t compared = called;
+    memcpy(r->list, r->order, compared * sizeof *r->list);
     if (!kf_run_find_truth(r, r->list, compared, error)) return false;
     kf_doubts doubts = {.heard = r->heard, .doubtful = r->doubtful};
     memset(r->heard, 0, r->set_count * sizeof *r->heard);
     memset(r->doubtful, 0, r->set_count * sizeof *r->doubtful);
-    /* Also where everything is compared: a faster candidate has more calls than the baseline, and its single call has inputs of its own. */
+    /* Also where the baseline was compared: a faster candidate has more calls than it, and its single call has inputs of its own. */
     if (!r->over && !kf_run_compare(r, side, r->list, compared, side == CANDIDATE ? &doubts : NULL, error)) return false;
     if (r->over || side == BASELINE) return true;
     if (r->device->settled) {
@@ -120,7 +113,7 @@ bool kf_run_pair(kf_run *r, const kf_pair_plan *plan, double seconds[2], double 
     memset(r->true_known, 0, r->set_count * sizeof *r->true_known);
     kf_choices_permute(&r->choices, r->order, r->set_count);
     if (plan->number == 1) call_the_left_out(r);
-    kf_checker_vary(r->checker, &r->choices, r->order, r->calls[CANDIDATE], r->set_count, !plan->compare_all, r->variations);
+    kf_checker_vary(r->checker, &r->choices, r->order, r->calls[CANDIDATE], r->set_count, !plan->baseline_compared, r->variations);
     kf_crew_resume(r->bench->crew);
     if (!r->device->fill(r->sets, kf_run_draw(r, "inputs", plan->serial), r->variations, error)) return false;
     for (int turn = 0; turn < 2 && !r->over; turn++) {

@@ -93,6 +93,26 @@ static const kf_sample *sample_of(const kf_workload_verdict *w, char side, int p
     return NULL;
 }
 
+/* A candidate that leaves out a call now and then must not go by chance: the outputs of every call that has a time are compared, in batches and alone. */
+static void every_call_is_compared(void **state)
+{
+    (void)state;
+    kf_job *job = job_of(KFORGE_SOURCE_DIR "/tests/selftest/scale", NULL);
+    job->options.seconds = 0.3;
+    kf_verdict *verdict = judged_in_peace(job);
+    assert_string_equal(kf_status_name(verdict->status), "correct");
+    const kf_workload_verdict *timed = &verdict->workloads[1];
+    int64_t calls = 0, alone = 0;
+    for (size_t i = 0; i < timed->sample_count; i++) {
+        calls += timed->samples[i].side == 'c' ? timed->samples[i].calls : 0;
+        alone += timed->samples[i].side == 'C' ? timed->samples[i].calls : 0;
+    }
+    assert_true(calls > 8);
+    assert_int_equal(timed->outputs[0].figures.compared, (calls + alone) * 60000);
+    kf_verdict_free(verdict);
+    kf_job_free(job);
+}
+
 /* Of a candidate that was slow in its warm-up the batches are short ones; no longer once they take less than half of the baseline's. */
 static void slow_at_first_is_not_judged_on_few_calls(void **state)
 {
@@ -191,6 +211,7 @@ int main(void)
         cmocka_unit_test(a_timed_verdict_is_complete),
         cmocka_unit_test(verifying_measures_twice),
         cmocka_unit_test(slow_at_first_is_not_judged_on_few_calls),
+        cmocka_unit_test(every_call_is_compared),
         cmocka_unit_test(every_doubtful_set_is_heard),
         cmocka_unit_test(the_selftest_passes),
     };

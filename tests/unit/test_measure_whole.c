@@ -21,6 +21,9 @@ static struct {
     uint64_t random;
     const struct kf_peer *last; /* who had the last batch */
     double stall;               /* seconds that one batch in fifty is held up for, on average */
+    bool wrong[1024];           /* by set: the last call on it was left out */
+    int comparisons;            /* of the job */
+    uint64_t later_calls;       /* of the candidate behind the comparisons of two pairs, two in each */
 } world;
 
 double __wrap_kf_now(void)
@@ -46,6 +49,7 @@ typedef struct behaviour {
     double slow_for, slow; /* its first calls take `slow` times as long, that many seconds of them */
     double jitter;         /* of a batch: part of it */
     bool merged;           /* the calls of a batch are one launch: more of them cost nothing */
+    uint64_t left_out;     /* does nothing in that call of those behind the first two pairs; 0: in none */
 } behaviour;
 
 struct kf_peer {
@@ -193,6 +197,17 @@ static double calls_take(kf_peer *peer, uint32_t count)
     return fmax(seconds * (1 + does->jitter * normal()), 0);
 }
 
+/* What the calls of a batch leave behind. */
+static void write_outputs(const kf_peer *peer, const kf_batch *batch)
+{
+    bool candidate = peer->does == &candidate_does;
+    for (uint32_t i = 0; i < batch->count && peer->does != &oracle_does; i++) {
+        bool later = candidate && world.comparisons >= 4;
+        world.later_calls += later;
+        world.wrong[batch->order[i]] = later && world.later_calls == candidate_does.left_out;
+    }
+}
+
 /* An empty batch takes 160 us where its process had the last one, too, else 25 more; wakings 30 and 55. */
 kf_peer_event kf_peer_batch(kf_peer *peer, kf_batch *batch)
 {
@@ -203,7 +218,10 @@ kf_peer_event kf_peer_batch(kf_peer *peer, kf_batch *batch)
     double stall = uniform() < 0.02 ? -world.stall * log(uniform()) : 0;
     batch->waking = (again ? 30e-6 : 55e-6) + peer->waking + 2e-6 * fabs(normal());
     batch->seconds = (again ? 160e-6 : 185e-6) + peer->extra + 3e-6 * normal() + stall;
-    if (!batch->null) batch->seconds += calls_take(peer, batch->count);
+    if (!batch->null) {
+        batch->seconds += calls_take(peer, batch->count);
+        write_outputs(peer, batch);
+    }
     batch->claimed = batch->seconds - 20e-6;
     batch->worked = NAN;
     batch->gap = 0;
@@ -217,6 +235,8 @@ kf_peer_event kf_peer_batch(kf_peer *peer, kf_batch *batch)
 /* ---- the device -------------------------------------------------------------------------------------------------------------------------- */
 
 #define SET_SECONDS 0.0001 /* to fill, poison or look at one */
+#define ARGUMENTS 4        /* of the task, and elements of its output */
+#define ELEMENTS 60000
 
 struct kf_sets {
     uint32_t count;
@@ -296,13 +316,31 @@ static bool settled(kf_sets *sets, kf_damage *damage, kf_error *error)
 
 static bool survey(kf_sets *sets, const uint32_t *list, uint32_t count, kf_survey *surveys, kf_error *error)
 {
-    (void)list, (void)error;
+    (void)error;
     world.now += count * SET_SECONDS / 2;
+    world.comparisons++;
     assert_true(count <= sets->count);
-    for (uint32_t i = 0; i < count * 4; i++)
-        surveys[i] =
-            (kf_survey){.known = true, .sums = {.count = 60000, .scale_square = 60000, .scale_max = 4, .first_nonfinite = -1}};
+    for (uint32_t i = 0; i < count * ARGUMENTS; i++)
+        surveys[i] = (kf_survey){.known = !world.wrong[list[i / ARGUMENTS]],
+                                 .sums = {.count = ELEMENTS, .scale_square = ELEMENTS, .scale_max = 4, .first_nonfinite = -1}};
     return true;
+}
+
+/* Only what is wrong is looked at element by element. */
+static const void *output(kf_sets *sets, uint32_t set, int argument, kf_error *error)
+{
+    static const float poison[ELEMENTS] = {-7};
+    (void)sets, (void)argument, (void)error;
+    assert_true(world.wrong[set]);
+    return poison;
+}
+
+static const void *truth(kf_sets *sets, uint32_t set, int argument, kf_error *error)
+{
+    static double ones[ELEMENTS];
+    (void)sets, (void)set, (void)argument, (void)error;
+    for (int i = 0; i < ELEMENTS; i++) ones[i] = 1;
+    return ones;
 }
 
 static bool prepare_truth(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error)
@@ -343,6 +381,8 @@ static const kf_device_operations operations = {.kind = "cuda",
                                                 .glance = glance,
                                                 .settled = settled,
                                                 .survey = survey,
+                                                .output = output,
+                                                .truth = truth,
                                                 .prepare_truth = prepare_truth,
                                                 .copy_input = copy_input};
 
@@ -385,6 +425,7 @@ static machine *started(double baseline)
     m->task = kf_task_load(KFORGE_SOURCE_DIR "/tests/selftest/scale", &error);
     if (!m->crew || !m->parallel || !m->task || !kf_task_resolve(m->task, 0, "cuda", &m->problem, &applies, &error))
         fail_msg("%s", error.text);
+    assert_true(m->problem.argument_count == ARGUMENTS && m->problem.arguments[1].elements == ELEMENTS);
     m->options = kf_job_options_default();
     m->options.seconds = 3;
     return m;
@@ -406,6 +447,8 @@ static kf_verdict *judged(machine *m, int number)
     char key[16];
     snprintf(key, sizeof key, "%x", 1000 + number);
     assert_true(kf_secret_new(&secret, key, &error));
+    world.comparisons = 0;
+    world.later_calls = 0;
     kf_verdict *verdict = kf_verdict_new("id", "scale", "cuda");
     kf_workbench bench = {.device = &m->device,
                           .parallel = m->parallel,
@@ -550,6 +593,54 @@ static void one_launch_for_a_batch_is_impossible(void **state)
     }
 }
 
+/* One call of one batch, or a single one, is all that a candidate leaves out, long after the first pairs. When a quarter of the calls was compared
+ * three of four such went by. */
+static void no_call_is_left_out_unnoticed(void **state)
+{
+    (void)state;
+    static const double calls[] = {3.5e-6, 108e-6, 650e-6, 2.1e-3};
+    for (size_t c = 0; c < sizeof calls / sizeof *calls; c++) {
+        machine *m = started(calls[c]);
+        kf_verdict *honest = judged(m, 0);
+        assert_int_equal(honest->workloads->finding_count, 0);
+        uint64_t batch = (uint64_t)calls_of(honest->workloads, 'c', NULL);
+        kf_verdict_free(honest);
+        for (uint64_t k = 0; k < 24; k++) {
+            candidate_does.left_out =
+                k == 0 ? batch + 1 : 1 + k * (5 * batch) / 24; /* the first is a single call, if there are any */
+            kf_verdict *v = judged(m, (int)k + 1);
+            if (v->workloads->finding_count != 1)
+                fail_msg("%g us, call %d: not noticed", calls[c] * 1e6, (int)candidate_does.left_out);
+            assert_string_equal(v->workloads->findings[0].rule, "output.mismatch");
+            kf_verdict_free(v);
+        }
+        stopped(m);
+    }
+}
+
+/* Comparing everything takes an oracle's call for each of the candidate's. One that is far slower makes for fewer of them, so that a job does not become
+ * longer than its time for that. */
+static void a_slow_oracle_does_not_make_a_job_long(void **state)
+{
+    (void)state;
+    static const double oracles[] = {20e-6, 1e-3, 10e-3, 45e-3};
+    for (size_t o = 0; o < sizeof oracles / sizeof *oracles; o++) {
+        machine *m = started(650e-6);
+        oracle_does.call = oracles[o];
+        candidate_does.call = 40e-6;
+        double before = world.now;
+        kf_verdict *v = judged(m, 0);
+        assert_int_equal(v->workloads->finding_count, 0);
+        if (getenv("KFORGE_TEST_WORDS"))
+            print_message("oracle %g ms: %.2f s, %d and %d calls in %d pairs, %.2f [%.2f, %.2f]\n", oracles[o] * 1e3,
+                          world.now - before, calls_of(v->workloads, 'b', NULL), calls_of(v->workloads, 'c', NULL),
+                          v->workloads->pairs, v->workloads->speedup.value, v->workloads->speedup.low, v->workloads->speedup.high);
+        assert_true(v->workloads->pairs >= 8 && world.now - before < 1.5 * m->options.seconds);
+        kf_verdict_free(v);
+        stopped(m);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -557,6 +648,8 @@ int main(void)
         cmocka_unit_test(a_new_process_of_the_baseline_is_measured_like_the_first),
         cmocka_unit_test(who_is_slow_at_first_gets_whole_batches),
         cmocka_unit_test(one_launch_for_a_batch_is_impossible),
+        cmocka_unit_test(no_call_is_left_out_unnoticed),
+        cmocka_unit_test(a_slow_oracle_does_not_make_a_job_long),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
