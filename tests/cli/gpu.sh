@@ -16,14 +16,28 @@ python3 - "$work/logs" $status <<'END_OF_PYTHON' || fail "results.json is not as
 import json, sys
 r = json.load(open(sys.argv[1] + "/results.json"))
 assert r["schema"] == "kforge-gpu/1" and r["device"]["name"] == "cpu" and "; judge " in r["device"]["conditions"], r["device"]
-assert [p["part"] for p in r["parts"]] == ["describe", "same", "throughput", "selftests"] and not any(p["status"] for p in r["parts"]), r["parts"]
+assert [p["part"] for p in r["parts"]] == ["describe", "same", "throughput", "selftests"], r["parts"]
 names = {p: [f["figure"] for f in r["figures"] if f["part"] == p] for p in ("same", "throughput", "selftests")}
 assert names["same"] == ["A/A, intervals that hold 1", "A/A, median deviation"], names
 assert names["throughput"] == ["candidates a second on one GPU", "times as many candidates on all GPUs"], names
 assert len(names["selftests"]) == 10 and len(set(names["selftests"])) == 10, names
 assert all(f["reached"] == (f["value"] >= f["target"] if f["to_reach"] == "at least" else f["value"] <= f["target"]) for f in r["figures"])
-assert int(sys.argv[2]) == (0 if all(f["reached"] for f in r["figures"]) else 1)
+good = all(f["reached"] for f in r["figures"]) and not any(p["status"] for p in r["parts"]) # a busy machine may disturb a job
+assert int(sys.argv[2]) == (0 if good else 1)
 raw = [json.loads(line) for line in open(sys.argv[1] + "/raw-same.jsonl")]
-assert len(raw) == 4 and all(len(j["b"]) == len(j["c"]) >= 8 and len(j["speedup"]) == 3 for j in raw)
+assert len(raw) >= 2 and all(len(j["b"]) == len(j["c"]) >= 8 and len(j["speedup"]) == 3 for j in raw)
 END_OF_PYTHON
+
+# KernelBench's evaluator needs a GPU; what is around it does not.
+for python in python3 /usr/bin/python3; do
+    "$python" -c "import torch" 2>/dev/null || continue
+    LOGS=$work/logs2 GPU_DEVICE=cpu KFORGE_PYTHON=$python KERNELBENCH=$root/tests/kernelbench PROBLEMS=1/1 SCALE=100000 SECONDS_EACH=0.1 \
+        bash "$work/packed/tests/gpu/run.sh" "$work/packed" kernelbench >"$work/out" 2>&1
+    python3 - "$work/logs2" <<'END_OF_PYTHON' || fail "kernelbench: $(cat "$work/out")"
+import json, sys
+row, = json.load(open(sys.argv[1] + "/kernelbench/kernelbench.json"))["rows"]
+assert row["problem"] == "1/1" and row["kforge"]["status"] == "correct" and row["kforge"]["candidate_ms"] > 0 and "kernelbench" not in row, row
+END_OF_PYTHON
+    break
+done
 finish

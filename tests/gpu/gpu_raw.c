@@ -1,15 +1,20 @@
 /* What figures are made of, as one line of JSON a timed workload, into the file that GPU_RAW names: for looking at other rules on the same measurements. All
  * in microseconds: batches (not calls) of both sides, the uncharged part of their wakings, empty batches, the baseline alone. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "kforge/task.h"
 #include "measure_internal.h"
 
-static void put(FILE *file, const char *name, const double *values, size_t count, double factor)
+static void put(FILE *file, const char *name, int digits, const double *values, size_t count, double factor)
 {
     fprintf(file, ", \"%s\": [", name);
-    for (size_t i = 0; i < count; i++) fprintf(file, "%s%.2f", i ? ", " : "", values[i] * factor);
+    for (size_t i = 0; i < count; i++)
+        if (isfinite(values[i]))
+            fprintf(file, "%s%.*f", i ? ", " : "", digits, values[i] * factor);
+        else
+            fprintf(file, "%snull", i ? ", " : ""); /* JSON has no other numbers */
     fprintf(file, "]");
 }
 
@@ -23,18 +28,19 @@ bool __wrap_kf_run_conclude(kf_run *r, kf_error *error)
     fprintf(file, "{\"task\": \"%s\", \"workload\": \"%s\", \"calls\": [%u, %u], \"alone_calls\": %u, \"recalled\": %d",
             kf_task_name(r->bench->task), r->bench->problem->workload, r->calls[0], r->calls[1], r->alone_calls, r->recalled);
     for (int side = 0; side < 2; side++) {
-        put(file, side ? "c" : "b", r->throughput[side].seconds, r->pairs, 1e6 * r->calls[side]);
-        put(file, side ? "c_woken" : "b_woken", r->throughput[side].woken, r->pairs, 1e6);
-        put(file, side ? "c_single" : "b_single", r->latency[side].seconds, r->latency_pairs, 1e6);
-        put(file, side ? "c_single_woken" : "b_single_woken", r->latency[side].woken, r->latency_pairs, 1e6);
+        put(file, side ? "c" : "b", 2, r->throughput[side].seconds, r->pairs, 1e6 * r->calls[side]);
+        put(file, side ? "c_woken" : "b_woken", 2, r->throughput[side].woken, r->pairs, 1e6);
+        put(file, side ? "c_single" : "b_single", 2, r->latency[side].seconds, r->latency_pairs, 1e6);
+        put(file, side ? "c_single_woken" : "b_single_woken", 2, r->latency[side].woken, r->latency_pairs, 1e6);
     }
-    put(file, "n", r->null.seconds, r->null_count, 1e6);
-    put(file, "n_woken", r->null.woken, r->null_count, 1e6);
-    put(file, "a", r->alone.seconds, r->alone_count, 1e6 * r->alone_calls);
-    put(file, "a_woken", r->alone.woken, r->alone_count, 1e6);
+    put(file, "n", 2, r->null.seconds, r->null_count, 1e6);
+    put(file, "n_woken", 2, r->null.woken, r->null_count, 1e6);
+    put(file, "a", 2, r->alone.seconds, r->alone_count, 1e6 * r->alone_calls);
+    put(file, "a_woken", 2, r->alone.woken, r->alone_count, 1e6);
     bool done = __real_kf_run_conclude(r, error);
     const kf_interval *s = &r->bench->result->speedup;
-    fprintf(file, ", \"speedup\": [%.5f, %.5f, %.5f]}\n", s->value, s->low, s->high);
+    put(file, "speedup", 5, (const double[]){s->value, s->low, s->high}, 3, 1);
+    fputs("}\n", file);
     fclose(file);
     return done;
 }

@@ -3,10 +3,11 @@
 # and one of what was to be reached; says "skipped" where there is no GPU. Without a PART those run that fit into eight minutes together, with few
 # repetitions each; FULL=1 gives each part as many as what it is to reach is about, and then parts are better called one by one.
 #
-# Parts: describe numbers selftests hostile honest faults leak throughput same phases seeds counters agree undisturbed sanitize torch profile relu tuner.
-# torch needs PyTorch: KFORGE_PYTHON where it is not of the first Python found. GPUS=N: throughput is taken with one GPU and with N; N self-tests run
-# side by side, one a GPU. LOGS=DIR keeps what each part says, results.json (device, parts, figures with what they are to reach) and raw times, a line of
-# JSON a measured workload. GPU_DEVICE=cpu shows on any machine that the script works.
+# Parts: describe numbers selftests hostile honest faults leak throughput same phases seeds counters agree undisturbed sanitize torch kernelbench profile relu
+# tuner. torch and kernelbench need PyTorch: KFORGE_PYTHON where it is not of the first Python found; kernelbench a checkout, KERNELBENCH, and judges
+# PROBLEMS of it. GPUS=N: throughput is taken with one GPU and with N; N self-tests run side by side, one a GPU. LOGS=DIR keeps what each part says,
+# results.json (device, parts, figures with what they are to reach) and raw times, a line of JSON a measured workload. GPU_DEVICE=cpu shows on any machine
+# that the script works.
 set -u
 folder=$(cd "${1:-$(dirname "$0")/../..}" && pwd)
 [ $# -gt 0 ] && shift
@@ -127,7 +128,8 @@ for part in $parts; do
     phases) for task in ${SAME:-tiny small softmax product long}; do run "phases-$task" "$check" phases "$folder/tests/$task" "${TIMES:-40}" "${SECONDS_EACH:-0}"; done ;;
     faults) run faults "$check" faults "$folder/tests" ;;
     leak) run leak "$check" leak "$folder/tests" "${COUNT:-$(often 500 80)}" ;;
-    throughput) run throughput "$check" throughput "$folder/bin/kforge" "${TASK:-$folder/tests/small}" "${COUNT:-$(often 200 30)}" "${SECONDS_EACH:-0}" $(for ((i = 0; i < ${GPUS:-1}; i++)); do gpu $i; done) ;;
+    throughput) run throughput "$check" throughput "$folder/bin/kforge" "${TASK:-$folder/tests/small}" "${COUNT:-$(often 200 30)}" "${SECONDS_EACH:-0}" \
+        $(for ((i = 0; i < ${GPUS:-1}; i++)); do gpu $i; done) ;;
     profile) run profile "$check" profile "${SECONDS_EACH:-1}" ${TASKS:-"$folder"/tasks/*/} ;;
     agree) run agree "$check" agree "${SECONDS_EACH:-$(often 20 4)}" ${AGREE:-$(tasks $(often "axpy gemm row_softmax layernorm transpose reduction bias_gelu attention" "axpy transpose"))} ;;
     undisturbed) run undisturbed "$check" undisturbed "${SECONDS_EACH:-3}" ${TASKS:-$(tasks axpy gemm row_softmax layernorm transpose bias_gelu conv2d)} ;;
@@ -138,6 +140,8 @@ for part in $parts; do
     counters) run counters "$check" counters "${SECONDS_EACH:-1}" ${TASKS:-$(tasks $(often "gemm row_softmax transpose histogram spmv_csr" "transpose"))} ;;
     seeds) run seeds "$check" seeds "${SECONDS_EACH:-1}" ${TASKS:-"$folder"/tasks/*/} ;;
     torch) run torch "$check" torch "$folder/tests" "${FILTER:-}" ;;
+    kernelbench) run kernelbench "${KFORGE_PYTHON:-python3}" "$folder/tests/gpu/kernelbench.py" \
+        "$folder" "${KERNELBENCH:?is the checkout}" "$logs/kernelbench" ${PROBLEMS:-} ;;
     *) echo "there is no part $part" >&2 && exit 2 ;;
     esac
 done
