@@ -3,8 +3,10 @@
  * each change, with how far it was then (kf_search_clock), as a part of its state, and a run that repeats it plans with the rooms that the first one had:
  * where fewer workers are there jobs wait for one, where more are some stay idle.
  *
- * A change is noticed before something is proposed, and counts from then on. That at the same point of the run something was looked for before, with
- * the rooms of before, makes no difference: it found nothing, or the run would have been further.
+ * A change is noticed before something is proposed, and counts from then on; fewer rooms from the next point of the run on. That at the same point
+ * something was looked for before, with the rooms of before, then makes no difference: it found nothing, or the run would have been further. With
+ * fewer it would: the repeated run, which sees but the last rooms of each point, might not look at all, where the first one had found that the tuner has
+ * nothing for its turn.
  */
 #include <string.h>
 
@@ -27,6 +29,15 @@ static const kf_rooms *rooms_at(const kf_rooms_history *history, int64_t clock)
     return found;
 }
 
+/* What this point of the run has seen stays. */
+static void keep_most(const kf_rooms *seen, kf_rooms *now)
+{
+    if (seen->clock != now->clock) return;
+    if (seen->jobs > now->jobs) now->jobs = seen->jobs;
+    if (seen->devices > now->devices) now->devices = seen->devices;
+    if (seen->least > now->least) now->least = seen->least;
+}
+
 static void note(kf_rooms_history *history, const kf_rooms *rooms)
 {
     /* A session that was interrupted was further, with what was under way and is not any more. */
@@ -46,6 +57,7 @@ void kf_rooms_look(kf_search *s)
         now = *then;
         now.clock = clock;
     }
+    keep_most(&s->rooms, &now);
     s->rooms = now;
     note(&s->rooms_had, &now);
 }
