@@ -16,7 +16,11 @@ static void the_reference_is_correct(void **state)
     kf_autofree char *source = NULL;
     assert_true(asprintf(&source, "%s\n\nModelNew = Model\n", text) > 0);
     kf_auto(kf_verdict) verdict = judge_source("relu", source, true, true);
-    assert_string_equal(kf_status_name(verdict->status), "correct");
+    for (int again = 0; again < 2 && verdict->blame == KF_BLAME_MACHINE; again++) {
+        kf_verdict_free(verdict);
+        verdict = judge_source("relu", source, true, true);
+    }
+    if (verdict->status != KF_CORRECT) fail_msg("%s: %s", kf_status_name(verdict->status), verdict->message);
     assert_true(verdict->speedup.low < 1.3 && verdict->speedup.high > 0.7);
     assert_true(cJSON_IsTrue(cJSON_GetObjectItem(verdict->kernelbench, "correctness")));
     assert_true(kf_json_get_number(verdict->kernelbench, "runtime", 0) > 0);
