@@ -6,6 +6,8 @@
 #   tsan          those with threads once more with ThreadSanitizer
 #   fuzz          each libFuzzer target for KFORGE_FUZZ_SECONDS (60), two a processor, starting from tests/fuzz/corpus
 #
+# Beside the tests of asan, with what those leave of the processors, what tsan and fuzz need is built; what measures time has release for that.
+#
 # The closing line is ctest's, for the sum of all stages. `./run test STAGE…` runs some of them.
 # Settings of kforge that the caller's environment may hold are none of the tests' business.
 fuzz_seconds=${KFORGE_FUZZ_SECONDS:-60}
@@ -17,7 +19,8 @@ asan_leaves_out='unit\.tasks_run|unit\.torch(_extensions|_timed)?|cli\.(datasets
 passed=0 failed=0 seconds_before=$SECONDS
 failures=() reasons=()
 output=$(mktemp)
-trap 'rm -f "$output"' EXIT
+ahead='' # the process group that builds for stages to come
+trap 'rm -f "$output"; [ -z "$ahead" ] || kill -- "-$ahead" 2>/dev/null || true' EXIT
 
 # Runs ctest in build/PRESET and adds what its closing line says to the sums.
 run_ctest() {
@@ -42,6 +45,41 @@ run_ctest() {
     grep -E '^[[:space:]]*[0-9]+ - .*\((Skipped|Not Run|Disabled)\)' "$output" || true
 }
 
+# Configures and builds a stage's folder.
+build_stage() {
+    local target=all options=()
+    case $1 in
+    release) options=(-DKFORGE_TESTS=ON) ;;
+    tsan) target=thread_tests ;;
+    fuzz) target=fuzz_programs ;;
+    esac
+    configure "$1" "${options[@]}"
+    make_targets "$root/build/$1" "$target"
+}
+
+# In the background, and of these stages those that were asked for. What goes wrong is told when it is their turn.
+build_ahead() {
+    local stage
+    set -m # a process group that can be ended
+    (
+        set +m
+        renice -n 19 -p "$BASHPID"
+        for stage in "$@"; do
+            [[ " ${stages[*]} " != *" $stage "* ]] || build_stage "$stage"
+        done
+    ) >/dev/null 2>&1 &
+    ahead=$!
+    set +m
+}
+
+# Waits for the latter first.
+build_now() {
+    if [ -n "$ahead" ]; then wait "$ahead" || true; fi
+    ahead=''
+    build_stage "$1"
+    printf '%s: built (%d s)\n' "$1" $((SECONDS - started))
+}
+
 for stage in "${stages[@]}"; do
     started=$SECONDS
     case $stage in
@@ -49,28 +87,21 @@ for stage in "${stages[@]}"; do
         source "$root/tests/ci/lint.sh"
         ;;
     release)
-        configure release -DKFORGE_TESTS=ON
-        make_targets "$root/build/release" all
-        printf 'release: built (%d s)\n' $((SECONDS - started))
+        build_now release
         run_ctest release
         ;;
     asan)
-        configure asan
-        make_targets "$root/build/asan" all
-        printf 'asan: built (%d s)\n' $((SECONDS - started))
+        build_now asan
+        build_ahead tsan fuzz
         UBSAN_OPTIONS=print_stacktrace=1 run_ctest asan -R '^(unit|cli)\.' -E "^($asan_leaves_out)\$"
         ;;
     tsan)
-        configure tsan
-        make_targets "$root/build/tsan" thread_tests
-        printf 'tsan: built (%d s)\n' $((SECONDS - started))
+        build_now tsan
         # A child of a raw clone has ThreadSanitizer's own locks as they were; when another thread held one it waits for ever. That is tried again.
         TSAN_OPTIONS="halt_on_error=1 atexit_sleep_ms=0" run_ctest tsan -L threads --repeat after-timeout:3
         ;;
     fuzz)
-        configure fuzz
-        make_targets "$root/build/fuzz" fuzz_programs
-        printf 'fuzz: built (%d s)\n' $((SECONDS - started))
+        build_now fuzz
         KFORGE_FUZZ_SECONDS=$fuzz_seconds run_ctest fuzz -L fuzz -j $((2 * jobs))
         ;;
     *)
