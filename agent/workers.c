@@ -424,8 +424,8 @@ bool kf_workers_submit(kf_workers *workers, const kf_job *job, int64_t ticket, k
     kf_hash_hex(&hash, pending->source_hash);
     snprintf(pending->task_hash, sizeof pending->task_hash, "%s", kf_task_hash(job->task));
     const kf_job_options *o = &job->options;
-    pending->limit =
-        o->build_seconds * (o->torch ? 1 + KF_EXTENSION_BUILDS : 1) + (o->timeout_seconds + o->seconds) * (o->verify ? 2 : 1);
+    pending->limit = o->build_seconds * (KF_BUILD_PATIENCE + (o->torch ? KF_EXTENSION_BUILDS : 0)) +
+                     (o->timeout_seconds + o->seconds) * (o->verify ? 2 : 1);
     if (o->counters) pending->limit += 60;
     if (o->sanitize || o->verify) pending->limit += 100; /* three tools of 30 s */
     enqueue(workers, pending, false);

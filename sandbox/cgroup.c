@@ -157,6 +157,14 @@ uint64_t kf_cgroup_peak(const kf_cgroup *cgroup)
     return cgroup->memory && read_in(cgroup->fd, "memory.peak", text, sizeof text) ? strtoull(text, NULL, 10) : 0;
 }
 
+double kf_cgroup_cpu_seconds(const kf_cgroup *cgroup)
+{
+    char text[1024];
+    if (cgroup->fd < 0 || !read_in(cgroup->fd, "cpu.stat", text, sizeof text)) return 0;
+    const char *line = strstr(text, "usage_usec ");
+    return line ? (double)strtoull(line + strlen("usage_usec "), NULL, 10) * 1e-6 : 0;
+}
+
 void kf_cgroup_remove(kf_cgroup *cgroup)
 {
     /* The last process may still be on its way out of the cgroup after it was reaped. */

@@ -139,6 +139,7 @@ bool kf_cgroup_create(kf_cgroup *cgroup, const kf_sandbox_limits *limits, kf_err
 void kf_cgroup_kill(const kf_cgroup *cgroup);
 bool kf_cgroup_out_of_memory(const kf_cgroup *cgroup);
 uint64_t kf_cgroup_peak(const kf_cgroup *cgroup);
+double kf_cgroup_cpu_seconds(const kf_cgroup *cgroup); /* of all that ran in it; 0: unknown */
 void kf_cgroup_remove(kf_cgroup *cgroup);
 
 /* tree.c: the descendants of a process, by parent, process group and session. */
@@ -149,10 +150,11 @@ typedef struct kf_tree {
 bool kf_tree_scan(pid_t leader, kf_tree *tree); /* without the leader */
 void kf_tree_free(kf_tree *tree);
 bool kf_tree_all_stopped(pid_t pid);
-int kf_tree_threads(pid_t pid);       /* -1: unknown */
-uint64_t kf_tree_who(pid_t pid);      /* a sum over the numbers of its threads; 0: unknown */
-int kf_tree_descriptors(pid_t pid);   /* -1: unknown */
-int kf_tree_user_threads(uid_t user); /* of the whole machine */
+double kf_tree_cpu_seconds(pid_t leader); /* of its tree as it is and of those that were waited for; 0: unknown */
+int kf_tree_threads(pid_t pid);           /* -1: unknown */
+uint64_t kf_tree_who(pid_t pid);          /* a sum over the numbers of its threads; 0: unknown */
+int kf_tree_descriptors(pid_t pid);       /* -1: unknown */
+int kf_tree_user_threads(uid_t user);     /* of the whole machine */
 
 /* spawn.c: clones and sees the child through to its exec. On failure *failure says at which step. */
 bool kf_spawn_child(const kf_plan *plan, const kf_cgroup *cgroup, int output, pid_t *pid, int *pidfd, kf_failure *failure);
@@ -171,6 +173,9 @@ bool kf_host_proc(void); /* found by the probe: the host's /proc is all there is
 /* The raw system call, so that it works in the child and returns resource usage. 0 or negative errno. */
 int kf_waitid(int type, pid_t id, siginfo_t *info, int options, struct rusage *usage);
 
+/* watch.c: when the tree's processor time is worth looking at: not before all processors together could have used up what is left of it. */
+double kf_next_look(const kf_sandbox *sandbox, double now);
+
 /* watch.c: false for a runner behind the filter, which is one process for sure. */
 bool kf_may_have_descendants(const kf_sandbox *sandbox);
 
@@ -185,6 +190,8 @@ struct kf_sandbox {
     pid_t guard;              /* -1: none */
     int guard_fd;             /* closing it sets the guard off; kf_guard_dismiss ends it without */
     double started, deadline; /* kf_now() seconds; deadline 0: none */
+    double look;              /* at the tree's processor time, kf_now() seconds; 0: never */
+    double used;              /* processor time of the tree when it was last looked at */
     kf_buffer output;
     bool truncated;
     bool killing; /* SIGKILL was sent by us, for `reason` */

@@ -56,7 +56,8 @@ static void plan_limits(const kf_sandbox_spec *spec, kf_plan *plan)
     limit(plan, RLIMIT_NICE, 0);
     limit(plan, RLIMIT_RTPRIO, 0);
     if (limits->file_bytes) limit(plan, RLIMIT_FSIZE, limits->file_bytes);
-    if (limits->cpu_seconds > 0) limit(plan, RLIMIT_CPU, (rlim_t)ceil(limits->cpu_seconds));
+    /* A second more than the whole tree may use, so that it is watch.c that ends one process as it ends many, and words it. */
+    if (limits->cpu_seconds > 0) limit(plan, RLIMIT_CPU, (rlim_t)ceil(limits->cpu_seconds) + 1);
     if (limits->memory_bytes) limit(plan, RLIMIT_DATA, limits->memory_bytes);
     if (!limits->processes) return;
     limit(plan, RLIMIT_NPROC, process_limit(spec, plan));

@@ -24,6 +24,7 @@
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
@@ -185,6 +186,7 @@ static bool make_poll_set(kf_sandbox *sandbox, kf_error *error)
         sandbox->deadline = deadline;
         made = timerfd_settime(sandbox->timer, TFD_TIMER_ABSTIME, &when, NULL) == 0;
     }
+    if (sandbox->limits.cpu_seconds > 0) sandbox->look = kf_next_look(sandbox, sandbox->started);
     int fds[] = {sandbox->output_fd, sandbox->pidfd, sandbox->timer};
     for (size_t i = 0; i < 3 && made; i++) {
         event.data.fd = fds[i];
@@ -225,6 +227,7 @@ static bool start(kf_sandbox *sandbox, const kf_plan *plan, kf_error *error)
     sandbox->output_fd = output[0];
     fcntl(output[0], F_SETFL, O_NONBLOCK);
     fcntl(output[0], F_SETPIPE_SZ, 1 << 18);
+    fchmod(output[1], S_IWUSR); /* who opens /proc/self/fd/1 for reading, a compiler on a source's behalf, would wait for ever */
     /* Orphans of a tree without a pid namespace come to us, so that they can be reaped and counted. */
     if (!(plan->layers & KF_LAYER_PID_NS)) prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     kf_failure failure = {0};

@@ -9,11 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 typedef struct entry {
     pid_t pid, parent, group, session;
     char state;
     int threads;
+    unsigned long long ticks; /* of processor time, with that of children that were waited for */
     bool member;
 } entry;
 
@@ -30,11 +32,19 @@ static bool read_stat(const char *path, entry *result)
     if (!after) return false;
     int pid, parent, group, session, threads;
     char state;
+    unsigned long long user, kernel;
+    long long children_user, children_kernel;
     if (sscanf(text, "%d", &pid) != 1) return false;
-    if (sscanf(after + 1, " %c %d %d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %d", &state, &parent, &group, &session,
-               &threads) != 5)
+    if (sscanf(after + 1, " %c %d %d %d %*d %*d %*u %*u %*u %*u %*u %llu %llu %lld %lld %*d %*d %d", &state, &parent, &group,
+               &session, &user, &kernel, &children_user, &children_kernel, &threads) != 9)
         return false;
-    *result = (entry){.pid = pid, .parent = parent, .group = group, .session = session, .state = state, .threads = threads};
+    *result = (entry){.pid = pid,
+                      .parent = parent,
+                      .group = group,
+                      .session = session,
+                      .state = state,
+                      .threads = threads,
+                      .ticks = user + kernel + (unsigned long long)children_user + (unsigned long long)children_kernel};
     return true;
 }
 
@@ -73,12 +83,9 @@ static bool parent_is_member(const entry *entries, size_t count, pid_t parent)
     return false;
 }
 
-bool kf_tree_scan(pid_t leader, kf_tree *tree)
+/* Marks the leader's tree, itself among it; returns how many they are. */
+static size_t mark_members(entry *entries, size_t count, pid_t leader)
 {
-    size_t count;
-    *tree = (kf_tree){0};
-    kf_autofree entry *entries = read_all(&count);
-    if (!entries) return false;
     size_t members = 0;
     for (bool grew = true; grew;) {
         grew = false;
@@ -93,6 +100,16 @@ bool kf_tree_scan(pid_t leader, kf_tree *tree)
             }
         }
     }
+    return members;
+}
+
+bool kf_tree_scan(pid_t leader, kf_tree *tree)
+{
+    size_t count;
+    *tree = (kf_tree){0};
+    kf_autofree entry *entries = read_all(&count);
+    if (!entries) return false;
+    size_t members = mark_members(entries, count, leader);
     tree->pids = malloc((members + 1) * sizeof *tree->pids);
     if (!tree->pids) return false;
     for (size_t i = 0; i < count; i++) /* a zombie is gone but for its entry */
@@ -105,6 +122,18 @@ void kf_tree_free(kf_tree *tree)
 {
     free(tree->pids);
     *tree = (kf_tree){0};
+}
+
+double kf_tree_cpu_seconds(pid_t leader)
+{
+    size_t count;
+    kf_autofree entry *entries = read_all(&count);
+    if (!entries) return 0;
+    mark_members(entries, count, leader);
+    unsigned long long ticks = 0;
+    for (size_t i = 0; i < count; i++)
+        if (entries[i].member) ticks += entries[i].ticks;
+    return (double)ticks / (double)sysconf(_SC_CLK_TCK);
 }
 
 bool kf_tree_all_stopped(pid_t pid)

@@ -15,6 +15,7 @@
 
 /* How long to wait for what SIGKILL or SIGSTOP hit: only a driver that hangs inside the kernel takes longer. */
 #define PATIENCE 10.0
+#define LOOK_SECONDS 0.1 /* between two looks at what a tree has computed: /proc is read for that where there is no cgroup */
 
 int kf_waitid(int type, pid_t id, siginfo_t *info, int options, struct rusage *usage)
 {
@@ -147,7 +148,9 @@ static void conclude(kf_sandbox *sandbox, const siginfo_t *info, const struct ru
     kf_sandbox_result *result = &sandbox->result;
     drain(sandbox, 64); /* what was written last; nobody writes any more */
     result->wall_seconds = kf_now() - sandbox->started;
-    result->cpu_seconds = seconds_of(usage->ru_utime) + seconds_of(usage->ru_stime);
+    /* Of a tree that was killed nobody has waited for all: what was seen of it counts then. */
+    result->cpu_seconds = fmax(seconds_of(usage->ru_utime) + seconds_of(usage->ru_stime),
+                               fmax(sandbox->used, kf_cgroup_cpu_seconds(&sandbox->cgroup)));
     result->peak_memory_bytes = kf_cgroup_peak(&sandbox->cgroup);
     if (!result->peak_memory_bytes) result->peak_memory_bytes = (uint64_t)usage->ru_maxrss * 1024;
     result->output_truncated = sandbox->truncated;
@@ -184,6 +187,23 @@ static bool reap(kf_sandbox *sandbox)
     return true;
 }
 
+double kf_next_look(const kf_sandbox *sandbox, double now)
+{
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    double left = sandbox->limits.cpu_seconds - sandbox->used;
+    return now + fmax(LOOK_SECONDS, left / (double)(processors > 0 ? processors : 1));
+}
+
+/* Where no cgroup keeps count, what a process did whose parent did not wait for it is not seen. */
+static void look_at_tree(kf_sandbox *sandbox, double now)
+{
+    double seen = kf_cgroup_cpu_seconds(&sandbox->cgroup);
+    if (seen <= 0) seen = kf_tree_cpu_seconds(sandbox->pid);
+    sandbox->used = fmax(sandbox->used, seen);
+    if (sandbox->used >= sandbox->limits.cpu_seconds) kill_for(sandbox, KF_END_CPU);
+    sandbox->look = kf_next_look(sandbox, now);
+}
+
 bool kf_sandbox_pump(kf_sandbox *sandbox, double seconds)
 {
     double until = seconds < 0 ? HUGE_VAL : kf_now() + seconds;
@@ -196,9 +216,11 @@ bool kf_sandbox_pump(kf_sandbox *sandbox, double seconds)
             uint64_t expirations; /* the timer has rung: from here the end of the process is what wakes us */
             if (read(sandbox->timer, &expirations, sizeof expirations) < 0 && errno != EAGAIN) break;
         }
+        if (sandbox->look > 0 && now >= sandbox->look && !sandbox->killing) look_at_tree(sandbox, now);
         if (now >= until) return false;
         double wait = until - now;
         if (sandbox->deadline > now) wait = fmin(wait, sandbox->deadline - now);
+        if (sandbox->look > now) wait = fmin(wait, sandbox->look - now);
         struct epoll_event event;
         epoll_wait(sandbox->epoll, &event, 1, (int)fmin(ceil(wait * 1000), 60000));
     }

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -68,6 +69,7 @@ int kf_cpucc_run(const kf_cpucc_command *command, const char *temporary, kf_buff
         kf_fail(error, KF_ERROR_MACHINE, "pipe: %s", strerror(errno));
         return -1;
     }
+    fchmod(ends[1], S_IWUSR); /* a source that includes /proc/self/fd/1 is refused instead of waiting for itself */
     pid_t pid;
     bool started = start(command, temporary, ends[1], &pid, error);
     close(ends[1]);

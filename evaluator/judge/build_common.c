@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "kforge/file.h"
+#include "kforge/job.h"
 
 void kf_build_free(kf_build *build)
 {
@@ -86,6 +87,30 @@ static bool take_binary(const kf_build_request *request, kf_build *build)
     return good && build->binary;
 }
 
+kf_sandbox_limits kf_build_limits(double seconds, uint64_t memory_bytes)
+{
+    return (kf_sandbox_limits){.wall_seconds = KF_BUILD_PATIENCE * seconds,
+                               .cpu_seconds = seconds,
+                               .memory_bytes = memory_bytes ? memory_bytes : 4ull << 30,
+                               .file_bytes = KF_BINARY_BYTES,
+                               .output_bytes = 2 * KF_BUILD_LOG_BYTES,
+                               .processes = 256};
+}
+
+bool kf_build_over_limit(const kf_sandbox_result *result, const char *what, kf_build *build)
+{
+    char words[256];
+    bool starved = result->end == KF_END_WALL;
+    build->status = starved ? KF_JUDGE_ERROR : KF_COMPILE_ERROR;
+    kf_sandbox_describe(result, words, sizeof words);
+    int made = starved
+                   ? asprintf(&build->reason, "%s got %.1f s of processor time in %.1f s: this machine is too busy, or was stopped",
+                              what, result->cpu_seconds, result->wall_seconds)
+                   : asprintf(&build->reason, "%s went over a limit: %s", what, words);
+    if (made < 0) build->reason = NULL;
+    return made >= 0;
+}
+
 /* Words for how the jailed compiler ended. */
 bool kf_build_conclude(const kf_build_request *request, kf_sandbox *jail, kf_status (*status_of)(int, const char *),
                        kf_build *build)
@@ -102,14 +127,11 @@ bool kf_build_conclude(const kf_build_request *request, kf_sandbox *jail, kf_sta
         if (!build->ok) build->reason = strdup("the compiler left no usable binary");
         return build->ok || build->reason;
     }
-    build->status = KF_COMPILE_ERROR;
-    char words[256];
     if (result->end == KF_END_EXITED) {
         build->status = status_of(result->status, build->log);
         build->reason = first_complaint(request, build->log);
     } else {
-        kf_sandbox_describe(result, words, sizeof words);
-        if (asprintf(&build->reason, "the build went over a limit: %s", words) < 0) build->reason = NULL;
+        kf_build_over_limit(result, "the build", build);
     }
     return build->reason != NULL;
 }

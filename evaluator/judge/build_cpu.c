@@ -50,12 +50,7 @@ bool kf_build_cpu(const kf_build_request *request, kf_build *build, kf_error *er
         .directory = request->directory,
         .paths = paths.paths,
         .path_count = paths.count,
-        .limits = {.wall_seconds = request->seconds,
-                   .cpu_seconds = 4 * request->seconds,
-                   .memory_bytes = request->memory_bytes ? request->memory_bytes : 4ull << 30,
-                   .file_bytes = KF_BINARY_BYTES,
-                   .output_bytes = 2 * KF_BUILD_LOG_BYTES,
-                   .processes = 256},
+        .limits = kf_build_limits(request->seconds, request->memory_bytes),
         .seccomp = KF_SECCOMP_BUILD,
         .strict = request->strict_sandbox,
     };

@@ -19,7 +19,7 @@
 #include "ptxas.h"
 
 #define MAX_ARGV 96
-#define SHIM_SECONDS 60
+#define SHIM_SECONDS 60 /* of processor time */
 
 /* ---- finding nvcc ------------------------------------------------------------------------------------------------------------------------ */
 
@@ -85,12 +85,7 @@ static kf_sandbox *start(const kf_build_request *request, const char *toolkit, c
         .directory = request->directory,
         .paths = paths.paths,
         .path_count = paths.count,
-        .limits = {.wall_seconds = seconds,
-                   .cpu_seconds = 4 * seconds,
-                   .memory_bytes = request->memory_bytes ? request->memory_bytes : 4ull << 30,
-                   .file_bytes = KF_BINARY_BYTES,
-                   .output_bytes = 2 * KF_BUILD_LOG_BYTES,
-                   .processes = 256},
+        .limits = kf_build_limits(seconds, request->memory_bytes),
         .seccomp = KF_SECCOMP_BUILD,
         .strict = request->strict_sandbox,
     };

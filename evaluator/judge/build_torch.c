@@ -8,10 +8,11 @@
 #include "extensions.h"
 #include "jail.h"
 #include "kforge/file.h"
+#include "kforge/job.h"
 #include "paths.h"
 #include "python.h"
 
-#define SECONDS 20
+#define SECONDS 20 /* of processor time */
 
 static bool take_source(const kf_build_request *request, kf_build *build)
 {
@@ -55,7 +56,7 @@ static bool check(const kf_build_request *request, kf_build *build, kf_error *er
         .directory = request->directory,
         .paths = paths.paths,
         .path_count = paths.count,
-        .limits = {.wall_seconds = SECONDS,
+        .limits = {.wall_seconds = KF_BUILD_PATIENCE * SECONDS,
                    .cpu_seconds = SECONDS,
                    .memory_bytes = 2ull << 30,
                    .file_bytes = 1u << 20,
@@ -74,6 +75,7 @@ static bool check(const kf_build_request *request, kf_build *build, kf_error *er
     build->seconds = result->wall_seconds;
     bool good = result->end == KF_END_EXITED && result->status == 0;
     if (build->log && good && take_source(request, build)) return true;
+    if (build->log && result->end == KF_END_WALL && kf_build_over_limit(result, "reading it as Python", build)) return true;
     build->status = KF_COMPILE_ERROR;
     if (build->log && !good && (build->reason = complaint(result, build->log))) return true;
     return kf_fail(error, KF_ERROR_MEMORY, "out of memory while reading %s", request->name);

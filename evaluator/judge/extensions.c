@@ -166,7 +166,6 @@ static bool run_jail(const kf_device *device, const kf_build_request *request, c
         .fds = fds,
         .fd_count = 1,
         .limits = {.wall_seconds = seconds,
-                   .cpu_seconds = 4 * seconds,
                    .memory_bytes = request->memory_bytes ? request->memory_bytes : JAIL_MEMORY,
                    .file_bytes = KF_BINARY_BYTES,
                    .output_bytes = KF_BUILD_LOG_BYTES,

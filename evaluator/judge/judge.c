@@ -437,9 +437,10 @@ static bool judge_job(kf_judge *judge, kf_prepared *p, bool more, const volatile
         return true;
     }
     for (int i = 0; i < KF_TRUSTED_COUNT; i++) {
-        if (!p->trusted[i].binary.reason) continue;
-        kf_verdict_add_finding(*verdict, NULL, KF_JUDGE_ERROR, KF_BLAME_TASK, "task.build", NAN, NAN, "the task's own %s",
-                               p->trusted[i].binary.reason);
+        const kf_trusted *binary = &p->trusted[i].binary;
+        if (!binary->reason) continue;
+        kf_verdict_add_finding(*verdict, NULL, KF_JUDGE_ERROR, binary->machine ? KF_BLAME_MACHINE : KF_BLAME_TASK, "task.build",
+                               NAN, NAN, "the task's own %s", binary->reason);
         kf_verdict_conclude(*verdict);
         return true;
     }

@@ -84,6 +84,7 @@ bool kf_trusted_get(kf_device *device, const char *cache, const kf_task *task, c
     }
     if (!build.ok) {
         if (asprintf(&binary->reason, "%s does not build: %s", file->name, build.reason) < 0) binary->reason = NULL;
+        binary->machine = build.status == KF_JUDGE_ERROR;
         kf_build_free(&build);
         if (binary->reason) return true;
         kf_trusted_free(binary);

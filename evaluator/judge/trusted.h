@@ -9,6 +9,7 @@ typedef struct kf_trusted {
     char *path;      /* of the binary; owned */
     char *directory; /* to be removed with it when it is not cached; owned, NULL */
     char *reason;    /* why the task's source does not build; owned, NULL when it does */
+    bool machine;    /* it is the machine's fault, not the task's */
 } kf_trusted;
 
 /* `cache` NULL: no cache. False with an error that blames machine or task. Free with kf_trusted_free. */

@@ -25,13 +25,15 @@
 #define KF_JOB_FLAGS 64       /* most extra compiler flags */
 #define KF_FLAG_BYTES 256     /* longest of them */
 #define KF_JOB_KNOWN 256      /* most hashes of known code */
+#define KF_BUILD_PATIENCE 10  /* a build may take so many times its processor time; after that the machine is at fault */
 #define KF_EXTENSION_BUILDS 4 /* builds' time that the extensions of a solution may take: each reads PyTorch's headers */
 
 typedef struct kf_job_options {
     double seconds;         /* time budget for timing all workloads; 0: the device's own (CPU 0.9, GPU 3); the build has its own */
     double timeout_seconds; /* of one candidate from load to last verdict (120) */
     double
-        build_seconds; /* of one build (60); a solution's extensions in Python together may take KF_EXTENSION_BUILDS times that */
+        build_seconds; /* processor time of one build (60); a solution's extensions in Python together may take KF_EXTENSION_BUILDS times that
+                        * on the wall */
     double half_width; /* stopping rule, 0.01 */
     bool check_only;   /* correctness only, few batches, no speedup */
     bool strict_sandbox;

@@ -70,8 +70,9 @@ typedef enum kf_seccomp_profile {
 } kf_seccomp_profile;
 
 typedef struct kf_sandbox_limits {
-    double wall_seconds;   /* 0: none; the watchdog kills the whole tree */
-    double cpu_seconds;    /* 0: none */
+    double wall_seconds; /* 0: none; the watchdog kills the whole tree */
+    double
+        cpu_seconds; /* of the whole tree while kf_sandbox_pump waits; beside that each process is held to a second more. 0: none */
     uint64_t memory_bytes; /* of the whole tree where a cgroup is delegated, else data segment of each process (never RLIMIT_AS
                                 when `device` paths are given: CUDA reserves terabytes); 0: none */
     uint64_t file_bytes;   /* largest file written; 0: none */

@@ -426,6 +426,19 @@ static int do_foreign(char **arguments)
 #endif
 }
 
+static int do_relay(char **arguments) /* children one after the other, none of which computes for long */
+{
+    (void)arguments;
+    for (;;) {
+        pid_t pid = fork();
+        if (pid < 0) return 2;
+        if (pid == 0)
+            while (clock() < CLOCKS_PER_SEC / 20) continue;
+        if (pid == 0) _exit(0);
+        waitpid(pid, NULL, 0);
+    }
+}
+
 static int do_exit(char **arguments)
 {
     return atoi(arguments[0]);
@@ -476,6 +489,7 @@ static const struct {
     {"hog", do_hog, 1},
     {"fill", do_fill, 1},
     {"spin", do_spin, 0},
+    {"relay", do_relay, 0},
     {"sleep", do_sleep, 0},
     {"count", do_count, 1},
     {"family", do_family, 1},

@@ -24,6 +24,19 @@ static void spinning_is_cut_off(void **state)
     assert_true(kf_sandbox_outcome(cpu)->cpu_seconds < 2);
 }
 
+static void processor_time_is_the_trees(void **state)
+{
+    (void)state;
+    setup s;
+    prepare(&s, "relay", NULL, NULL);
+    s.spec.seccomp = KF_SECCOMP_BUILD;
+    s.spec.limits = (kf_sandbox_limits){.wall_seconds = 30, .cpu_seconds = 0.5};
+    kf_auto(kf_sandbox) sandbox = spawn(&s);
+    expect(sandbox, KF_END_CPU, 0);
+    assert_true(kf_sandbox_outcome(sandbox)->cpu_seconds >= 0.5);
+    assert_true(kf_sandbox_outcome(sandbox)->cpu_seconds < 2);
+}
+
 static void output_is_bounded(void **state)
 {
     (void)state;
@@ -277,7 +290,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(freezing_stops_threads), cmocka_unit_test(freezing_stops_processes),
         cmocka_unit_test(waking_is_noticed),      cmocka_unit_test(daemons_are_killed),
         cmocka_unit_test(forkbombs_are_bounded),  cmocka_unit_test(nothing_outlives_the_caller),
-        cmocka_unit_test(nothing_is_left),
+        cmocka_unit_test(nothing_is_left),        cmocka_unit_test(processor_time_is_the_trees),
     };
     return run_in_all_ways(tests, sizeof tests / sizeof *tests, argc, argv);
 }
