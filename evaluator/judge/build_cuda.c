@@ -19,7 +19,8 @@
 #include "ptxas.h"
 
 #define MAX_ARGV 96
-#define SHIM_SECONDS 60 /* of processor time */
+#define SYSTEM_PATH ":/usr/local/bin:/usr/bin:/bin" /* of the jail, behind the toolkit's own */
+#define SHIM_SECONDS 60                             /* of processor time */
 
 /* ---- finding nvcc ------------------------------------------------------------------------------------------------------------------------ */
 
@@ -73,7 +74,7 @@ static kf_sandbox *start(const kf_build_request *request, const char *toolkit, c
     char home[4200], temporary[4200], path[4400];
     snprintf(home, sizeof home, "HOME=%s", request->directory);
     snprintf(temporary, sizeof temporary, "TMPDIR=%s", request->directory);
-    snprintf(path, sizeof path, "PATH=%s/bin:/usr/local/bin:/usr/bin:/bin", toolkit);
+    snprintf(path, sizeof path, "PATH=%s/bin" SYSTEM_PATH, toolkit);
     const char *const environment[] = {path, "LANG=C.UTF-8", home, temporary, NULL};
     kf_jail paths;
     kf_jail_init(&paths, request->directory, KF_PATH_READ | KF_PATH_WRITE);
@@ -162,17 +163,36 @@ char *kf_cuda_toolchain(const kf_cuda_device *gpu)
     if (!kf_cuda_toolkit(toolkit, NULL)) return strdup("cuda, no nvcc");
     snprintf(path, sizeof path, "%s/bin/nvcc", toolkit);
     stat(path, &status);
-    return asprintf(&text, "cuda sm_%s %s %lld %lld", gpu->architecture, path, (long long)status.st_size,
-                    (long long)status.st_mtim.tv_sec) < 0
+    return asprintf(&text, "cuda sm_%s %s %lld %lld, %s", gpu->architecture, path, (long long)status.st_size,
+                    (long long)status.st_mtim.tv_sec, gpu->head.compiler) < 0
                ? NULL
                : text;
 }
 
+/* The one that nvcc calls where nothing tells it another: gcc, in the jail's PATH. */
+static void find_host_compiler(const char *toolkit, char words[KF_COMPILER_WORDS])
+{
+    kf_autofree char *path = NULL, *folders = NULL;
+    if (asprintf(&folders, "%s/bin" SYSTEM_PATH, toolkit) < 0) folders = NULL;
+    for (char *rest = folders, *folder; rest && !path && (folder = strsep(&rest, ":"));) {
+        path = kf_path_join(folder, "gcc");
+        if (path && access(path, X_OK) != 0) free(path), path = NULL;
+    }
+    kf_compiler_find(path, "gcc", words);
+}
+
 void kf_cuda_compiler(char words[KF_COMPILER_WORDS])
 {
-    char toolkit[4096], path[4200] = "";
-    if (kf_cuda_toolkit(toolkit, NULL)) snprintf(path, sizeof path, "%s/bin/nvcc", toolkit);
-    kf_compiler_find(path[0] ? path : NULL, "nvcc", words);
+    char toolkit[4096], path[4200], host[KF_COMPILER_WORDS];
+    if (!kf_cuda_toolkit(toolkit, NULL)) {
+        kf_compiler_find(NULL, "nvcc", words);
+        return;
+    }
+    snprintf(path, sizeof path, "%s/bin/nvcc", toolkit);
+    kf_compiler_find(path, "nvcc", words);
+    find_host_compiler(toolkit, host);
+    size_t length = strlen(words);
+    snprintf(words + length, KF_COMPILER_WORDS - length, ", %s", host);
 }
 
 bool kf_build_cuda(const kf_cuda_device *gpu, const kf_build_request *request, kf_build *build, kf_error *error)

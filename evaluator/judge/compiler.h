@@ -1,11 +1,11 @@
-/* Which compiler a device builds candidates with, in the words that a judge's conditions hold: "g++ 12.2.0", "nvcc 13.0.88". Another compiler makes another
+/* Which compiler a device builds candidates with, in the words that a judge's conditions hold: "g++ 12.2.0", "nvcc 13.0.88, gcc 12.2.0". Another compiler makes another
  * program of the same source, so what was measured under one says nothing about the other. */
 #ifndef KFORGE_JUDGE_COMPILER_H
 #define KFORGE_JUDGE_COMPILER_H
 
 #include <stdbool.h>
 
-#define KF_COMPILER_WORDS 64
+#define KF_COMPILER_WORDS 96
 
 /* The version in what `PROGRAM --version` writes: behind ", V" (nvcc), else the first word of the first line outside of brackets that begins with a digit.
  * What a distribution adds in brackets is left out: it changes with every packaging. False, and "" in `version`, where there is none. Pure. */

@@ -341,8 +341,8 @@ static bool identify(kf_cuda_device *gpu, kf_error *error)
                        "%s, %s: compute capability %d.%d%s; kforge needs 7.0 or later with buffers shared by file descriptor",
                        gpu->head.name, gpu->head.hardware, gpu->major, gpu->minor,
                        vmm && posix ? "" : ", no shareable virtual memory");
-    /* Instructions of one generation alone (wgmma, setmaxnreg) need the "a" target. */
     kf_cuda_compiler(gpu->head.compiler);
+    /* Instructions of one generation alone (wgmma, setmaxnreg) need the "a" target. */
     snprintf(gpu->architecture, sizeof gpu->architecture, "%d%d%s", gpu->major, gpu->minor, gpu->major >= 9 ? "a" : "");
     return true;
 }

@@ -73,10 +73,10 @@ unsigned kf_cuda_columns(const kf_cuda_device *gpu, size_t count, uint64_t units
 bool kf_cuda_ceilings(kf_cuda_device *gpu, kf_error *error);
 /* The device's `measure_ceilings`. */
 bool kf_cuda_measure_ceilings(kf_device *device, kf_error *error);
-/* nvcc in the build jail; and a line that changes when nvcc or its flags do, malloc'd. */
+/* nvcc in the build jail; and a line that changes when nvcc or the host's compiler does, malloc'd. */
 bool kf_build_cuda(const kf_cuda_device *gpu, const kf_build_request *request, kf_build *build, kf_error *error);
 char *kf_cuda_toolchain(const kf_cuda_device *gpu);
-/* "nvcc 13.0.88": the compiler in words of conditions (compiler.h). */
+/* "nvcc 13.0.88, gcc 12.2.0": the compiler, and the one that it leaves the host's half to, in words of conditions (compiler.h). */
 void kf_cuda_compiler(char words[KF_COMPILER_WORDS]);
 /* The folder above nvcc's bin/, links resolved. */
 bool kf_cuda_toolkit(char toolkit[4096], kf_error *error);

@@ -43,7 +43,7 @@ const char *kf_judge_hardware(const kf_judge *judge);
  * compiler driver and the headers as they are installed, not their sources. Building them again from the same sources gives the same files, in whatever
  * folder; a change that reaches the machine code gives others, and nobody has to remember to say so.
  *
- * The compiler is the version of nvcc, or of the g++ behind kforge-cpucc, as it is when the device opens ("no nvcc" where there is none): another makes
+ * The compiler is the version of nvcc and of the gcc that it leaves the host's half to, or of the g++ behind kforge-cpucc, as it is when the device opens ("no nvcc" where there is none): another makes
  * another program of the same source. What its distribution calls the package is left out. */
 const char *kf_judge_conditions(const kf_judge *judge);
 /* Add one with each change after which an unchanged candidate may get another time or status: what is timed, subtracted, repeated or left out; inputs,

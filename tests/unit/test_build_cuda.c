@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <cmocka.h>
 
 #include "device_cuda.h"
@@ -82,12 +83,43 @@ static void registers_shared_memory_and_occupancy(void **state)
     kf_build_free(&result);
 }
 
+static void put_program(const char *folder, const char *name, const char *script)
+{
+    kf_autofree char *path = kf_path_join(folder, name);
+    kf_error error = {0};
+    if (!kf_file_write(path, script, strlen(script), &error)) fail_msg("%s", error.text);
+    assert_int_equal(chmod(path, 0755), 0);
+}
+
+/* nvcc leaves half of a candidate to the host's compiler, which it finds in the jail's PATH: the toolkit's folder comes first there. */
+static void the_host_compiler_is_named_beside_nvcc(void **state)
+{
+    (void)state;
+    kf_error error = {0};
+    char words[KF_COMPILER_WORDS];
+    kf_autofree char *toolkit = kf_directory_temporary("kforge-test", &error);
+    kf_autofree char *bin = toolkit ? kf_path_join(toolkit, "bin") : NULL;
+    kf_autofree char *before = getenv("CUDA_HOME") ? strdup(getenv("CUDA_HOME")) : NULL;
+    if (!bin || mkdir(bin, 0755) != 0 || setenv("CUDA_HOME", toolkit, 1) != 0) fail_msg("%s", error.text);
+    put_program(bin, "nvcc", "#!/bin/sh\necho 'Cuda compilation tools, release 13.0, V13.0.88'\n");
+    put_program(bin, "gcc", "#!/bin/sh\necho 'gcc (Some Linux 4.5.6-7) 4.5.6'\n");
+    kf_cuda_compiler(words);
+    kf_cuda_device gpu = {.architecture = "90a"};
+    snprintf(gpu.head.compiler, sizeof gpu.head.compiler, "%s", words);
+    kf_autofree char *toolchain = kf_cuda_toolchain(&gpu);
+    before ? setenv("CUDA_HOME", before, 1) : unsetenv("CUDA_HOME");
+    kf_directory_remove(toolkit, NULL);
+    assert_string_equal(words, "nvcc 13.0.88, gcc 4.5.6");
+    assert_non_null(strstr(toolchain, "gcc 4.5.6")); /* what the cache keeps was built with it, too */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(messages_name_the_candidates_own_lines),
         cmocka_unit_test(a_wrong_signature_is_told),
         cmocka_unit_test(registers_shared_memory_and_occupancy),
+        cmocka_unit_test(the_host_compiler_is_named_beside_nvcc),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
