@@ -21,6 +21,8 @@ static struct {
     uint64_t random;
     const struct kf_peer *last; /* who had the last batch */
     double stall;               /* seconds that one batch in fifty is held up for, on average */
+    double disturbance;         /* times that the baseline's calls take beside a candidate's process; 0: none */
+    int candidates;             /* processes with one */
     bool wrong[1024];           /* by set: the last call on it was left out */
     int comparisons;            /* of the job */
     uint64_t later_calls;       /* of the candidate behind the comparisons of two pairs, two in each */
@@ -82,6 +84,7 @@ bool kf_peer_give(kf_peer *peer, const char *binary, kf_error *error)
 {
     (void)error;
     peer->does = strcmp(binary, "baseline") == 0 ? &baseline_does : strcmp(binary, "oracle") == 0 ? &oracle_does : &candidate_does;
+    world.candidates += peer->does == &candidate_does;
     return true;
 }
 
@@ -113,7 +116,9 @@ kf_peer_event kf_peer_unmap(kf_peer *peer)
 
 void kf_peer_free(kf_peer *peer)
 {
+    if (!peer) return;
     if (world.last == peer) world.last = NULL;
+    world.candidates -= peer->does == &candidate_does;
     free(peer);
 }
 
@@ -192,6 +197,7 @@ static double calls_take(kf_peer *peer, uint32_t count)
         double this = peer->spent + seconds < does->slow_for ? one * does->slow : one;
         seconds += does->merged && i ? 1e-9 : this;
     }
+    if (does == &baseline_does && world.candidates && world.disturbance > 0) seconds *= world.disturbance;
     peer->spent += seconds;
     peer->calls += count;
     return fmax(seconds * (1 + does->jitter * normal()), 0);
@@ -576,6 +582,30 @@ static void who_is_slow_at_first_gets_whole_batches(void **state)
     }
 }
 
+/* The baseline's times alone are an earlier job's. If the machine has become slower since, they are found out to be old, nobody is accused, and the next
+ * job takes new ones; if it is slower because of the candidate, that is interference. */
+static void a_slower_baseline_is_the_machine_s_or_the_candidate_s_doing(void **state)
+{
+    (void)state;
+    for (int disturbed = 0; disturbed < 2; disturbed++) {
+        machine *m = started(108e-6);
+        int news[4];
+        for (int i = 0; i < 4; i++) {
+            if (i == 2 && disturbed) world.disturbance = 1.1;
+            if (i == 2 && !disturbed) baseline_does.call *= 1.1, candidate_does.call *= 1.1;
+            kf_verdict *v = judged(m, i);
+            const kf_workload_verdict *w = v->workloads;
+            assert_int_equal(w->finding_count, disturbed && i >= 2);
+            if (w->finding_count) assert_string_equal(w->findings[0].rule, "baseline.disturbed");
+            if (!w->finding_count) assert_true(fabs(w->speedup.value - 1) < 0.01);
+            news[i] = calls_of(w, 'a', NULL) > 0;
+            kf_verdict_free(v);
+        }
+        assert_true(news[0] && !news[1] && news[2] && news[3]);
+        stopped(m);
+    }
+}
+
 /* One launch for a whole batch, also with a GPU's host that stalls. */
 static void one_launch_for_a_batch_is_impossible(void **state)
 {
@@ -647,6 +677,7 @@ int main(void)
         cmocka_unit_test(honest_candidates_are_judged_rightly),
         cmocka_unit_test(a_new_process_of_the_baseline_is_measured_like_the_first),
         cmocka_unit_test(who_is_slow_at_first_gets_whole_batches),
+        cmocka_unit_test(a_slower_baseline_is_the_machine_s_or_the_candidate_s_doing),
         cmocka_unit_test(one_launch_for_a_batch_is_impossible),
         cmocka_unit_test(no_call_is_left_out_unnoticed),
         cmocka_unit_test(a_slow_oracle_does_not_make_a_job_long),
