@@ -48,7 +48,7 @@ now() { date +%s.%N; }
 # From starting `kforge eval` to its verdict: with empty caches, and then with the task's own binaries built.
 one_eval() { # WHAT TARGET TASK FILE
     local turn started seconds status=0 json
-    export XDG_CACHE_HOME
+    local -x XDG_CACHE_HOME # the other parts keep theirs
     XDG_CACHE_HOME=$(mktemp -d)
     for turn in first again; do
         json=$logs/eval-${3##*/}-$turn.json
