@@ -8,7 +8,7 @@
  *   task_names.c         which names are allowed               task_distribution.c  the table of distributions
  *   task_params.c        params with overrides and cycles      task_resolve.c       kf_task + workload -> kf_problem
  *   task_canonical.c     canonical text and content address    task_prototype.c     C signatures
- *   task_torch.c         the "torch" object of tasks for PyTorch
+ *   task_torch.c         the "torch" object for PyTorch        task_sources.c       which files a task names
  *   task_lint.c          static advice                         task_lint_outputs.c  degenerate tasks, by their outputs
  */
 #ifndef KFORGE_TASK_INTERNAL_H
@@ -116,11 +116,20 @@ extern const char *const kf_task_devices[KF_TASK_DEVICES];
 int kf_task_device(const char *name); /* index, -1 unknown */
 /* A reader of a child object; the path is that of the parent with "[index]" or ".key" behind it. */
 kf_json_reader kf_task_child(const kf_json_reader *parent, const cJSON *object, const char *key, int index);
+/* The index of `word` among `words`; -1 after a complaint that names the nearest. */
+int kf_task_choose(kf_json_reader *reader, const char *key, const char *word, const char *const *words, size_t count,
+                   const char *what);
+/* An array of at most `most` elements; *count is 0 when it is absent. */
+const cJSON *kf_task_array(kf_json_reader *reader, const char *key, int most, int *count);
+bool kf_task_no_memory(kf_json_reader *reader); /* false, with the error set */
 /* Reads a number or an expression over the task's params. */
 bool kf_formula_read(const kf_task *task, kf_json_reader *reader, const char *key, const cJSON *value, kf_formula *formula);
 void kf_formula_free(kf_formula *formula);
 kf_formula kf_formula_number(double number);
 const char *kf_formula_text(const kf_formula *formula, char text[KF_NAME_BYTES]); /* for messages */
+
+/* task_sources.c: files, baselines, seeds and libraries, without texts. */
+bool kf_task_read_files(kf_task *task, kf_json_reader *top);
 
 /* task_distribution.c */
 bool kf_distribution_read(const kf_task *task, const kf_json_reader *parent, const cJSON *object, const char *key, kf_dtype dtype,

@@ -1,7 +1,7 @@
 /* task.json -> kf_task: every key of docs/task-format.md, with the field path in every message.
  *
  * Params come first, because all other formulas are checked against their names. Strings stay in the tree, which the task owns. Files are
- * only noted here; task_load.c reads them. */
+ * only noted, by task_sources.c; task_load.c reads them. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,15 +30,14 @@ kf_json_reader kf_task_child(const kf_json_reader *parent, const cJSON *object, 
     return kf_json_object(object, parent->where, path, parent->error);
 }
 
-static bool out_of_memory(kf_json_reader *reader)
+bool kf_task_no_memory(kf_json_reader *reader)
 {
     reader->failed = true;
     return kf_fail(reader->error, KF_ERROR_MEMORY, "%s: out of memory", reader->where);
 }
 
-/* The index of `word` among `words`; -1 after a complaint that names the nearest. */
-static int choose(kf_json_reader *reader, const char *key, const char *word, const char *const *words, size_t count,
-                  const char *what)
+int kf_task_choose(kf_json_reader *reader, const char *key, const char *word, const char *const *words, size_t count,
+                   const char *what)
 {
     for (size_t i = 0; i < count; i++)
         if (strcmp(words[i], word) == 0) return (int)i;
@@ -58,7 +57,7 @@ static bool read_dtype(kf_json_reader *reader, const char *key, const char *name
 {
     const char *names[KF_DTYPE_COUNT];
     for (int i = 0; i < KF_DTYPE_COUNT; i++) names[i] = kf_dtype_name((kf_dtype)i);
-    int which = choose(reader, key, name, names, KF_DTYPE_COUNT, "dtype");
+    int which = kf_task_choose(reader, key, name, names, KF_DTYPE_COUNT, "dtype");
     if (which >= 0) *dtype = (kf_dtype)which;
     return which >= 0;
 }
@@ -74,8 +73,7 @@ static const char *read_name(kf_json_reader *reader, const char *key, const char
     return NULL;
 }
 
-/* An array of at most `most` elements; *count is 0 when it is absent. */
-static const cJSON *read_array(kf_json_reader *reader, const char *key, int most, int *count)
+const cJSON *kf_task_array(kf_json_reader *reader, const char *key, int most, int *count)
 {
     const cJSON *array = kf_json_array_or_null(reader, key);
     *count = array ? cJSON_GetArraySize(array) : 0;
@@ -197,7 +195,7 @@ static bool read_overrides(const kf_task *task, const kf_json_reader *parent, co
     kf_json_reader reader = kf_task_child(parent, object, key, -1);
     if (reader.failed) return false;
     *overrides = calloc((size_t)task->param_count + 1, sizeof **overrides);
-    if (!*overrides) return out_of_memory(&reader);
+    if (!*overrides) return kf_task_no_memory(&reader);
     for (int i = 0; i < task->param_count; i++) {
         const cJSON *value = kf_json_any(&reader, task->param_names[i]);
         if (value && !read_param(task, &reader, value, &(*overrides)[i])) return false;
@@ -264,7 +262,7 @@ static bool read_tolerance(kf_json_reader *parent, bool *has, kf_tolerance *tole
 static bool read_shape(const kf_task *task, kf_json_reader *reader, kf_task_argument *argument)
 {
     int count;
-    const cJSON *shape = read_array(reader, "shape", KF_MAX_DIMS, &count);
+    const cJSON *shape = kf_task_array(reader, "shape", KF_MAX_DIMS, &count);
     if (reader->failed) return false;
     if (!shape) return kf_json_complain(reader, "shape", "missing; expected an array of integers or expressions");
     if (!count) return kf_json_complain(reader, "shape", "expected 1 to %d extents, found none", KF_MAX_DIMS);
@@ -331,7 +329,7 @@ static bool read_argument(kf_task *task, kf_json_reader *reader, kf_task_argumen
             return kf_json_complain(reader, "name", "\"%s\" is the name of arguments[%d] already", argument->name, i);
     if (strcmp(argument->name, task->entry) == 0)
         return kf_json_complain(reader, "name", "\"%s\" is the name of the entry", argument->name);
-    int kind = choose(reader, "kind", kf_json_string(reader, "kind"), kinds, 5, "kind of argument");
+    int kind = kf_task_choose(reader, "kind", kf_json_string(reader, "kind"), kinds, 5, "kind of argument");
     if (kind < 0) return false;
     argument->kind = (kf_argument_kind)kind;
     if (argument->kind == KF_SCALAR) {
@@ -349,7 +347,7 @@ static bool read_argument(kf_task *task, kf_json_reader *reader, kf_task_argumen
 static bool read_arguments(kf_task *task, kf_json_reader *top)
 {
     int count, outputs = 0;
-    const cJSON *array = read_array(top, "arguments", KF_MAX_ARGUMENTS, &count), *element;
+    const cJSON *array = kf_task_array(top, "arguments", KF_MAX_ARGUMENTS, &count), *element;
     if (top->failed) return false;
     if (!count)
         return kf_json_complain(top, "arguments", "%s; expected 1 to %d arguments", array ? "empty" : "missing", KF_MAX_ARGUMENTS);
@@ -383,14 +381,14 @@ static bool read_precision(kf_task *task, kf_json_reader *top)
 static bool read_devices(kf_json_reader *reader, kf_task_workload *workload)
 {
     int count;
-    const cJSON *array = read_array(reader, "devices", KF_TASK_DEVICES, &count), *element;
+    const cJSON *array = kf_task_array(reader, "devices", KF_TASK_DEVICES, &count), *element;
     for (int i = 0; i < KF_TASK_DEVICES; i++) workload->devices[i] = array == NULL;
     if (!array) return !reader->failed;
     if (!count) return kf_json_complain(reader, "devices", "empty; expected \"cpu\" or \"cuda\"");
     cJSON_ArrayForEach(element, array)
     {
         if (!cJSON_IsString(element)) return kf_json_complain(reader, "devices", "expected strings");
-        int which = choose(reader, "devices", element->valuestring, kf_task_devices, KF_TASK_DEVICES, "device");
+        int which = kf_task_choose(reader, "devices", element->valuestring, kf_task_devices, KF_TASK_DEVICES, "device");
         if (which < 0) return false;
         workload->devices[which] = true;
     }
@@ -403,7 +401,7 @@ static bool read_distributions(const kf_task *task, kf_json_reader *parent, kf_t
     if (!object) return !parent->failed;
     kf_json_reader reader = kf_task_child(parent, object, "distributions", -1);
     workload->distributions = calloc((size_t)task->argument_count, sizeof *workload->distributions);
-    if (!workload->distributions) return out_of_memory(&reader);
+    if (!workload->distributions) return kf_task_no_memory(&reader);
     for (int i = 0; i < task->argument_count; i++) {
         const kf_task_argument *argument = &task->arguments[i];
         if (argument->kind != KF_INPUT && argument->kind != KF_INOUT) continue;
@@ -433,7 +431,7 @@ static bool read_workload(kf_task *task, kf_json_reader *reader, kf_task_workloa
 static bool read_workloads(kf_task *task, kf_json_reader *top)
 {
     int count;
-    const cJSON *array = read_array(top, "workloads", KF_MAX_WORKLOADS, &count), *element;
+    const cJSON *array = kf_task_array(top, "workloads", KF_MAX_WORKLOADS, &count), *element;
     if (top->failed) return false;
     if (!array) {
         task->workloads[0] = (kf_task_workload){.name = "main", .timed = true, .devices = {true, true}};
@@ -447,125 +445,6 @@ static bool read_workloads(kf_task *task, kf_json_reader *top)
         bool read = !reader.failed && read_workload(task, &reader, &task->workloads[task->workload_count]);
         task->workload_count++; /* also when it failed: what it owns is freed with the task */
         if (!read) return false;
-    }
-    return true;
-}
-
-/* ---- files ------------------------------------------------------------------------------------------------------------------------- */
-
-/* Notes a file of the task once; its index in task->files. */
-static bool note_file(kf_task *task, kf_json_reader *reader, const char *key, const char *name, int *index)
-{
-    const char *fault = kf_file_name_fault(name);
-    if (fault) return kf_json_complain(reader, key, "\"%s\" %s", name, fault);
-    for (*index = 0; *index < task->file_count; (*index)++)
-        if (strcmp(task->files[*index].name, name) == 0) return true;
-    task->files[task->file_count].name = strdup(name);
-    if (!task->files[task->file_count].name) return out_of_memory(reader);
-    task->file_count++;
-    return true;
-}
-
-/* "libraries" of the task or of one of its baselines; ends with NULL. */
-static bool read_libraries(kf_json_reader *reader, const char *libraries[KF_MAX_LIBRARIES + 1])
-{
-    static const char *const known[KF_MAX_LIBRARIES] = {"cublas", "cublaslt", "cudnn", "cufft", "curand", "cutlass", "nvrtc"};
-    int count, used = 0;
-    const cJSON *array = read_array(reader, "libraries", KF_MAX_LIBRARIES, &count), *element;
-    cJSON_ArrayForEach(element, array)
-    {
-        if (!cJSON_IsString(element)) return kf_json_complain(reader, "libraries", "expected strings");
-        int which = choose(reader, "libraries", element->valuestring, known, KF_MAX_LIBRARIES, "library");
-        if (which < 0) return false;
-        for (int i = 0; i < used; i++)
-            if (libraries[i] == known[which]) return kf_json_complain(reader, "libraries", "\"%s\" comes twice", known[which]);
-        libraries[used++] = known[which];
-    }
-    return !reader->failed;
-}
-
-/* Where a problem file lies that is not in the task's folder, and what it has to hash to. */
-static bool read_elsewhere(kf_json_reader *reader, kf_task_file *file)
-{
-    const char *source = kf_json_string_or(reader, "source", NULL), *sha256 = kf_json_string_or(reader, "sha256", NULL);
-    if (reader->failed) return false;
-    if (source && !source[0]) return kf_json_complain(reader, "source", "is empty; expected the path of a file");
-    if (source && !sha256) return kf_json_complain(reader, "sha256", "missing; a file that lies elsewhere is known by its hash");
-    if (sha256 && (strlen(sha256) != KF_HASH_HEX - 1 || strspn(sha256, "0123456789abcdef") != KF_HASH_HEX - 1))
-        return kf_json_complain(reader, "sha256", "expected %d hexadecimal digits in lower case", KF_HASH_HEX - 1);
-    bool other = (file->source && source && strcmp(file->source, source) != 0) ||
-                 (file->sha256 && sha256 && strcmp(file->sha256, sha256) != 0);
-    if (other) return kf_json_complain(reader, "source", "\"%s\" has another source or sha256 elsewhere in this task", file->name);
-    if (source) file->source = source;
-    if (sha256) file->sha256 = sha256;
-    return true;
-}
-
-/* {"kind": "cuda", "file": "…"}, and "libraries" where there is a place for them; {"kind": "torch", "file": "…", "compile": true} likewise. */
-static bool read_source(kf_task *task, const kf_json_reader *parent, const cJSON *object, const char *key, int *file,
-                        const char **libraries, bool *compiled)
-{
-    kf_json_reader reader = kf_task_child(parent, object, key, -1);
-    static const char *const kinds[] = {[KF_SOURCE_CUDA] = "cuda", [KF_SOURCE_TORCH] = "torch"};
-    int kind = reader.failed ? -1 : choose(&reader, "kind", kf_json_string_or(&reader, "kind", "cuda"), kinds, 2, "kind of source");
-    const char *name = kf_json_string(&reader, "file");
-    int known = task->file_count;
-    if (kind < 0 || reader.failed || !note_file(task, &reader, "file", name, file)) return false;
-    kf_task_file *noted = &task->files[*file];
-    if (*file < known && noted->kind != (kf_source_kind)kind)
-        return kf_json_complain(&reader, "kind", "\"%s\" is of kind %s elsewhere in this task", name, kinds[noted->kind]);
-    noted->kind = (kf_source_kind)kind;
-    if (kind == KF_SOURCE_TORCH) {
-        if (!read_elsewhere(&reader, noted)) return false;
-        if (compiled) *compiled = kf_json_boolean_or(&reader, "compile", false);
-        return kf_json_finish(&reader);
-    }
-    return (!libraries || read_libraries(&reader, libraries)) && kf_json_finish(&reader);
-}
-
-static bool read_baselines(kf_task *task, kf_json_reader *top)
-{
-    const cJSON *object = kf_json_object_or_null(top, "baselines"), *child;
-    if (!object) return !top->failed;
-    kf_json_reader reader = kf_task_child(top, object, "baselines", -1);
-    cJSON_ArrayForEach(child, object)
-    {
-        const char *fault = kf_name_fault(child->string);
-        if (fault) return kf_json_complain(&reader, NULL, "\"%s\" %s", child->string, fault);
-        if (task->baseline_count == KF_MAX_BASELINES)
-            return kf_json_complain(&reader, NULL, "more than %d baselines", KF_MAX_BASELINES);
-        task->baselines[task->baseline_count].name = child->string;
-        if (!read_source(task, &reader, child, child->string, &task->baselines[task->baseline_count].file,
-                         task->baselines[task->baseline_count].libraries, &task->baselines[task->baseline_count].compiled))
-            return false;
-        task->baseline_count++;
-    }
-    return true;
-}
-
-static bool read_files(kf_task *task, kf_json_reader *top)
-{
-    static const char *const required[] = {"oracle", "baseline"};
-    int *const indices[] = {&task->oracle, &task->baseline};
-    for (int i = 0; i < 2; i++) {
-        const cJSON *object = kf_json_any(top, required[i]);
-        if (!object)
-            return kf_json_complain(top, required[i], "missing; expected {\"kind\": \"cuda\", \"file\": \"%s.cu\"}", required[i]);
-        if (!read_source(task, top, object, required[i], indices[i], NULL, i ? &task->compiled : NULL)) return false;
-    }
-    if (!read_baselines(task, top)) return false;
-    int count;
-    const cJSON *seeds = read_array(top, "seeds", KF_MAX_SEEDS, &count), *element;
-    if (top->failed) return false;
-    cJSON_ArrayForEach(element, seeds)
-    {
-        char key[32];
-        snprintf(key, sizeof key, "seeds[%d]", task->seed_count);
-        if (!cJSON_IsString(element)) return kf_json_complain(top, key, "expected the name of a file");
-        if (!note_file(task, top, key, element->valuestring, &task->seeds[task->seed_count])) return false;
-        if (task->files[task->seeds[task->seed_count]].kind != KF_SOURCE_CUDA)
-            return kf_json_complain(top, key, "\"%s\" is a problem file; a seed is CUDA C", element->valuestring);
-        task->seed_count++;
     }
     return true;
 }
@@ -589,7 +468,7 @@ static bool read_metadata(kf_task *task, kf_json_reader *top)
     kf_json_string_or(top, "license", NULL);
     kf_json_object_or_null(top, "origin");
     int count;
-    const cJSON *tags = read_array(top, "tags", 64, &count), *element;
+    const cJSON *tags = kf_task_array(top, "tags", 64, &count), *element;
     cJSON_ArrayForEach(element, tags) if (!cJSON_IsString(element)) return kf_json_complain(top, "tags", "expected strings");
     return !top->failed;
 }
@@ -625,6 +504,6 @@ bool kf_task_parse(kf_task *task, kf_error *error)
     return !top.failed && read_head(task, &top) && read_params(task, &top) && read_device_params(task, &top, task->device_params) &&
            read_arguments(task, &top) && read_precision(task, &top) &&
            read_tolerance(&top, &task->has_tolerance, &task->tolerance) && read_work(task, &top) && read_workloads(task, &top) &&
-           read_files(task, &top) && kf_task_read_torch(task, &top) && read_libraries(&top, task->libraries) &&
-           read_metadata(task, &top) && kf_json_finish(&top) && resolve_everything(task, error);
+           kf_task_read_files(task, &top) && kf_task_read_torch(task, &top) && read_metadata(task, &top) && kf_json_finish(&top) &&
+           resolve_everything(task, error);
 }
