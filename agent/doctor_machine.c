@@ -1,18 +1,19 @@
-#include <fcntl.h>
 #include <sched.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "doctor.h"
+#include "kforge/ask.h"
 #include "kforge/cleanup.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
 #include "kforge/judge.h"
 #include "table.h"
+
+#define ANSWER_BYTES (16u << 10)
+#define ANSWER_SECONDS 20 /* of a compiler that has to be read from a network's disk first */
 
 /* The value behind "NAME : " in /proc/cpuinfo, "NAME: " in /proc/meminfo. */
 static bool proc_value(const char *path, const char *name, char *value, size_t size)
@@ -64,31 +65,14 @@ static void processor(kf_doctor *doctor)
                   "%s, %d of %ld cores%s", model, own, all, caches.data ? caches.data : "");
 }
 
-/* The first line of `PROGRAM --version` that holds `word`; false when it does not run. */
-static bool version_line(const char *program, const char *word, char *line, size_t size)
+/* The first line of `PROGRAM --version` that holds `word`; NULL when it does not run. */
+static char *version_line(const char *program, const char *word)
 {
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) return false;
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
-    posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
-    pid_t pid;
-    char *const arguments[] = {(char *)program, (char *)"--version", NULL};
-    int failed = posix_spawn(&pid, program, &actions, NULL, arguments, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    close(ends[1]);
-    kf_autofclose FILE *output = fdopen(ends[0], "re");
-    bool found = false;
-    char text[512];
-    while (!failed && output && fgets(text, sizeof text, output)) {
-        if (found || !strstr(text, word)) continue;
-        text[strcspn(text, "\n")] = '\0';
-        snprintf(line, size, "%s", text);
-        found = true;
-    }
-    int status = 0;
-    return !failed && waitpid(pid, &status, 0) == pid && status == 0 && found;
+    const char *const arguments[] = {program, "--version", NULL};
+    kf_autofree char *text = kf_ask(arguments, NULL, ANSWER_BYTES, ANSWER_SECONDS);
+    for (char *rest = text, *line; rest && (line = strsep(&rest, "\n"));)
+        if (rest && strstr(line, word)) return strdup(line);
+    return NULL;
 }
 
 /* `name` in one of `folders` (colons between), malloc'd. */
@@ -104,9 +88,9 @@ static char *find_program(const char *name, const char *folders)
 
 static void host_compiler(kf_doctor *doctor)
 {
-    char line[512];
     kf_autofree char *path = find_program("g++", getenv("PATH"));
-    if (path && version_line(path, "", line, sizeof line))
+    kf_autofree char *line = path ? version_line(path, "") : NULL;
+    if (line)
         kf_doctor_add(doctor, "g++", KF_FACT_GOOD, "", "%s: %s", path, line);
     else
         kf_doctor_add(doctor, "g++", KF_FACT_MISSING,
@@ -117,14 +101,14 @@ static void host_compiler(kf_doctor *doctor)
 static void cuda_compiler(kf_doctor *doctor)
 {
     static const char *const homes[] = {"CUDA_HOME", "CUDA_PATH"};
-    char line[512];
     kf_autofree char *path = find_program("nvcc", getenv("PATH"));
     for (size_t i = 0; i < 2 && !path; i++) {
         kf_autofree char *folder = getenv(homes[i]) ? kf_path_join(getenv(homes[i]), "bin") : NULL;
         path = find_program("nvcc", folder);
     }
     if (!path) path = find_program("nvcc", "/usr/local/cuda/bin");
-    if (path && version_line(path, "release", line, sizeof line))
+    kf_autofree char *line = path ? version_line(path, "release") : NULL;
+    if (line)
         kf_doctor_add(doctor, "nvcc", KF_FACT_GOOD, "", "%s: %s", path, line);
     else
         kf_doctor_add(doctor, "nvcc", KF_FACT_MISSING,

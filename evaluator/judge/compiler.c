@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ask.h"
+#include "kforge/ask.h"
 #include "kforge/cleanup.h"
 
 #define ANSWER_BYTES (16u << 10)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ask.h"
+#include "kforge/ask.h"
 #include "kforge/cleanup.h"
 #include "kforge/json.h"
 #include "kforge/judge.h"

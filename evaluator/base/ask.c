@@ -1,4 +1,4 @@
-#include "ask.h"
+#include "kforge/ask.h"
 
 #include <errno.h>
 #include <fcntl.h>
