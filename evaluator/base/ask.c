@@ -44,7 +44,7 @@ char *kf_ask(const char *const *argv, const char *const *environment, size_t lim
     char *answer = failed ? NULL : read_answer(ends[0], limit, seconds);
     close(ends[0]);
     if (failed) return NULL;
-    if (!answer) kill(child, SIGKILL);
+    kill(child, SIGKILL); /* also one that has answered: it may have closed its output and go on */
     while (waitpid(child, NULL, 0) < 0 && errno == EINTR) {
     }
     return answer;

@@ -4,9 +4,9 @@
 
 #include <stddef.h>
 
-/* What argv[0] (looked for in PATH when it holds no slash) writes to standard output, malloc'd; what it says beside is dropped, it reads nothing. NULL when it
- * does not start, says more than `limit` bytes, or takes longer than `seconds`, after which it is killed. Its exit status does not matter: who needs an
- * answer finds it in the text. `environment` NULL: this process's. */
+/* What argv[0] (looked for in PATH when it holds no slash) writes to standard output, malloc'd; what it says beside is dropped, it reads nothing. NULL when
+ * it does not start, says more than `limit` bytes, or takes longer than `seconds`. It is killed then, and when it has closed its output. Its exit status
+ * does not matter: who needs an answer finds it in the text. `environment` NULL: this process's. */
 char *kf_ask(const char *const *argv, const char *const *environment, size_t limit, double seconds);
 
 #endif

@@ -16,6 +16,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "kforge/ask.h"
 #include "kforge/buffer.h"
 #include "kforge/cleanup.h"
 #include "kforge/file.h"
@@ -258,10 +259,26 @@ static void hash_is_sha256(void **state)
     assert_string_not_equal(hex, other);
 }
 
+/* Who has said all it has to say is not waited for. */
+static void asking_ends_with_the_answer(void **state)
+{
+    (void)state;
+    double started = kf_now();
+    const char *const goes_on[] = {"/bin/sh", "-c", "echo 1.2; exec >&-; exec sleep 30", NULL};
+    kf_autofree char *answer = kf_ask(goes_on, NULL, 100, 20);
+    assert_string_equal(answer, "1.2\n");
+    assert_true(kf_now() - started < 20); /* else the 30 s of its sleep */
+    const char *const floods[] = {"/bin/sh", "-c", "while echo 12345678; do :; done", NULL};
+    assert_null(kf_ask(floods, NULL, 100, 20));
+    const char *const missing[] = {"/nowhere/program", NULL};
+    assert_null(kf_ask(missing, NULL, 100, 20));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(error_is_one_line),
+        cmocka_unit_test(asking_ends_with_the_answer),
         cmocka_unit_test(buffer_grows_and_stops_at_its_limit),
         cmocka_unit_test(json_refuses),
         cmocka_unit_test(json_reads_no_byte_behind_the_end),
