@@ -311,12 +311,15 @@ static bool fill(kf_search *s, bool *stuck, kf_error *error)
     *stuck = false;
     while (kf_rooms_look(s), free_rooms(s) && !spent(s, true) && !interrupts(s) && !s->models_gone) {
         kf_proposal *proposal = NULL;
+        int64_t clock = kf_search_clock(s);
         /* A call is due before the tuner may fill the time until its reply. */
         kf_models_progress(s);
         if (defaults_settled(s) && !kf_models_step(s, true, 0, error)) return false;
         int quota = s->quota;
         if (!propose(s, &proposal, error)) return false;
         if (!proposal && quota && !s->quota) continue; /* the tuner had nothing for its turn: a call is due now */
+        /* A reply was of no use, or a call was begun. What may be done then is done now: else it depends on whose verdict is there before the next look. */
+        if (!proposal && kf_search_clock(s) != clock) continue;
         if (!proposal) {
             *stuck = !s->calls && !s->replies;
             return true;

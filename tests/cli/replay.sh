@@ -72,9 +72,7 @@ cat >leaving.sh <<'END'
 until [ $(wc -l <"$1.log") -gt "$2" ]; do sleep 0.02; done 2>/dev/null && kill $$ &
 exec "$3"
 END
-# One time in some thirty a run of three workers on a busy machine goes another way for a reason that is not found yet: it is told, and tried once more.
 three_workers() {
-    rm -f "$1.db"* "$1.log" "$1.begun"
     FAKE_LOG=$1.log expect 0 optimize "$task" --workers "FAKE_SLEEP=0.01 exec $fake" --workers "FAKE_SLEEP=0.04 exec sh leaving.sh $1 20 $fake" \
         --workers "FAKE_SLEEP=0.07 exec sh late.sh $1 8 $fake" --seed 5 --llm "exec:python3 model.py" --candidates 40 --strategy "$1" --store "$1.db" --json
     three=$(run_in)
@@ -82,8 +80,32 @@ three_workers() {
     python3 compare.py "$1.db" "$three" "$1.db" "$(run_in)"
 }
 for strategy in auto evolve; do
-    three_workers $strategy || three_workers $strategy || fail "two runs of three workers with $strategy differ, twice"
+    three_workers $strategy || fail "two runs of three workers with $strategy differ"
 done
+
+# A reply that holds no code makes room for another call at once, not after the verdict under way, which in the replay is there already.
+cat >useless.sh <<'END'
+cat >/dev/null
+n=1
+until mkdir "call$n" 2>/dev/null; do n=$((n + 1)); done
+case $n in
+1) echo "#pragma fake: until $PWD/go" >until ;;
+2) sleep 0.5; echo no code; exit ;; # the first one's candidate is being judged by then
+3) touch go; sleep 0.3 ;;
+esac
+printf '```cuda\n#pragma fake: speed 0.1\n#pragma fake: note %s\n%s\nvoid axpy() {}\n```\n' $n "$([ $n = 1 ] && cat until)"
+END
+FAKE_SLEEP=0 expect 0 optimize "$task" --workers "$fake*2" --seed 5 --llm "exec:sh useless.sh" --candidates 6 --strategy sample --store useless.db --json
+useless=$(run_in)
+FAKE_SLEEP=0 expect 0 optimize --llm "replay,strict=1:$useless" --workers "$fake*2" --store useless.db --json
+python3 compare.py useless.db "$useless" useless.db "$(run_in)" || fail "a run with a reply without code differs"
+python3 - <<'END' || fail "after a reply without code a call was begun at another point"
+import sqlite3, sys
+calls = sqlite3.connect("useless.db").execute("select run, json_extract(settings, '$.asked') from model_call where json_extract(settings, '$.after') < 1 << 50 order by id").fetchall()
+first, again = ([asked for of, asked in calls if of == run] for run in sorted({of for of, _ in calls}))
+print(first, again)
+sys.exit(first != again)
+END
 
 # A run that ends while its model is left alone after failures: the replay, which has no more replies, does not ask in its place, and what was asked
 # before them is answered when it was. (On a busy machine the run ends later, and repeats itself all the same.)
