@@ -280,6 +280,11 @@ kf_llm_readiness kf_llm_ready(const kf_llm *llm)
     return llm->provider->ready ? llm->provider->ready(llm->state) : KF_LLM_LIVE;
 }
 
+bool kf_llm_resting(const kf_llm *llm, uint64_t *models)
+{
+    return llm->provider->resting && llm->provider->resting(llm->state, models);
+}
+
 void kf_llm_set_budget(kf_llm *llm, kf_budget *budget)
 {
     if (llm->provider->set_budget)

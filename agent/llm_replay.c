@@ -24,7 +24,8 @@ typedef struct recording {
     char match[KF_HASH_HEX]; /* "" any prompt */
     kf_llm_reply reply;      /* as it will be handed out, but for the tag */
     int64_t asked, after;    /* kf_llm_progress when it was asked for and when it came; 0 at once */
-    bool used;
+    bool used, told;         /* told: it says who was resting */
+    uint64_t resting;        /* as kf_llm_resting */
 } recording;
 
 typedef struct queued {
@@ -197,6 +198,13 @@ static bool take_call(replay *r, kf_store *store, const kf_store_model_call *cal
     kf_auto(cJSON) settings = *call->settings ? cJSON_Parse(call->settings) : NULL;
     rec->asked = (int64_t)kf_json_get_number(settings, "asked", 0);
     rec->after = (int64_t)kf_json_get_number(settings, "after", 0);
+    const cJSON *model, *resting = cJSON_GetObjectItemCaseSensitive(settings, "resting");
+    rec->told = cJSON_IsArray(resting);
+    cJSON_ArrayForEach(model, resting)
+    {
+        if (cJSON_IsNumber(model) && model->valuedouble >= 0 && model->valuedouble < 64)
+            rec->resting |= UINT64_C(1) << (int)model->valuedouble;
+    }
     rec->reply.prompt_tokens = call->prompt_tokens;
     rec->reply.completion_tokens = call->completion_tokens;
     rec->reply.cost_usd = call->cost_usd;
@@ -366,6 +374,18 @@ static kf_llm_readiness replay_ready(const void *state)
     return any ? KF_LLM_NOT_YET : KF_LLM_USED_UP;
 }
 
+static bool replay_resting(const void *state, uint64_t *models)
+{
+    const replay *r = state;
+    for (size_t i = 0; i < r->count; i++) {
+        const recording *rec = &r->recordings[i];
+        if (rec->used || rec->asked != r->progress || !rec->told) continue;
+        *models = rec->resting;
+        return true;
+    }
+    return false;
+}
+
 const kf_llm_provider kf_llm_replay = {
     .name = "replay",
     .form = "replay:FILE",
@@ -379,4 +399,5 @@ const kf_llm_provider kf_llm_replay = {
     .watch = replay_watch,
     .progress = replay_progress,
     .ready = replay_ready,
+    .resting = replay_resting,
 };

@@ -305,21 +305,25 @@ static bool propose(kf_search *s, kf_proposal **proposal, kf_error *error)
     return kf_arms_propose(s, proposal, error); /* all that could be asked was, and a worker is idle */
 }
 
-/* Gives every free worker something to do. *stuck: there was nothing. */
+/* Gives every free worker something to do. *stuck: there was nothing.
+ *
+ * One step at a time, and between two of them everything is looked at again, in the same order: a reply
+ * that has come, a call that is due, a proposal. So what is done follows from the state and from what a run writes down (when replies came, calls were begun
+ * and rooms changed), never from how long the search happened to wait in between; and what a run waits for, it waits for with nothing left to do. */
 static bool fill(kf_search *s, bool *stuck, kf_error *error)
 {
     *stuck = false;
     while (kf_rooms_look(s), free_rooms(s) && !spent(s, true) && !interrupts(s) && !s->models_gone) {
         kf_proposal *proposal = NULL;
-        int64_t clock = kf_search_clock(s);
+        bool moved = false;
         /* A call is due before the tuner may fill the time until its reply. */
-        kf_models_progress(s);
-        if (defaults_settled(s) && !kf_models_step(s, true, 0, error)) return false;
+        if (defaults_settled(s) && !kf_models_step(s, true, &moved, error)) return false;
+        if (moved) continue;
+        const kf_call *waiting = s->replies;
         int quota = s->quota;
         if (!propose(s, &proposal, error)) return false;
-        if (!proposal && quota && !s->quota) continue; /* the tuner had nothing for its turn: a call is due now */
-        /* A reply was of no use, or a call was begun. What may be done then is done now: else it depends on whose verdict is there before the next look. */
-        if (!proposal && kf_search_clock(s) != clock) continue;
+        /* The tuner had nothing for its turn, or the reply was a diagnosis or of no use: a call is due now. */
+        if (!proposal && ((quota && !s->quota) || s->replies != waiting)) continue;
         if (!proposal) {
             *stuck = !s->calls && !s->replies;
             return true;
@@ -365,11 +369,9 @@ static bool wait_some(kf_search *s, kf_error *error)
     int64_t mark = s->progress.attempts + s->next_ticket;
     s->idle = !s->in_flight && mark == s->idle_mark;
     s->idle_mark = mark;
-    /* One thing at a time, each followed by fill: a replay of this run then meets them in the same order. */
-    int64_t calls = s->progress.calls;
-    kf_models_progress(s);
-    if (!kf_models_step(s, false, 0, error)) return false;
-    if (s->progress.calls != calls) return true;
+    bool moved = false;
+    if (!kf_models_step(s, false, &moved, error)) return false;
+    if (moved) return true;
     size_t count = kf_models_watch(s, fds, WATCHED, &wake);
     kf_workers_listen(s->workers, fds, count, wake);
     int got = next_result(s, &result, error);

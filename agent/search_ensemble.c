@@ -36,13 +36,23 @@ static bool has_role(const kf_search *s, kf_llm_role role)
     return false;
 }
 
+/* A call that is repeated was begun now: which models were left alone then? Without that, in runs of an older kforge, all but those that were asked. */
+static bool was_resting(const kf_search *s, uint64_t *models)
+{
+    for (size_t i = 0; i < s->model_count; i++)
+        if (kf_llm_resting(s->models[i].llm, models)) return true;
+    return false;
+}
+
 /* After a failure a model is left alone for a while; a recorded one is asked when it was asked. What it said is all recorded, what it was still thinking
  * about when its run ended included: once that is used up it was not asked again before that end, perhaps because it was left alone just then. So it is
  * asked once more, and found to have nothing left, only when nothing else goes on and no other model of its run has something left. */
 static bool is_pausing(const kf_search *s, size_t model, double now)
 {
     kf_llm_readiness ready = kf_llm_ready(s->models[model].llm);
+    uint64_t resting;
     bool others = false;
+    if (was_resting(s, &resting)) return resting >> model & 1;
     for (size_t i = 0; i < s->model_count && ready == KF_LLM_USED_UP; i++) {
         kf_llm_readiness other = kf_llm_ready(s->models[i].llm);
         others |= other == KF_LLM_READY || other == KF_LLM_NOT_YET;
@@ -57,7 +67,15 @@ static bool is_pausing(const kf_search *s, size_t model, double now)
 
 bool kf_ensemble_can_ask(const kf_search *s, size_t model)
 {
-    return !s->models[model].exhausted && !is_pausing(s, model, kf_now());
+    return !s->models[model].exhausted && !(s->resting >> model & 1);
+}
+
+void kf_ensemble_look(kf_search *s)
+{
+    double now = kf_now();
+    s->resting = 0;
+    for (size_t i = 0; i < s->model_count; i++)
+        if (is_pausing(s, i, now)) s->resting |= UINT64_C(1) << i;
 }
 
 int kf_ensemble_next(const kf_search *s, kf_llm_role role)
@@ -65,13 +83,12 @@ int kf_ensemble_next(const kf_search *s, kf_llm_role role)
     kf_bandit_arm arms[KF_SEARCH_MODELS];
     int64_t calls[KF_SEARCH_MODELS];
     bool any = !has_role(s, role); /* somebody has to do it */
-    double now = kf_now();
     for (size_t i = 0; i < s->model_count; i++) {
         const kf_model *model = &s->models[i];
         const kf_llm_traits *traits = kf_llm_traits_of(model->llm);
         arms[i] = model->arm;
         arms[i].weight = traits->weight;
-        arms[i].closed = model->exhausted || is_pausing(s, i, now) || !(any || (traits->role & role));
+        arms[i].closed = !kf_ensemble_can_ask(s, i) || !(any || (traits->role & role));
         arms[i].flying = 0;
         calls[i] = model->calls;
         for (const kf_call *c = s->calls; c; c = c->next) calls[i] += c->model == (int)i;

@@ -78,9 +78,9 @@ typedef struct kf_proposal {
     double started;    /* when a worker was given it */
     int64_t candidate; /* stored already: being measured again */
     int64_t parent;
-    int model; /* -1 none */
-    int64_t call;
-    double cost_usd; /* of that call; NaN not known */
+    int model;            /* -1 none */
+    int64_t call, number; /* as in kf_call */
+    double cost_usd;      /* of that call; NaN not known */
     int depth, retries;
     int island;
     int64_t others[KF_EXEMPLARS]; /* the candidates that it was shown beside the parent */
@@ -114,10 +114,12 @@ typedef struct kf_call {
     int64_t critic; /* the stored call whose reply is the diagnosis to follow; 0 none */
     bool due;       /* asked for because it was due: it stays due when the call does not happen */
     char *prompt;
-    int64_t call; /* stored; 0 while in flight */
+    int64_t call;   /* stored; 0 while in flight */
+    int64_t number; /* 1, 2, … in the order in which the replies of the run came; 0 not known */
     double temperature, cost_usd;
-    int64_t asked; /* how far the run was then */
-    char *text;    /* the reply */
+    int64_t asked;    /* how far the run was then */
+    uint64_t resting; /* a bit for each model that was left alone then */
+    char *text;       /* the reply */
     size_t size;
     bool truncated; /* at the token limit */
 } kf_call;
@@ -152,6 +154,7 @@ typedef struct kf_move_count {
 typedef struct kf_place {
     char hash[KF_HASH_HEX]; /* of the candidate that it had a verdict on; "" when that has happened here */
     bool verify;            /* measured again: a verdict of its own */
+    int64_t number;         /* of the call that it came from: models repeat themselves; 0 none */
 } kf_place;
 typedef struct kf_order {
     kf_place *places;
@@ -200,6 +203,8 @@ typedef struct kf_search {
 
     kf_model models[KF_SEARCH_MODELS];
     size_t model_count;
+    uint64_t
+        resting; /* models that are left alone for a while, a bit each: looked at once for each call, since it depends on the time */
     kf_call *calls, *replies; /* in flight; waiting to be used */
     kf_due *dues;
     int quota;
@@ -309,12 +314,10 @@ bool kf_models_check(const kf_search_settings *settings, kf_error *error);
 bool kf_models_open(kf_search *s, kf_error *error);
 void kf_models_close(kf_search *s);
 bool kf_models_alive(const kf_search *s);
-/* Starts calls that are due, collects replies; never waits longer than `seconds`. */
-bool kf_models_step(kf_search *s, bool start, double seconds, kf_error *error);
+/* Takes one reply that has come; where there is none, and with `start`, asks one model that a call is due of. *moved: either happened. Never waits. */
+bool kf_models_step(kf_search *s, bool start, bool *moved, kf_error *error);
 /* How far the run is: beginnings and ends of attempts and of calls, so that each of them has a number of its own. What recorded replies are timed by. */
 int64_t kf_search_clock(const kf_search *s);
-/* Tells the models how far the run is (kf_llm_progress). */
-void kf_models_progress(kf_search *s);
 /* What tells that kf_models_step is due; as kf_llm_watch. */
 size_t kf_models_watch(const kf_search *s, struct pollfd *fds, size_t most, double *wake);
 /* The search is over: what is in flight is ended, and what it has cost is booked. */
@@ -330,6 +333,7 @@ void kf_call_free(kf_call *call);
 /* The model to be asked next in that role; -1: none now. */
 int kf_ensemble_next(const kf_search *s, kf_llm_role role);
 bool kf_ensemble_can_ask(const kf_search *s, size_t model); /* it is neither given up nor left alone for a while */
+void kf_ensemble_look(kf_search *s);                        /* before a call is begun: s->resting is what holds now */
 /* For its next call; -1: the model's own. */
 double kf_ensemble_temperature(const kf_search *s, int model);
 /* A call ended without a candidate, or the verdict on its candidate is there; `known`: it was judged before. */

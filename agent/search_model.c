@@ -156,7 +156,10 @@ static bool call_is_due(const kf_search *s)
     size_t busy = (size_t)flying(s, -1);
     /* busy: in flight so far. */
     if (s->settings->samples && (s->answered + (int64_t)busy >= s->settings->samples || kf_search_paid(s))) return false;
-    for (const kf_call *c = s->replies; c; c = c->next) busy++;
+    for (const kf_call *c = s->replies; c; c = c->next) {
+        if (kf_step_is_critic(c->step)) return false; /* it decides what is asked next, and using it does not move the clock on */
+        busy++;
+    }
     for (const kf_proposal *p = s->in_flight; p; p = p->next) busy += p->model >= 0;
     for (const kf_proposal *p = s->retries; p; p = p->next) busy += p->model >= 0;
     return busy < (limit ? limit : 1);
@@ -179,7 +182,8 @@ int64_t kf_search_clock(const kf_search *s)
     return count;
 }
 
-void kf_models_progress(kf_search *s)
+/* Tells the models how far the run is. */
+static void tell_progress(kf_search *s)
 {
     for (size_t i = 0; i < s->model_count; i++) kf_llm_progress(s->models[i].llm, s->idle ? INT64_MAX : kf_search_clock(s));
 }
@@ -191,6 +195,7 @@ static bool begin_call(kf_search *s, int model, kf_error *error)
     call->model = model;
     call->tag = ++s->next_ticket;
     call->asked = kf_search_clock(s);
+    call->resting = s->resting;
     kf_choose(s, call);
     kf_model *m = &s->models[call->model];
     call->temperature = kf_ensemble_temperature(s, call->model);
@@ -262,14 +267,24 @@ static bool commit_state(kf_search *s, kf_error *error)
     return kf_store_save_state(s->store, s->progress.run, state, strlen(state), error) && kf_store_commit(s->store, error);
 }
 
+/* Which of several models were left alone when the call was begun: which of them it went to depends on that, and that on the clock on the wall. */
+static bool add_resting(const kf_search *s, const kf_call *call, cJSON *json)
+{
+    if (s->model_count < 2) return true;
+    cJSON *list = cJSON_AddArrayToObject(json, "resting");
+    for (size_t i = 0; i < s->model_count; i++)
+        if (call->resting >> i & 1) cJSON_AddItemToArray(list, cJSON_CreateNumber((double)i));
+    return list;
+}
+
 /* What the provider was told, and when in the search that was; malloc'd. */
-static char *settings_of(const kf_call *call, const kf_llm_reply *reply, int64_t after)
+static char *settings_of(const kf_search *s, const kf_call *call, const kf_llm_reply *reply, int64_t after)
 {
     kf_auto(cJSON) json = reply->settings ? cJSON_Parse(reply->settings) : cJSON_CreateObject();
     bool good = json;
     if (call->temperature >= 0 && !reply->settings) good = good && cJSON_AddNumberToObject(json, "temperature", call->temperature);
     good = good && cJSON_AddNumberToObject(json, "asked", (double)call->asked) &&
-           cJSON_AddNumberToObject(json, "after", (double)after);
+           cJSON_AddNumberToObject(json, "after", (double)after) && add_resting(s, call, json);
     return good ? cJSON_PrintUnformatted(json) : NULL;
 }
 
@@ -277,7 +292,7 @@ static char *settings_of(const kf_call *call, const kf_llm_reply *reply, int64_t
 static bool store_call(kf_search *s, kf_call *call, const kf_llm_reply *reply, bool waits, int64_t after, kf_error *error)
 {
     kf_model *model = &s->models[call->model];
-    kf_autofree char *settings = settings_of(call, reply, after);
+    kf_autofree char *settings = settings_of(s, call, reply, after);
     if (!settings) return kf_fail(error, KF_ERROR_MEMORY, "out of memory for a model's call");
     s->idle = false;
     call->cost_usd = reply->cost_usd;
@@ -304,7 +319,7 @@ static bool store_call(kf_search *s, kf_call *call, const kf_llm_reply *reply, b
                                          error);
     if (!call->call) return false;
     model->calls++;
-    s->progress.calls++;
+    call->number = ++s->progress.calls;
     s->answered += reply->outcome != KF_LLM_FAILED && !kf_step_is_critic(call->step);
     s->progress.requests += reply->requests;
     s->progress.tokens += tokens_of(s, call, reply);
@@ -374,34 +389,32 @@ static kf_call *unlink_call(kf_search *s, int64_t tag)
     return NULL;
 }
 
-static bool collect(kf_search *s, double seconds, kf_error *error)
+/* The next reply that is there, of whichever model. *any: there was one. */
+static bool collect(kf_search *s, bool *any, kf_error *error)
 {
-    for (bool any = flying(s, -1) > 0; any;) {
-        any = false;
-        for (int i = 0; i < (int)s->model_count; i++) {
-            kf_llm_reply reply;
-            if (!flying(s, i) || kf_llm_poll(s->models[i].llm, seconds, &reply) != 1) continue;
-            kf_call *call = unlink_call(s, reply.tag);
-            bool handled = !call || handle_reply(s, call, &reply, error);
-            kf_llm_reply_free(&reply);
-            if (!handled) return false;
-            kf_models_progress(s); /* the next recorded one may be due now, of whichever model */
-            any = true;
-            seconds = 0;
-        }
+    *any = false;
+    tell_progress(s);
+    for (int i = 0; i < (int)s->model_count && !*any; i++) {
+        kf_llm_reply reply;
+        if (!flying(s, i) || kf_llm_poll(s->models[i].llm, 0, &reply) != 1) continue;
+        kf_call *call = unlink_call(s, reply.tag);
+        *any = true;
+        bool handled = !call || handle_reply(s, call, &reply, error);
+        kf_llm_reply_free(&reply);
+        if (!handled) return false;
     }
     return true;
 }
 
-bool kf_models_step(kf_search *s, bool start, double seconds, kf_error *error)
+bool kf_models_step(kf_search *s, bool start, bool *moved, kf_error *error)
 {
-    for (int model;
-         start && s->model_count && !s->models_gone && call_is_due(s) && (model = kf_ensemble_next(s, KF_LLM_PROPOSER)) >= 0;) {
-        if (!begin_call(s, model, error)) return false;
-        kf_models_progress(s);
-        if (!collect(s, 0, error)) return false; /* replayed replies are there at once */
-    }
-    return collect(s, seconds, error);
+    if (!collect(s, moved, error)) return false;
+    if (*moved) return true;
+    if (!start || !s->model_count || s->models_gone || !call_is_due(s)) return true;
+    kf_ensemble_look(s);
+    int model = kf_ensemble_next(s, KF_LLM_PROPOSER);
+    *moved = model >= 0; /* also where it took no request: then it is another one's turn */
+    return model < 0 || begin_call(s, model, error);
 }
 
 size_t kf_models_watch(const kf_search *s, struct pollfd *fds, size_t most, double *wake)
@@ -426,8 +439,8 @@ static bool end_call(kf_search *s, kf_call *call, kf_llm_reply *reply, kf_error 
 bool kf_models_stop(kf_search *s, kf_error *error)
 {
     s->idle = false;
-    kf_models_progress(s);
-    if (!collect(s, 0, error)) return false; /* what has come is used when the run goes on */
+    for (bool any = true; any;) /* what has come is used when the run goes on */
+        if (!collect(s, &any, error)) return false;
     for (size_t i = 0; i < s->model_count; i++) {
         kf_llm_reply reply;
         kf_llm_cancel(s->models[i].llm);
@@ -537,6 +550,7 @@ static bool propose_reply(kf_search *s, const kf_call *call, kf_proposal **propo
     (*proposal)->rewritten = rewritten;
     (*proposal)->model = call->model;
     (*proposal)->call = call->call;
+    (*proposal)->number = call->number;
     (*proposal)->cost_usd = call->cost_usd;
     (*proposal)->parent = call->parent;
     (*proposal)->depth = call->depth > 0 ? call->depth : 0;

@@ -2,7 +2,7 @@
  * first decides what is tried next. So a run that replays a stored one (its models are replay:STORE#RUN) hands verdicts on in the order in which
  * that run had them: one that comes too early is held, and counts as still under way, until those before it have come.
  *
- * Verdicts are told apart by their candidates. One that the stored run did not wait for (it knew it, or has left the path) is handed on at once; one that
+ * Verdicts are told apart by their candidates, and those of the same candidate by the call that proposed it. One that the stored run did not wait for (it knew it, or has left the path) is handed on at once; one that
  * this run does not wait for is passed over. So nothing is ever waited for that can't come, and a replay that goes another way, because times differ,
  * goes on as any other run.
  */
@@ -31,7 +31,42 @@ static bool is_of_worker(const kf_store_attempt *attempt)
                                   attempt->outcome == KF_ATTEMPT_REVERIFIED || attempt->outcome == KF_ATTEMPT_LOST);
 }
 
-static bool append(kf_order *order, const kf_store_attempt *attempt, kf_error *error)
+/* The calls of a run, in the order in which their replies came. */
+typedef struct calls {
+    int64_t *ids;
+    size_t count;
+} calls;
+
+static bool read_calls(kf_store *store, const char *run, calls *list, kf_error *error)
+{
+    kf_auto(kf_store_cursor) cursor = kf_store_model_calls(store, run, NULL, error);
+    kf_autoresult kf_store_model_call call = {0};
+    int row = cursor ? 1 : -1;
+    while ((row = row == 1 ? kf_store_next_model_call(cursor, &call, error) : row) == 1) {
+        int64_t *grown = list->count & (list->count - 1) ? list->ids /* grows at powers of two */
+                                                         : realloc(list->ids, (list->count ? 2 * list->count : 1) * sizeof *grown);
+        if (!grown) return kf_fail(error, KF_ERROR_MEMORY, "out of memory for the order of a run");
+        list->ids = grown;
+        list->ids[list->count++] = call.id;
+    }
+    return row == 0;
+}
+
+/* As kf_call.number. */
+static int64_t number_of(const calls *list, int64_t id)
+{
+    size_t low = 0, high = list->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (list->ids[middle] < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < list->count && list->ids[low] == id ? (int64_t)low + 1 : 0;
+}
+
+static bool append(kf_order *order, const kf_store_attempt *attempt, const calls *list, kf_error *error)
 {
     if (order->count == order->capacity) {
         size_t capacity = order->capacity ? 2 * order->capacity : 256;
@@ -43,11 +78,12 @@ static bool append(kf_order *order, const kf_store_attempt *attempt, kf_error *e
     kf_place *place = &order->places[order->count++];
     memcpy(place->hash, attempt->hash, KF_HASH_HEX);
     place->verify = strcmp(attempt->step, kf_step_name(KF_STEP_VERIFY)) == 0;
+    place->number = attempt->model_call ? number_of(list, attempt->model_call) : 0;
     return true;
 }
 
 /* Appends the candidates that `run` had verdicts on, or, with `order` NULL, counts them. */
-static bool read_attempts(kf_store *store, const char *run, kf_order *order, size_t *count, kf_error *error)
+static bool read_attempts(kf_store *store, const char *run, kf_order *order, const calls *list, size_t *count, kf_error *error)
 {
     kf_auto(kf_store_cursor) cursor = kf_store_attempts(store, run, 1, error);
     kf_autoresult kf_store_attempt attempt = {0};
@@ -56,7 +92,7 @@ static bool read_attempts(kf_store *store, const char *run, kf_order *order, siz
     while ((row = row == 1 ? kf_store_next_attempt(cursor, &attempt, error) : row) == 1) {
         if (!is_of_worker(&attempt)) continue;
         ++*count;
-        if (order && !append(order, &attempt, error)) return false;
+        if (order && !append(order, &attempt, list, error)) return false;
     }
     return row == 0;
 }
@@ -80,10 +116,12 @@ bool kf_order_read(kf_search *s, kf_error *error)
     if (!settings->model_count || !parse(settings->models[0], &path, &run)) return true;
     kf_auto(kf_store) store = kf_store_open(path, KF_STORE_READ, error);
     kf_autoresult kf_store_run found = {0};
-    if (!store || !kf_store_find_run(store, run, &found, error) || !read_attempts(store, found.id, &s->order, &count, error) ||
-        !read_rooms(s, store, found.id, error))
-        return false;
-    if (!read_attempts(s->store, s->progress.run, NULL, &done, error)) return false;
+    if (!store || !kf_store_find_run(store, run, &found, error)) return false;
+    calls list = {0};
+    bool read = read_calls(store, found.id, &list, error) && read_attempts(store, found.id, &s->order, &list, &count, error) &&
+                read_rooms(s, store, found.id, error);
+    free(list.ids);
+    if (!read || !read_attempts(s->store, s->progress.run, NULL, NULL, &done, error)) return false;
     s->order.next = done < s->order.count ? done : s->order.count; /* this run goes on */
     return true;
 }
@@ -107,15 +145,22 @@ static void hash_of(const kf_proposal *p, char hex[KF_HASH_HEX])
     kf_store_candidate_hash(p->source, p->size, (const char *const *)p->flags, (size_t)p->flag_count, hex);
 }
 
-/* The place of a candidate's next verdict in the stored run; order.count: there is none. */
+/* The place of a candidate's next verdict in the stored run; order.count: there is none. One that came from the same call goes before any other: two calls
+ * that are in flight at a time may bring the same source, and both are judged. */
 static size_t place_of(const kf_search *s, const kf_proposal *p)
 {
+    const kf_order *order = &s->order;
     char hex[KF_HASH_HEX];
-    size_t i = s->order.next;
+    size_t first = order->count;
     hash_of(p, hex);
     bool verify = p->step == KF_STEP_VERIFY;
-    while (i < s->order.count && (s->order.places[i].verify != verify || strcmp(s->order.places[i].hash, hex) != 0)) i++;
-    return i;
+    for (size_t i = order->next; i < order->count; i++) {
+        const kf_place *place = &order->places[i];
+        if (place->verify != verify || strcmp(place->hash, hex) != 0) continue;
+        if (place->number == p->number) return i;
+        if (first == order->count) first = i;
+    }
+    return first;
 }
 
 static void strike(kf_order *order, size_t place)

@@ -52,7 +52,9 @@ void kf_rooms_look(kf_search *s)
 {
     kf_rooms now = rooms_now(s);
     const kf_rooms *then = rooms_at(&s->rooms_then, now.clock);
-    if (then && then->jobs) { /* without any the first run would have stood still here, had it not ended */
+    bool went_on = then && then != &s->rooms_then.changes[s->rooms_then.count - 1];
+    /* Without any the first run stood still here, until there was a worker again, or a reply came; if there was none again, it has ended. */
+    if (then && (then->jobs || (went_on && !s->idle))) {
         int64_t clock = now.clock;
         now = *then;
         now.clock = clock;

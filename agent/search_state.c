@@ -119,6 +119,7 @@ static void add_reply(cJSON *list, const kf_call *c)
 {
     cJSON *entry = cJSON_CreateObject();
     cJSON_AddNumberToObject(entry, "call", (double)c->call);
+    cJSON_AddNumberToObject(entry, "number", (double)c->number);
     cJSON_AddNumberToObject(entry, "model", c->model);
     cJSON_AddStringToObject(entry, "step", kf_step_name(c->step));
     cJSON_AddNumberToObject(entry, "parent", (double)c->parent);
@@ -133,6 +134,7 @@ static void add_reply(cJSON *list, const kf_call *c)
 static void add_proposal(cJSON *list, const kf_proposal *p)
 {
     kf_call call = {.call = p->call,
+                    .number = p->number,
                     .model = p->model,
                     .step = p->step,
                     .parent = p->parent,
@@ -248,6 +250,7 @@ static bool read_replies(kf_search *s, const cJSON *json, kf_error *error)
         *reply = calloc(1, sizeof **reply);
         if (!*reply) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
         **reply = (kf_call){.call = call,
+                            .number = (int64_t)number_of(entry, "number"),
                             .model = (int)number_of(entry, "model"),
                             .step = step,
                             .parent = (int64_t)number_of(entry, "parent"),

@@ -98,6 +98,8 @@ void kf_llm_progress(kf_llm *llm, int64_t done);
 /* Was it asked when the work was as far as it is? A live model has no opinion. USED_UP: it was not asked again before its run ended. */
 typedef enum kf_llm_readiness { KF_LLM_LIVE, KF_LLM_READY, KF_LLM_NOT_YET, KF_LLM_USED_UP } kf_llm_readiness;
 kf_llm_readiness kf_llm_ready(const kf_llm *llm);
+/* Of a recorded model that is READY: which of its run's models were left alone then, a bit each; false when that is not known. */
+bool kf_llm_resting(const kf_llm *llm, uint64_t *models);
 /* Ends all that is in flight: each request becomes a reply, KF_LLM_FAILED with what it has cost, that kf_llm_poll hands out without waiting. */
 void kf_llm_cancel(kf_llm *llm);
 

@@ -16,7 +16,8 @@
  *   // fake: worker die           the worker ends without an answer; hang, garbage, wrong-id, wrong-source, twice, endless likewise
  *   // fake: once FILE            the `worker` line only counts as long as FILE is not there; it is made when it counted
  *
- * $FAKE_JOBS: how many jobs it takes at a time. $FAKE_SLEEP: seconds for every job. $FAKE_LOG: a file that gets a line a job. $FAKE_HARDWARE: what it says it is.
+ * $FAKE_JOBS: how many jobs it takes at a time. $FAKE_SLEEP: seconds for every job. $FAKE_JITTER: up to so many more, at random for each, of the seed
+ * $FAKE_SEED and the process. $FAKE_LOG: a file that gets a line a job. $FAKE_HARDWARE: what it says it is.
  * $FAKE_FREE: so many jobs, of all the workers that write into $FAKE_LOG, are judged at once; each later one is begun and waits for the file $FAKE_GO.
  * Usage: fake_worker [--spool DIR [--once] [--lease SECONDS]] [--mute] [--banner]
  */
@@ -37,7 +38,8 @@
 
 struct kf_judge {
     const char *hardware, *conditions;
-    double sleep;
+    double sleep, jitter;
+    unsigned short chance[3]; /* of erand48 */
 };
 
 static volatile int stop;
@@ -248,7 +250,7 @@ kf_verdict *kf_judge_run(kf_judge *judge, const kf_job *job, const volatile int 
     size_t number = write_log(job);
     if (!misbehaves(job, how, sizeof how)) how[0] = '\0';
     misbehave(how);
-    if (!is_let_through(number, stopped) || !nap(seconds, stopped) ||
+    if (!is_let_through(number, stopped) || !nap(seconds + judge->jitter * erand48(judge->chance), stopped) ||
         (line_of(job->source, "until", file, sizeof file) && !wait_for(file, stopped))) {
         kf_fail(error, KF_ERROR_BUSY, "interrupted");
         return NULL;
@@ -296,9 +298,13 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     sigaction(SIGTERM, &(struct sigaction){.sa_handler = on_signal}, NULL);
     const char *conditions = getenv("FAKE_CONDITIONS");
+    const char *jitter = getenv("FAKE_JITTER"), *seed = getenv("FAKE_SEED");
     if (!hardware) hardware = "cpu test";
-    struct kf_judge judge = {
-        .hardware = hardware, .conditions = conditions ? conditions : hardware, .sleep = sleep_text ? strtod(sleep_text, NULL) : 0};
+    struct kf_judge judge = {.hardware = hardware,
+                             .conditions = conditions ? conditions : hardware,
+                             .sleep = sleep_text ? strtod(sleep_text, NULL) : 0,
+                             .jitter = jitter ? strtod(jitter, NULL) : 0,
+                             .chance = {seed ? (unsigned short)strtoul(seed, NULL, 10) : 0, (unsigned short)getpid(), 1}};
     kf_error error = {0};
     bool served = spool ? kf_worker_spool(&judge, spool, &options, &stop, &error) : kf_worker_serve(&judge, 0, 1, &stop, &error);
     if (!served) fprintf(stderr, "fake_worker: %s\n", error.text);

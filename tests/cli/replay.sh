@@ -19,46 +19,28 @@ else:
     print(f"```cuda\n#pragma fake: speed {speed:.3f}\n#pragma fake: optimum BLOCK {best}\n// kforge: tune BLOCK 32 64 128 256 512\n"
           f"#ifndef BLOCK\n#define BLOCK 32\n#endif\n#pragma fake: note {random.random()}\nvoid axpy() {{}}\n```")
 END
-cat >compare.py <<'END'
-"""compare.py STORE RUN STORE RUN: what both did, in order, and what their models were asked and answered before the run ended."""
-import hashlib, sqlite3, sys
-def run_of(path, key):
-    db = sqlite3.connect(path)
-    (run,) = db.execute("select id from run where key = ?", (key,)).fetchone()
-    attempts = db.execute("select a.step, a.outcome, a.message, c.hash, v.status, v.message from attempt a left join candidate c on c.id = a.candidate "
-                          "left join verdict v on v.id = a.verdict where a.run = ? order by a.number", (run,)).fetchall()
-    calls = db.execute("select hex(p.hash), hex(r.hash), m.outcome, m.purpose from model_call m left join blob p on p.id = m.prompt "
-                       "left join blob r on r.id = m.reply where m.run = ? and json_extract(m.settings, '$.after') < 1 << 50 order by m.id", (run,)).fetchall()
-    return attempts, calls
-one, two = run_of(*sys.argv[1:3]), run_of(*sys.argv[3:5])
-for what, a, b in zip(("attempt", "call"), one, two):
-    for i, (x, y) in enumerate(zip(a, b)):
-        if x != y:
-            sys.exit(f"{what} {i + 1} differs: {x} and {y}")
-    if len(a) != len(b): sys.exit(f"{len(a)} and {len(b)} {what}s")
-print(len(one[0]), "attempts and", len(one[1]), "calls, all the same")
-END
+compare() { python3 "$root/tests/cli/same_runs.py" "$@"; }
 run_in() { python3 -c 'import json; print(json.load(open("out"))["run"])'; }
 
 # One model, repeated in the same store, where all its candidates are known, from that store into another, and from an exported file.
 expect 0 optimize "$task" --workers "$fake" --seed 7 --llm "exec:python3 model.py" --candidates 40 --store one.db --json
 first=$(run_in)
 expect 0 optimize --llm "replay:$first" --workers "$fake" --store one.db --json
-python3 compare.py one.db "$first" one.db "$(run_in)" || fail "a run repeated in its own store differs"
+compare one.db "$first" one.db "$(run_in)" || fail "a run repeated in its own store differs"
 expect 0 optimize --llm "replay,strict=1:$first" --workers "$fake" --store one.db --json
-python3 compare.py one.db "$first" one.db "$(run_in)" || fail "a run repeated with strict=1 differs"
+compare one.db "$first" one.db "$(run_in)" || fail "a run repeated with strict=1 differs"
 expect 0 optimize "$task" --seed 7 --candidates 40 --llm "replay,strict=1:one.db#$first" --workers "$fake" --store two.db --json
-python3 compare.py one.db "$first" two.db "$(run_in)" || fail "a run repeated in another store differs"
+compare one.db "$first" two.db "$(run_in)" || fail "a run repeated in another store differs"
 expect 0 export --format cassette --run "$first" --store one.db -o run.jsonl
 expect 0 optimize "$task" --seed 7 --candidates 40 --llm "replay,strict=1:run.jsonl" --workers "$fake" --store three.db --json
-python3 compare.py one.db "$first" three.db "$(run_in)" || fail "a run repeated from its cassette differs"
+compare one.db "$first" three.db "$(run_in)" || fail "a run repeated from its cassette differs"
 
 # Several models, each with what it said itself.
 cp model.py other.py
 expect 0 optimize "$task" --workers "$fake" --seed 3 --llm "exec,weight=2:python3 model.py" --llm "fallback:exec:python3 other.py" --candidates 40 --store both.db --json
 both=$(run_in)
 expect 0 optimize --llm "replay,strict=1:$both" --workers "$fake" --store both.db --json
-python3 compare.py both.db "$both" both.db "$(run_in)" || fail "a run of two models differs"
+compare both.db "$both" both.db "$(run_in)" || fail "a run of two models differs"
 
 # Several workers, whose speeds are the other way round the second time: with the tuner, and with little but calls of the model, three at a time. The first
 # time one of them comes up when the search is on its way, and another ends in the middle for good; the second time all are there all the time.
@@ -77,7 +59,7 @@ three_workers() {
         --workers "FAKE_SLEEP=0.07 exec sh late.sh $1 8 $fake" --seed 5 --llm "exec:python3 model.py" --candidates 40 --strategy "$1" --store "$1.db" --json
     three=$(run_in)
     expect 0 optimize --llm "replay,strict=1:$three" --workers "FAKE_SLEEP=0.07 exec $fake" --workers "FAKE_SLEEP=0.03 exec $fake" --workers "FAKE_SLEEP=0.01 exec $fake" --store "$1.db" --json
-    python3 compare.py "$1.db" "$three" "$1.db" "$(run_in)"
+    compare "$1.db" "$three" "$1.db" "$(run_in)"
 }
 for strategy in auto evolve; do
     three_workers $strategy || fail "two runs of three workers with $strategy differ"
@@ -98,7 +80,7 @@ END
 FAKE_SLEEP=0 expect 0 optimize "$task" --workers "$fake*2" --seed 5 --llm "exec:sh useless.sh" --candidates 6 --strategy sample --store useless.db --json
 useless=$(run_in)
 FAKE_SLEEP=0 expect 0 optimize --llm "replay,strict=1:$useless" --workers "$fake*2" --store useless.db --json
-python3 compare.py useless.db "$useless" useless.db "$(run_in)" || fail "a run with a reply without code differs"
+compare useless.db "$useless" useless.db "$(run_in)" || fail "a run with a reply without code differs"
 python3 - <<'END' || fail "after a reply without code a call was begun at another point"
 import sqlite3, sys
 calls = sqlite3.connect("useless.db").execute("select run, json_extract(settings, '$.asked') from model_call where json_extract(settings, '$.after') < 1 << 50 order by id").fetchall()
@@ -121,7 +103,7 @@ END
 FAKE_SLEEP=0.15 expect 0 optimize "$task" --workers "$fake" --workers "$fake" --seed 5 --llm "exec:sh moody.sh" --candidates 15 --store moody.db --json
 moody=$(run_in)
 FAKE_SLEEP=0.01 expect 0 optimize --llm "replay,strict=1:$moody" --workers "$fake" --workers "$fake" --store moody.db --json
-python3 compare.py moody.db "$moody" moody.db "$(run_in)" || fail "a run that ended while its model was left alone differs"
+compare moody.db "$moody" moody.db "$(run_in)" || fail "a run that ended while its model was left alone differs"
 
 # What can't be repeated says so.
 expect 2 optimize "$task" --llm replay:nosuchrun --workers "$fake" --store one.db

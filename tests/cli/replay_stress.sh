@@ -1,0 +1,78 @@
+#!/bin/bash
+# Runs of several workers whose speeds are drawn anew for every job, and what is recorded of them repeated by workers of other speeds: the same prompts,
+# candidates and verdicts in the same order, however it was that things happened to meet. $REPLAYS: rounds, each a run of every kind below.
+source "$(dirname "$0")/lib.sh"
+task=$root/tasks/axpy
+fake=$bin/../tests/fake_worker
+rounds=${REPLAYS:-1}
+seed=${SEED:-$RANDOM}
+
+# A model that thinks for some hundredths of a second and says anything: nothing of use, code that is wrong, known, or of the same machine code as other
+# code, diagnoses where it is asked for them, and often nothing but words, after which it is asked again at once.
+cat >model.sh <<'MODEL'
+prompt=$(cat)
+printf -v nap '0.%03d' $((RANDOM % 60))
+sleep $nap
+kind=$((RANDOM % 100))
+case $prompt in *'JSON object'*) [ $kind -lt 20 ] || { echo "{\"paid\": [\"$RANDOM\"], \"did_not_pay\": [], \"bottleneck\": \"$RANDOM\"}"; exit; } ;; esac
+code() { printf '```cuda\n%s\n#pragma fake: note %s\nvoid axpy() {}\n```\n' "$1" "$2"; }
+if [ $kind -lt 25 ]; then echo "I would rather talk about the weather."
+elif [ $kind -lt 32 ]; then echo "no luck today" >&2; exit 1
+elif [ $kind -lt 37 ]; then :
+elif [ $kind -lt 50 ]; then code "#pragma fake: status wrong_result" $RANDOM$RANDOM
+elif [ $kind -lt 60 ]; then code "#pragma fake: speed 1.1" $((RANDOM % 2))
+elif [ $kind -lt 64 ]; then code $'#pragma fake: speed 1.1\n#pragma fake: code A' $RANDOM$RANDOM
+else
+    code "#pragma fake: speed 1.$((100 + RANDOM % 900))
+#pragma fake: optimum BLOCK $((64 << RANDOM % 3))
+// kforge: tune BLOCK 32 64 128 256 512
+#ifndef BLOCK
+#define BLOCK 32
+#endif" $RANDOM$RANDOM
+fi
+MODEL
+cp model.sh other.sh
+# The worker dies after so many thousandths of a second, and once more takes its time to come up.
+cat >mortal.sh <<'MORTAL'
+(sleep "0.$1"; kill -9 $$) 2>/dev/null &
+exec "$2"
+MORTAL
+
+workers() { # workers MOST-JOBS [mortal]
+    workers=()
+    for i in 1 2 3; do
+        local start="exec $fake"
+        [ $i = 3 ] && [ -n "${2-}" ] && start="exec sh mortal.sh $((300 + RANDOM % 600)) $fake"
+        workers+=(--workers "export FAKE_SEED=$((seed + i)) FAKE_JITTER=0.0$((10 + RANDOM % 80)) FAKE_SLEEP=0.0$((RANDOM % 30)) FAKE_JOBS=$((1 + RANDOM % $1)); $start")
+    done
+}
+run_in() { python3 -c 'import json; print(json.load(open("out"))["run"])'; }
+
+# repeats NAME MOST-JOBS MORTAL ARGUMENT…
+repeats() {
+    local name=$1 jobs=$2 mortal=$3 first
+    shift 3
+    rm -f run.db*
+    workers "$jobs" "$mortal"
+    expect 0 optimize "$task" "${workers[@]}" --seed $((seed++)) "$@" --candidates 24 --store run.db --json
+    first=$(run_in)
+    workers 1
+    expect 0 optimize --llm "replay,strict=1:$first" "${workers[@]}" --store run.db --json
+    python3 "$root/tests/cli/same_runs.py" run.db "$first" run.db "$(run_in)" || fail "$name, seed $((seed - 1)): the repetition differs"
+}
+one=(--llm "exec:bash model.sh")
+two=(--llm "exec,role=proposer:bash model.sh" --llm "fallback,weight=2:exec:bash other.sh")
+critic=(--llm "exec,role=proposer:bash model.sh" --llm "fallback,role=critic:exec:bash other.sh")
+for ((round = 0; round < rounds; round++)); do
+    repeats evolve 1 "" "${one[@]}" --strategy evolve
+    repeats auto 1 "" "${one[@]}" --strategy auto
+    repeats contrast 2 "" "${one[@]}" --strategy contrast
+    repeats "fsr, four calls" 3 "" "${one[@]}" --strategy fsr --calls 4
+    repeats "evolve, two models" 1 "" "${two[@]}" --strategy evolve
+    repeats "auto, two models" 1 "" "${two[@]}" --strategy auto
+    repeats "critic, two models" 1 "" "${critic[@]}" --strategy critic
+    repeats "critic, a worker dies" 1 mortal "${one[@]}" --strategy critic
+    repeats "evolve, a worker dies" 1 mortal "${one[@]}" --strategy evolve
+    repeats "auto, a worker dies" 2 mortal "${two[@]}" --strategy auto
+done
+finish
