@@ -483,6 +483,14 @@ static void skip_defaults(kf_search *s)
     s->next_default = s->defaults;
 }
 
+static bool note_start(kf_search *s, kf_error *error)
+{
+    kf_autoresult kf_store_run found = {0};
+    if (!kf_store_find_run(s->store, s->progress.run, &found, error)) return false;
+    s->notes_until = found.started;
+    return true;
+}
+
 static bool begin_run(kf_search *s, const char *run, kf_error *error)
 {
     s->conditions = kf_search_conditions(kf_workers_conditions(s->workers), s->settings->baseline);
@@ -491,7 +499,8 @@ static bool begin_run(kf_search *s, const char *run, kf_error *error)
     skip_defaults(s);
     if (run) {
         snprintf(s->progress.run, sizeof s->progress.run, "%s", run);
-        return kf_store_resume_run(s->store, run, error) && kf_state_restore(s, error) && kf_best_refresh(s, error);
+        return kf_store_resume_run(s->store, run, error) && note_start(s, error) && kf_state_restore(s, error) &&
+               kf_best_refresh(s, error);
     }
     kf_auto(cJSON) bundle = kf_task_bundle(s->task);
     kf_autofree char *text = bundle ? cJSON_PrintUnformatted(bundle) : NULL, *options = kf_search_options_json(s->settings);
@@ -506,7 +515,8 @@ static bool begin_run(kf_search *s, const char *run, kf_error *error)
                                                   .seed = s->settings->seed,
                                                   .state = state,
                                                   .state_size = strlen(state)},
-                              s->progress.run, error);
+                              s->progress.run, error) &&
+           note_start(s, error);
 }
 
 void kf_search_release(kf_search *s)
@@ -515,6 +525,7 @@ void kf_search_release(kf_search *s)
     for (kf_proposal *p; (p = s->retries);) s->retries = p->next, kf_proposal_free(p);
     kf_models_close(s);
     kf_order_clear(&s->order);
+    kf_store_close(s->notes_store);
     kf_population_free(s->population);
     for (size_t i = 0; i < s->arm_count; i++) kf_arm_free(s->arms[i]);
     kf_job_free(s->job);

@@ -226,6 +226,9 @@ typedef struct kf_search {
     int64_t round_asked, round_correct, round_repairs; /* repairs: rounds of them in a row */
     char *system_text;
 
+    kf_store *notes_store; /* where what was noted before lies, when this run repeats one; NULL: in `store` */
+    double notes_until;    /* seconds since 1970: what other runs have noted later does not count */
+
     kf_order order;
     kf_rooms rooms;                         /* now */
     kf_rooms_history rooms_had, rooms_then; /* of this run; of the one that it repeats */

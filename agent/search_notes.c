@@ -2,7 +2,10 @@
  * one was written by a model: prompts quote it as data.
  *
  * Prompts show few notes. Every `summary` candidates a model condenses all of them (prompts/summary.md), and its answer is a note of the kind "summary":
- * from then on prompts show the latest summary, and of single moves those that came after it. */
+ * from then on prompts show the latest summary, and of single moves those that came after it.
+ *
+ * Of other runs a run knows what was noted before it began, and a run that repeats one what was noted before that one began, in the store where that is: what
+ * others note meanwhile, the repeated run itself to begin with, would change the prompts. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,35 +114,63 @@ static void keep_best(chosen *list, int *count, int most, const kf_store_note *n
     snprintf(list[at].text, sizeof list[at].text, "%s", note->text);
 }
 
+/* What a prompt shows. */
+typedef struct shown {
+    chosen paid[32], failed[32];
+    int paid_count, failed_count, most; /* of each */
+    int seen;
+    char *summary;
+} shown;
+
+static bool show(shown *n, const kf_store_note *note, kf_error *error)
+{
+    if (strcmp(note->kind, SUMMARY) == 0) {
+        n->summary = strdup(note->text);
+        return n->summary || kf_fail(error, KF_ERROR_MEMORY, "out of memory for notes");
+    }
+    if (strcmp(note->kind, "paid") == 0) {
+        keep_best(n->paid, &n->paid_count, n->most, note);
+    } else if (strcmp(note->kind, "failed") == 0 && n->failed_count < n->most) { /* the latest */
+        chosen *failed = &n->failed[n->failed_count++];
+        failed->effect = note->effect;
+        snprintf(failed->text, sizeof failed->text, "%s", note->text);
+    }
+    return true;
+}
+
+/* The latest of the run's own notes, or of those that were there before. */
+static bool look(const kf_search *s, bool own, shown *n, kf_error *error)
+{
+    kf_store *store = own || !s->notes_store ? s->store : s->notes_store;
+    kf_auto(kf_store_cursor) cursor = kf_store_notes(store, kf_task_hash(s->task), error);
+    kf_autoresult kf_store_note note = {0};
+    int row = cursor ? 1 : -1;
+    while (n->seen < LOOK && !n->summary && (row = row == 1 ? kf_store_next_note(cursor, &note, error) : row) == 1) {
+        bool is_own = strcmp(note.run, s->progress.run) == 0;
+        if (own != (is_own && *note.run)) continue;
+        if (!own && note.created > s->notes_until) continue;
+        n->seen++;
+        if (*note.device && s->conditions && strcmp(note.device, s->conditions) != 0) continue;
+        if (!show(n, &note, error)) return false;
+    }
+    return row >= 0;
+}
+
 bool kf_notes_read(kf_search *s, int count, kf_buffer *out, kf_error *error)
 {
     if (count <= 0 || !s->store) return true;
-    chosen paid[32], failed[32];
-    int paid_count = 0, failed_count = 0, most = (count + 1) / 2 < 32 ? (count + 1) / 2 : 32;
-    kf_autofree char *summary = NULL;
-    kf_auto(kf_store_cursor) cursor = kf_store_notes(s->store, kf_task_hash(s->task), error);
-    kf_autoresult kf_store_note note = {0};
-    int row = cursor ? 1 : -1;
-    for (int seen = 0; seen < LOOK && !summary && (row = row == 1 ? kf_store_next_note(cursor, &note, error) : row) == 1; seen++) {
-        if (*note.device && s->conditions && strcmp(note.device, s->conditions) != 0) continue;
-        if (strcmp(note.kind, SUMMARY) == 0) {
-            if (!(summary = strdup(note.text))) return kf_fail(error, KF_ERROR_MEMORY, "out of memory for notes");
-        } else if (strcmp(note.kind, "paid") == 0) {
-            keep_best(paid, &paid_count, most, &note);
-        } else if (strcmp(note.kind, "failed") == 0 && failed_count < most) { /* the latest */
-            failed[failed_count].effect = note.effect;
-            snprintf(failed[failed_count].text, sizeof failed[failed_count].text, "%s", note.text);
-            failed_count++;
-        }
-    }
-    if (row < 0) return false;
+    shown n = {.most = (count + 1) / 2 < 32 ? (count + 1) / 2 : 32};
+    bool looked = look(s, true, &n, error) && look(s, false, &n, error);
+    kf_autofree char *summary = n.summary;
+    if (!looked) return false;
     if (summary) kf_buffer_format(out, "A summary of earlier candidates, by a model:\n%s", summary);
-    if (summary && paid_count + failed_count) kf_buffer_string(out, "Since then:\n");
-    for (int i = 0; i < paid_count; i++) kf_buffer_format(out, "paid, %.2f times as fast: %s\n", paid[i].effect, paid[i].text);
-    for (int i = 0; i < failed_count; i++)
-        if (isnan(failed[i].effect))
-            kf_buffer_format(out, "failed: %s\n", failed[i].text);
+    if (summary && n.paid_count + n.failed_count) kf_buffer_string(out, "Since then:\n");
+    for (int i = 0; i < n.paid_count; i++)
+        kf_buffer_format(out, "paid, %.2f times as fast: %s\n", n.paid[i].effect, n.paid[i].text);
+    for (int i = 0; i < n.failed_count; i++)
+        if (isnan(n.failed[i].effect))
+            kf_buffer_format(out, "failed: %s\n", n.failed[i].text);
         else
-            kf_buffer_format(out, "did not pay, %.2f times as fast: %s\n", failed[i].effect, failed[i].text);
+            kf_buffer_format(out, "did not pay, %.2f times as fast: %s\n", n.failed[i].effect, n.failed[i].text);
     return true;
 }

@@ -97,14 +97,15 @@ static bool read_attempts(kf_store *store, const char *run, kf_order *order, con
     return row == 0;
 }
 
-/* How many workers that run had, and when. A run of an older kforge does not say it. */
-static bool read_rooms(kf_search *s, kf_store *store, const char *run, kf_error *error)
+/* How many workers that run had, and when; which notes it knew, where it repeated another one. A run of an older kforge does not say it. */
+static bool read_state(kf_search *s, kf_store *store, const char *run, kf_error *error)
 {
     kf_autofree char *text = NULL;
     size_t size;
     if (!kf_store_run_state(store, run, &text, &size, error)) return false;
     kf_auto(cJSON) state = size ? cJSON_ParseWithLength(text, size) : NULL;
     kf_rooms_read(state, &s->rooms_then);
+    s->notes_until = kf_json_get_number(state, "notes-until", s->notes_until);
     return true;
 }
 
@@ -114,12 +115,13 @@ bool kf_order_read(kf_search *s, kf_error *error)
     kf_autofree char *path = NULL, *run = NULL;
     size_t count, done;
     if (!settings->model_count || !parse(settings->models[0], &path, &run)) return true;
-    kf_auto(kf_store) store = kf_store_open(path, KF_STORE_READ, error);
+    kf_store *store = s->notes_store = kf_store_open(path, KF_STORE_READ, error);
     kf_autoresult kf_store_run found = {0};
     if (!store || !kf_store_find_run(store, run, &found, error)) return false;
+    s->notes_until = found.started;
     calls list = {0};
     bool read = read_calls(store, found.id, &list, error) && read_attempts(store, found.id, &s->order, &list, &count, error) &&
-                read_rooms(s, store, found.id, error);
+                read_state(s, store, found.id, error);
     free(list.ids);
     if (!read || !read_attempts(s->store, s->progress.run, NULL, NULL, &done, error)) return false;
     s->order.next = done < s->order.count ? done : s->order.count; /* this run goes on */

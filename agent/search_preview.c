@@ -46,6 +46,7 @@ bool kf_search_preview(kf_store *store, const kf_task *task, const char *run, co
     *s = (kf_search){.store = store, .task = task, .settings = settings, .progress = {.best_speedup = {NAN, NAN, NAN}}};
     s->strategy = *settings->strategy.name ? settings->strategy : *kf_strategy_named("auto");
     s->population = kf_population_new();
+    s->notes_until = INFINITY;
     const char *mark = strstr(hardware, KF_JUDGE_MARK);
     snprintf(s->progress.hardware, sizeof s->progress.hardware, "%.*s", mark ? (int)(mark - hardware) : INT_MAX, hardware);
     kf_call call = {0};

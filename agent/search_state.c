@@ -169,6 +169,7 @@ char *kf_state_json(const kf_search *s)
     cJSON_AddNumberToObject(json, "quota", s->quota);
     add_models(s, json);
     kf_rooms_write(&s->rooms_had, json);
+    if (s->notes_until > 0) cJSON_AddNumberToObject(json, "notes-until", s->notes_until);
     if (s->strategy.round > 1) add_round(s, json);
     /* What was due, asked for and not answered is due again; a reply whose candidate is being judged is used again. */
     cJSON *dues = cJSON_AddArrayToObject(json, "due"), *replies = cJSON_AddArrayToObject(json, "replies");

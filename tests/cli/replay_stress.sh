@@ -8,14 +8,14 @@ rounds=${REPLAYS:-1}
 seed=${SEED:-$RANDOM}
 
 # A model that thinks for some hundredths of a second and says anything: nothing of use, code that is wrong, known, or of the same machine code as other
-# code, diagnoses where it is asked for them, and often nothing but words, after which it is asked again at once.
+# code, diagnoses where it is asked for them, moves that become notes, and often nothing but words, after which it is asked again at once.
 cat >model.sh <<'MODEL'
 prompt=$(cat)
 printf -v nap '0.%03d' $((RANDOM % 60))
 sleep $nap
 kind=$((RANDOM % 100))
 case $prompt in *'JSON object'*) [ $kind -lt 20 ] || { echo "{\"paid\": [\"$RANDOM\"], \"did_not_pay\": [], \"bottleneck\": \"$RANDOM\"}"; exit; } ;; esac
-code() { printf '```cuda\n%s\n#pragma fake: note %s\nvoid axpy() {}\n```\n' "$1" "$2"; }
+code() { printf 'Move: did %s\n' "$2"; printf '```cuda\n%s\n#pragma fake: note %s\nvoid axpy() {}\n```\n' "$1" "$2"; }
 if [ $kind -lt 25 ]; then echo "I would rather talk about the weather."
 elif [ $kind -lt 32 ]; then echo "no luck today" >&2; exit 1
 elif [ $kind -lt 37 ]; then :
@@ -43,7 +43,8 @@ workers() { # workers MOST-JOBS [mortal]
     for i in 1 2 3; do
         local start="exec $fake"
         [ $i = 3 ] && [ -n "${2-}" ] && start="exec sh mortal.sh $((300 + RANDOM % 600)) $fake"
-        workers+=(--workers "export FAKE_SEED=$((seed + i)) FAKE_JITTER=0.0$((10 + RANDOM % 80)) FAKE_SLEEP=0.0$((RANDOM % 30)) FAKE_JOBS=$((1 + RANDOM % $1)); $start")
+        local pace="FAKE_SEED=$((seed + i)) FAKE_JITTER=0.0$((10 + RANDOM % 80)) FAKE_SLEEP=0.0$((RANDOM % 30)) FAKE_JOBS=$((1 + RANDOM % $1))"
+        workers+=(--workers "export $pace; $start")
     done
 }
 run_in() { python3 -c 'import json; print(json.load(open("out"))["run"])'; }
