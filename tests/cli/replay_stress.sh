@@ -1,10 +1,12 @@
 #!/bin/bash
 # Runs of several workers whose speeds are drawn anew for every job, and what is recorded of them repeated by workers of other speeds: the same prompts,
-# candidates and verdicts in the same order, however it was that things happened to meet. $REPLAYS: rounds, each a run of every kind below.
+# candidates and verdicts in the same order, however it was that things happened to meet. $REPLAYS: rounds, each a run of every kind below. What happens is
+# drawn, so it is a search for faults, not a check that comes out the same each time: without $REPLAYS it is skipped. What it found is in replay.sh.
+[ -n "${REPLAYS-}" ] || { echo "skipped: set REPLAYS to a number of rounds"; exit 77; }
 source "$(dirname "$0")/lib.sh"
 task=$root/tasks/axpy
 fake=$bin/../tests/fake_worker
-rounds=${REPLAYS:-1}
+rounds=$REPLAYS
 seed=${SEED:-$RANDOM}
 
 # A model that thinks for some hundredths of a second and says anything: nothing of use, code that is wrong, known, or of the same machine code as other
@@ -55,10 +57,14 @@ repeats() {
     shift 3
     rm -f run.db*
     workers "$jobs" "$mortal"
-    expect 0 optimize "$task" "${workers[@]}" --seed $((seed++)) "$@" --candidates 24 --store run.db --json
+    attempt=(optimize "$task" "${workers[@]}" --seed $((seed++)) "$@" --candidates 24 --store run.db --json)
+    "$program" "${attempt[@]}" >out 2>err </dev/null
+    local status=$?
+    # A model that says nothing three times in a row ends its run, and that of its repetition.
+    [ $status = 0 ] || [ $status = 3 ] || fail "${attempt[*]}: exit status $status; $(cat err)"
     first=$(run_in)
     workers 1
-    expect 0 optimize --llm "replay,strict=1:$first" "${workers[@]}" --store run.db --json
+    expect $status optimize --llm "replay,strict=1:$first" "${workers[@]}" --store run.db --json
     python3 "$root/tests/cli/same_runs.py" run.db "$first" run.db "$(run_in)" || fail "$name, seed $((seed - 1)): the repetition differs"
 }
 one=(--llm "exec:bash model.sh")
