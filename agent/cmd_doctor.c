@@ -103,7 +103,7 @@ static void sandbox(kf_doctor *doctor)
     }
     if (!kf_sandbox_same_addresses())
         kf_doctor_add(doctor, "addresses", KF_FACT_MISSING, "in a container run it with --security-opt seccomp=unconfined",
-                      "personality(ADDR_NO_RANDOMIZE) is refused: intervals on the CPU device are 5 %% wider, for what two "
+                      "personality(ADDR_NO_RANDOMIZE) is refused: intervals on the CPU device are wider, for what two "
                       "processes differ by");
 }
 

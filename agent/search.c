@@ -307,9 +307,9 @@ static bool propose(kf_search *s, kf_proposal **proposal, kf_error *error)
 
 /* Gives every free worker something to do. *stuck: there was nothing.
  *
- * One step at a time, and between two of them everything is looked at again, in the same order: a reply
- * that has come, a call that is due, a proposal. So what is done follows from the state and from what a run writes down (when replies came, calls were begun
- * and rooms changed), never from how long the search happened to wait in between; and what a run waits for, it waits for with nothing left to do. */
+ * One step at a time, and between two of them everything is looked at again, in the same order: a reply that has come, a call that is due, a proposal.
+ * So what is done follows from the state and from what a run writes down (when replies came, calls were begun and rooms changed), never from how long the
+ * search happened to wait in between; and what a run waits for, it waits for with nothing left to do. */
 static bool fill(kf_search *s, bool *stuck, kf_error *error)
 {
     *stuck = false;

@@ -2,9 +2,9 @@
  * first decides what is tried next. So a run that replays a stored one (its models are replay:STORE#RUN) hands verdicts on in the order in which
  * that run had them: one that comes too early is held, and counts as still under way, until those before it have come.
  *
- * Verdicts are told apart by their candidates, and those of the same candidate by the call that proposed it. One that the stored run did not wait for (it knew it, or has left the path) is handed on at once; one that
- * this run does not wait for is passed over. So nothing is ever waited for that can't come, and a replay that goes another way, because times differ,
- * goes on as any other run.
+ * Verdicts are told apart by their candidates, and those of the same candidate by the call that proposed it. One that the stored run did not wait for (it
+ * knew it, or has left the path) is handed on at once; one that this run does not wait for is passed over. So nothing is ever waited for that can't come,
+ * and a replay that goes another way, because times differ, goes on as any other run.
  */
 #include <stdlib.h>
 #include <string.h>

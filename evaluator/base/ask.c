@@ -18,7 +18,10 @@ static char *read_answer(int fd, size_t limit, double seconds)
     for (double until = kf_now() + seconds;;) {
         struct pollfd watched = {.fd = fd, .events = POLLIN};
         int milliseconds = (int)((until - kf_now()) * 1000);
-        if (milliseconds <= 0 || poll(&watched, 1, milliseconds) <= 0) return NULL;
+        if (milliseconds <= 0) return NULL;
+        int ready = poll(&watched, 1, milliseconds);
+        if (ready < 0 && errno == EINTR) continue; /* a signal is no answer */
+        if (ready <= 0) return NULL;
         ssize_t got = read(fd, piece, sizeof piece);
         if (got < 0 && errno == EINTR) continue;
         if (got <= 0) return got < 0 ? NULL : kf_buffer_take(&text);

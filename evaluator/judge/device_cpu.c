@@ -18,7 +18,7 @@
 
 #define PROBE_BYTES (64u << 20)
 #define PROBE_PASSES 3
-#define ADDRESS_BIAS 0.05 /* gemv beside itself with addresses of its own: ratios of 0.95 to 1.11, of which one in six within 3 % */
+#define ADDRESS_BIAS 0.05 /* part of its time: gemv beside itself, each with addresses of its own, came out between 0.93 and 1.12 */
 #define RUNNER_MEMORY (2ull << 30) /* of a candidate's own, beside the shared buffers */
 
 /* ---- what this machine is -------------------------------------------------------------------------------------------------------------------- */
