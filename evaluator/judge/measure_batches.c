@@ -109,11 +109,13 @@ bool kf_run_batch(kf_run *r, kf_side side, uint32_t first, uint32_t count, char 
     if (event != KF_PEER_OK)
         return kf_run_report(r, peer, side == CANDIDATE ? KF_ROLE_CANDIDATE : KF_ROLE_BASELINE, event, batch->code,
                              count == 1 ? "running a call" : "running a batch of calls", error);
+    r->bench->deadline += batch->stalled; /* nobody's time */
+    r->started += batch->stalled;
     charge_waking(r, side, batch);
     if (letter && !add_sample(r, letter, pair, batch)) return no_memory(error);
     if (!look.done) return false;
     if (side == CANDIDATE) {
-        r->candidate_time += batch->seconds;
+        r->candidate_time += batch->seconds - batch->stalled;
         if (!check_gap(r, batch)) return no_memory(error);
         int extra = kf_peer_extra_threads(peer) - r->spare_threads;
         if (extra > 0) {

@@ -17,10 +17,10 @@
 #include "../runner/wire.h"
 #include "kforge/build.h"
 #include "kforge/file.h"
+#include "patience.h"
 
 #define COMMAND_SECONDS 20.0 /* for what takes a runner microseconds */
 #define SPIN_SECONDS 0.1     /* most batches are shorter */
-#define STOP_LOOK 100        /* milliseconds between looks at the caller's stop flag */
 #define MOST_WORDS 8         /* of a runner's command line, beside program and binary */
 
 struct kf_peer {
@@ -53,8 +53,8 @@ static kf_peer_event end(kf_peer *peer, kf_peer_event event)
     return event;
 }
 
-/* Reads `size` bytes before `deadline`, and the peer's output meanwhile. */
-static kf_peer_event receive(kf_peer *peer, void *data, size_t size, double deadline)
+/* Reads `size` bytes while there is patience, and the peer's output meanwhile. The caller's stop flag is looked at as often as the patience. */
+static kf_peer_event receive(kf_peer *peer, void *data, size_t size, kf_patience *patience)
 {
     char *bytes = data;
     while (size) {
@@ -71,13 +71,10 @@ static kf_peer_event receive(kf_peer *peer, void *data, size_t size, double dead
         }
         if (peer->awake_until > 0 && kf_now() < peer->awake_until) continue;
         if (peer->stop && *peer->stop) return end(peer, KF_PEER_STOPPED);
-        double left = deadline - kf_now();
-        if (left <= 0) return end(peer, KF_PEER_TIMEOUT);
-        int milliseconds = left < 1e6 ? (int)(left * 1000) + 1 : 1000000;
-        if (peer->stop && milliseconds > STOP_LOOK) milliseconds = STOP_LOOK;
+        if (!kf_patience_look(patience, kf_sandbox_pid(peer->sandbox), kf_now())) return end(peer, KF_PEER_TIMEOUT);
         struct pollfd watched[2] = {{.fd = peer->socket, .events = POLLIN},
                                     {.fd = kf_sandbox_descriptor(peer->sandbox), .events = POLLIN}};
-        if (poll(watched, 2, milliseconds) < 0 && errno != EINTR) {
+        if (poll(watched, 2, kf_patience_sleep(patience)) < 0 && errno != EINTR) {
             kf_fail(&peer->error, KF_ERROR_MACHINE, "poll: %s", strerror(errno));
             return end(peer, KF_PEER_MACHINE);
         }
@@ -89,7 +86,7 @@ static kf_peer_event receive(kf_peer *peer, void *data, size_t size, double dead
     return KF_PEER_OK;
 }
 
-static kf_peer_event send_all(kf_peer *peer, const void *data, size_t size, int fd, double deadline)
+static kf_peer_event send_all(kf_peer *peer, const void *data, size_t size, int fd, kf_patience *patience)
 {
     const char *bytes = data;
     while (size) {
@@ -119,7 +116,7 @@ static kf_peer_event send_all(kf_peer *peer, const void *data, size_t size, int 
         if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) { /* it does not read */
             struct pollfd watched = {.fd = peer->socket, .events = POLLOUT};
             if (kf_sandbox_pump(peer->sandbox, 0)) return end(peer, KF_PEER_ENDED);
-            if (kf_now() > deadline) return end(peer, KF_PEER_TIMEOUT);
+            if (!kf_patience_look(patience, kf_sandbox_pid(peer->sandbox), kf_now())) return end(peer, KF_PEER_TIMEOUT);
             poll(&watched, 1, 20);
             continue;
         }
@@ -129,9 +126,9 @@ static kf_peer_event send_all(kf_peer *peer, const void *data, size_t size, int 
 }
 
 /* The answer to a command, which must repeat its nonce. */
-static kf_peer_event await(kf_peer *peer, uint64_t nonce, double deadline, kf_wire_answer *answer)
+static kf_peer_event await(kf_peer *peer, uint64_t nonce, kf_patience *patience, kf_wire_answer *answer)
 {
-    kf_peer_event event = receive(peer, answer, sizeof *answer, deadline);
+    kf_peer_event event = receive(peer, answer, sizeof *answer, patience);
     if (event != KF_PEER_OK) return event;
     if (answer->magic != KF_WIRE_MAGIC || answer->nonce != nonce || answer->result > KF_WIRE_BAD_COMMAND)
         return end(peer, KF_PEER_FORGED);
@@ -144,18 +141,25 @@ static kf_peer_event only_good(kf_peer *peer, kf_peer_event event, const kf_wire
     return event == KF_PEER_OK && answer->result != KF_WIRE_OK ? end(peer, KF_PEER_FORGED) : event;
 }
 
-static kf_peer_event ask(kf_peer *peer, kf_wire_command *command, const void *payload, size_t size, int fd, double seconds,
-                         kf_wire_answer *answer)
+static kf_peer_event ask_patiently(kf_peer *peer, kf_wire_command *command, const void *payload, size_t size, int fd,
+                                   kf_patience *patience, kf_wire_answer *answer)
 {
-    double deadline = kf_now() + seconds;
     command->magic = KF_WIRE_MAGIC;
     if (!kf_random(&command->nonce, sizeof command->nonce)) {
         kf_fail(&peer->error, KF_ERROR_MACHINE, "the kernel's random source (getrandom) refuses");
         return end(peer, KF_PEER_MACHINE);
     }
-    kf_peer_event event = send_all(peer, command, sizeof *command, fd, deadline);
-    if (event == KF_PEER_OK && size) event = send_all(peer, payload, size, -1, deadline);
-    return event == KF_PEER_OK ? await(peer, command->nonce, deadline, answer) : event;
+    kf_peer_event event = send_all(peer, command, sizeof *command, fd, patience);
+    if (event == KF_PEER_OK && size) event = send_all(peer, payload, size, -1, patience);
+    return event == KF_PEER_OK ? await(peer, command->nonce, patience, answer) : event;
+}
+
+static kf_peer_event ask(kf_peer *peer, kf_wire_command *command, const void *payload, size_t size, int fd, double seconds,
+                         kf_wire_answer *answer)
+{
+    kf_patience patience;
+    kf_patience_begin(&patience, seconds, kf_now());
+    return ask_patiently(peer, command, payload, size, fd, &patience, answer);
 }
 
 /* ---- stopping and waking --------------------------------------------------------------------------------------------------------------- */
@@ -272,7 +276,9 @@ bool kf_peer_greet(kf_peer *peer, kf_error *error)
     kf_sandbox_census census;
     if (peer->greeted) return true;
     kf_peer_resume(peer);
-    kf_peer_event event = await(peer, 0, kf_now() + peer->start_seconds, &hello);
+    kf_patience patience;
+    kf_patience_begin(&patience, peer->start_seconds, kf_now());
+    kf_peer_event event = await(peer, 0, &patience, &hello);
     event = only_good(peer, event, &hello);
     if (event == KF_PEER_OK && kf_sandbox_take_census(peer->sandbox, &census, NULL)) {
         peer->honest_threads = census.threads;
@@ -392,7 +398,8 @@ kf_peer_event kf_peer_map(kf_peer *peer, const kf_peer_buffer *buffers, size_t c
     for (size_t first = 0; first < count && event == KF_PEER_OK; first += AHEAD) {
         size_t some = count - first < AHEAD ? count - first : AHEAD;
         uint64_t nonces[AHEAD];
-        double deadline = kf_now() + COMMAND_SECONDS;
+        kf_patience patience;
+        kf_patience_begin(&patience, COMMAND_SECONDS, kf_now());
         if (!kf_random(nonces, sizeof nonces)) return kf_peer_fail(peer, "the kernel's random source (getrandom) refuses");
         for (size_t i = 0; i < some && event == KF_PEER_OK; i++) {
             const kf_peer_buffer *b = &buffers[first + i];
@@ -410,11 +417,11 @@ kf_peer_event kf_peer_map(kf_peer *peer, const kf_peer_buffer *buffers, size_t c
                                        .region_bytes = b->region_bytes,
                                        .address = b->address,
                                        .region = b->region};
-            event = send_all(peer, &command, sizeof command, b->fd, deadline);
+            event = send_all(peer, &command, sizeof command, b->fd, &patience);
         }
         for (size_t i = 0; i < some && event == KF_PEER_OK; i++) {
             kf_wire_answer answer;
-            event = await(peer, nonces[i], deadline, &answer);
+            event = await(peer, nonces[i], &patience, &answer);
             if (event == KF_PEER_OK && answer.result != KF_WIRE_OK) event = end(peer, KF_PEER_REFUSED);
         }
     }
@@ -474,8 +481,11 @@ static kf_peer_event run_batch(kf_peer *peer, kf_batch *batch)
     batch->waking = started - woken_at;
     batch->worked = worked;
     peer->awake_until = batch->answered ? started + SPIN_SECONDS : 0;
-    event = ask(peer, &command, batch->order, batch->count * sizeof *batch->order, -1, batch->timeout, &answer);
+    kf_patience patience;
+    kf_patience_begin(&patience, batch->timeout, started);
+    event = ask_patiently(peer, &command, batch->order, batch->count * sizeof *batch->order, -1, &patience, &answer);
     peer->awake_until = 0;
+    batch->stalled = patience.stalled;
     if (batch->answered) batch->seconds = kf_now() - started;
     if (batch->answered && event == KF_PEER_OK) batch->answered(batch->context);
     if (event == KF_PEER_OK) event = freeze(peer);
@@ -504,14 +514,15 @@ kf_peer_event kf_peer_count(kf_peer *peer, uint32_t set, double seconds, kf_coun
 {
     kf_wire_answer answer;
     kf_wire_command command = {.type = KF_WIRE_COUNT, .set = set};
-    double deadline = kf_now() + seconds;
+    kf_patience patience;
+    kf_patience_begin(&patience, seconds, kf_now());
     kf_peer_event event = wake(peer);
-    if (event == KF_PEER_OK) event = ask(peer, &command, NULL, 0, -1, seconds, &answer);
+    if (event == KF_PEER_OK) event = ask_patiently(peer, &command, NULL, 0, -1, &patience, &answer);
     if (event == KF_PEER_OK && answer.result != KF_WIRE_OK) return end(peer, KF_PEER_REFUSED);
-    if (event == KF_PEER_OK) event = receive(peer, header, sizeof *header, deadline);
+    if (event == KF_PEER_OK) event = receive(peer, header, sizeof *header, &patience);
     if (event == KF_PEER_OK && (header->magic != KF_WIRE_MAGIC || header->launches > KF_COUNT_LAUNCHES))
         event = end(peer, KF_PEER_FORGED);
-    if (event == KF_PEER_OK) event = receive(peer, launches, header->launches * sizeof *launches, deadline);
+    if (event == KF_PEER_OK) event = receive(peer, launches, header->launches * sizeof *launches, &patience);
     return event == KF_PEER_OK ? freeze(peer) : event;
 }
 

@@ -108,7 +108,7 @@ typedef struct kf_batch {
     uint32_t count;
     bool null;      /* everything but the calls: the fixed cost */
     bool keep;      /* results that the runner has in its own memory from the batch before are still wanted */
-    double timeout; /* seconds */
+    double timeout; /* seconds, in the sense of patience.h */
     /* Where stopping threads does not stop the work: the clock stops at the answer, and this is called at once, before the peer is stopped. */
     void (*answered)(void *context);
     void *context;
@@ -118,6 +118,7 @@ typedef struct kf_batch {
     double seconds; /* judge's clock, from the request to every thread stopped, or to the answer where `answered` is set */
     double claimed; /* what the runner says */
     double gap;     /* of that, between the stream's end and that of all else; what the runner says */
+    double stalled; /* of that, what the machine stood still: patience.h */
     int code;       /* of the device, 0 none */
 } kf_batch;
 kf_peer_event kf_peer_batch(kf_peer *peer, kf_batch *batch);

@@ -83,6 +83,8 @@ int main(int argc, char **argv)
             close(KF_WIRE_FD), pause();
         else if (strcmp(way, "silent") == 0)
             pause();
+        else if (strcmp(way, "slow") == 0)
+            usleep(3000000), good(command.nonce);
         else if (strcmp(way, "flood") == 0) {
             char junk[4096];
             memset(junk, 0x5a, sizeof junk);

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -148,6 +150,42 @@ static void the_caller_can_stop_a_wait(void **state)
     kf_peer_free(peer);
 }
 
+/* A machine that stands still, as the judge sees it. The runner is not stopped: it would be woken then, and that is noticed. */
+static pid_t stop_judge(pid_t judge, int milliseconds)
+{
+    pid_t child = fork();
+    if (child) return child;
+    usleep(200000);
+    kill(judge, SIGSTOP);
+    usleep((useconds_t)milliseconds * 1000);
+    kill(judge, SIGCONT);
+    _exit(0);
+}
+
+static void what_the_machine_stood_still_is_not_the_runners_time(void **state)
+{
+    (void)state;
+    const struct {
+        const char *way;
+        kf_peer_event event;
+    } rows[] = {{"slow", KF_PEER_OK}, {"silent", KF_PEER_TIMEOUT}}; /* after 3 s */
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        kf_error error = {0};
+        uint32_t order[1] = {0};
+        kf_peer *peer = start(rows[i].way, &error);
+        if (!peer) fail_msg("%s: %s", rows[i].way, error.text);
+        kf_batch batch = {.order = order, .count = 1, .timeout = 1.5};
+        double started = kf_now();
+        pid_t child = stop_judge(getpid(), 2500);
+        assert_int_equal(kf_peer_batch(peer, &batch), rows[i].event);
+        double took = kf_now() - started;
+        assert_true(took > 2.4 && took < 15);
+        assert_true(batch.stalled > 2 && batch.stalled < took);
+        assert_int_equal(waitpid(child, NULL, 0), child);
+        kf_peer_free(peer);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -155,6 +193,7 @@ int main(void)
         cmocka_unit_test(batches_are_judged),
         cmocka_unit_test(a_deaf_runner_does_not_block_the_judge),
         cmocka_unit_test(the_caller_can_stop_a_wait),
+        cmocka_unit_test(what_the_machine_stood_still_is_not_the_runners_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

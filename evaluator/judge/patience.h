@@ -1,0 +1,41 @@
+/* How long the judge waits for a runner: in time that the machine gave it, not in time that passed. A machine may stand still (a virtual one that its
+ * host does not schedule, a container that is frozen) or have more to run than processors; a deadline on the wall then convicts whoever was waited for.
+ *
+ * - The one who waits looks at least every KF_PATIENCE_TURN seconds. When twice that and more went by between two looks, the waiter itself was not run,
+ *   and what lies beyond counts as a stall, not as waiting.
+ * - Before it gives up it asks for how long a thread of the runner was ready and no processor took it (/proc/PID/task/TID/schedstat, second number:
+ *   Documentation/scheduler/sched-stats.rst), and waits for so long once more: KF_PATIENCE_GRANT seconds at most, since a runner can have more threads
+ *   than there are processors by itself. One that sleeps gets nothing.
+ */
+#ifndef KFORGE_EVALUATOR_PATIENCE_H
+#define KFORGE_EVALUATOR_PATIENCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define KF_PATIENCE_TURN 0.1
+#define KF_PATIENCE_GRANT 1.5
+#define KF_PATIENCE_THREADS 32 /* of a runner that are looked at, those with the lowest numbers */
+
+typedef struct kf_patience {
+    double seconds; /* what it may take */
+    double used;    /* of these */
+    double stalled; /* what went by beside that */
+    double granted; /* added to `seconds` for waiting in the machine's queue */
+    double looked;  /* kf_now() of the last look */
+    int threads;    /* -1: not looked at yet */
+    struct kf_patience_thread {
+        pid_t thread;
+        double queued; /* seconds, since it began */
+    } queue[KF_PATIENCE_THREADS];
+} kf_patience;
+
+/* Begins now, `now` being kf_now(). */
+void kf_patience_begin(kf_patience *patience, double seconds, double now);
+/* Accounts for the time since the last look. False: it is over. `pid` is the runner's; 0 or one that is gone: nobody queues. */
+bool kf_patience_look(kf_patience *patience, pid_t pid, double now);
+/* For poll(2): milliseconds until the next look. */
+int kf_patience_sleep(const kf_patience *patience);
+
+#endif

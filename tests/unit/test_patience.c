@@ -1,0 +1,98 @@
+/* What counts as waiting for a runner, and what as the machine's doing. */
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../../evaluator/judge/patience.h"
+#include "kforge/file.h"
+
+static void time_that_is_looked_at_counts(void **state)
+{
+    (void)state;
+    kf_patience p;
+    kf_patience_begin(&p, 1, 100);
+    for (int i = 1; i <= 9; i++) assert_true(kf_patience_look(&p, 0, 100 + 0.1 * i));
+    assert_float_equal(p.used, 0.9, 1e-9);
+    assert_in_range(kf_patience_sleep(&p), 99, 102);
+    assert_true(kf_patience_look(&p, 0, 100.96));
+    assert_in_range(kf_patience_sleep(&p), 39, 42);
+    assert_false(kf_patience_look(&p, 0, 101.0001));
+    assert_float_equal(p.stalled, 0, 1e-9);
+}
+
+static void a_look_that_comes_late_is_a_stall(void **state)
+{
+    (void)state;
+    kf_patience p;
+    kf_patience_begin(&p, 1, 100);
+    for (int i = 1; i <= 4; i++) assert_true(kf_patience_look(&p, 0, 100 + 60 * i));
+    assert_float_equal(p.used, 0.8, 1e-9);
+    assert_float_equal(p.stalled, 239.2, 1e-9);
+    assert_false(kf_patience_look(&p, 0, 400)); /* one stall after another is no way to live for ever */
+}
+
+/* A child that spins on one processor; with a lower priority when it is to be kept waiting by the other. */
+static pid_t spin(int nicer)
+{
+    pid_t child = fork();
+    if (child) return child;
+    cpu_set_t one;
+    if (sched_getaffinity(0, sizeof one, &one)) _exit(1);
+    int cpu = 0;
+    while (!CPU_ISSET(cpu, &one)) cpu++;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    if (sched_setaffinity(0, sizeof one, &one) || (nicer && nice(nicer) == -1)) _exit(1);
+    alarm(60);
+    for (volatile unsigned i = 0;; i++) {
+    }
+}
+
+static double given(pid_t pid, double seconds)
+{
+    kf_patience p;
+    kf_patience_begin(&p, seconds, kf_now());
+    do {
+        usleep((useconds_t)kf_patience_sleep(&p) * 1000);
+    } while (kf_patience_look(&p, pid, kf_now()));
+    return p.granted;
+}
+
+static void who_queues_gets_more_and_who_sleeps_does_not(void **state)
+{
+    (void)state;
+    if (access("/proc/self/schedstat", R_OK)) skip(); /* a kernel without CONFIG_SCHED_INFO */
+    pid_t sleeper = fork();
+    if (!sleeper) {
+        alarm(60);
+        for (;;) pause();
+    }
+    assert_float_equal(given(sleeper, 0.6), 0, 0.001);
+    assert_int_equal(kill(sleeper, SIGKILL) | (waitpid(sleeper, NULL, 0) != sleeper), 0);
+    pid_t hog = spin(0), starved = spin(19);
+    usleep(50000);
+    double more = given(starved, 1.0);
+    assert_true(more > 0.2);
+    assert_true(more <= KF_PATIENCE_GRANT + 1e-9); /* a candidate can make its own threads queue */
+    assert_int_equal(kill(hog, SIGKILL) | kill(starved, SIGKILL), 0);
+    assert_int_equal(waitpid(hog, NULL, 0), hog);
+    assert_int_equal(waitpid(starved, NULL, 0), starved);
+    assert_float_equal(given(starved, 0.3), 0, 0.001); /* one that is gone */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(time_that_is_looked_at_counts),
+        cmocka_unit_test(a_look_that_comes_late_is_a_stall),
+        cmocka_unit_test(who_queues_gets_more_and_who_sleeps_does_not),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
