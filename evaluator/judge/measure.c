@@ -30,7 +30,10 @@
 #define COMPARED_PAIRS 2  /* in which the baseline's outputs are compared, too */
 #define PAIRS_WANTED 16.0 /* in the time there is for them */
 #define PAIRS_PART 0.75   /* of all the time; the rest warms up, and measures the baseline alone */
-#define NULL_BATCHES 36   /* empty ones, a few before each pair: on a busy machine their median needs many */
+#define LEAST_PAIRS 8
+#define TELLING 8.0  /* empty batches: as long as a batch of calls has to be for what comes with any batch to be little beside it */
+#define OVERTIME 2.0 /* times the time for pairs: what may be spent on that */
+#define NULL_BATCHES 36 /* empty ones, a few before each pair: on a busy machine their median needs many */
 #define NULLS_A_PAIR 4
 #define LATENCY_PAIRS 8
 #define LONG_TRUTH 10.0   /* empty batches: of an oracle that takes so long what comes with any batch is little */
@@ -173,6 +176,17 @@ static bool time_truth(kf_run *r, double *seconds, kf_error *error)
     return true;
 }
 
+/* Where sets are dear and calls short, many pairs of short batches tell less than the fewest pairs that make an interval, of batches that stand out from
+ * what comes with any. */
+static double fewer_longer_batches(kf_run *r, double call, double calls)
+{
+    double time = OVERTIME * r->pair_time * PAIRS_WANTED / LEAST_PAIRS;
+    double longer = fmin(ceil(TELLING * r->empty_batch / call), floor((time - 2 * call) / (r->set_cost + 2 * call)));
+    if (longer <= calls) return calls;
+    r->pair_time = longer * (r->set_cost + 2 * call) + 2 * call;
+    return longer;
+}
+
 /* How long a call of the baseline takes and what a set costs beside it, and with that how many sets make a batch. */
 static bool size_batches(kf_run *r, kf_error *error)
 {
@@ -207,6 +221,7 @@ static bool size_batches(kf_run *r, kf_error *error)
     r->pair_time = bench->seconds * PAIRS_PART / PAIRS_WANTED;
     r->set_cost = (filling + 3 * around) / r->set_count + truth;
     double fitting = floor((r->pair_time - 2 * best) / (r->set_cost + 2 * best));
+    if (fitting * best < TELLING * r->empty_batch) fitting = fewer_longer_batches(r, best, fmax(fitting, 1));
     double wanted = fmin(ceil(batch_length(r) / best), fmax(fitting, 1));
     uint32_t count = sets_for(r, wanted);
     r->calls[BASELINE] = r->calls[CANDIDATE] = (uint32_t)fmin(fmax(wanted, 1), count - left_out(count));
@@ -541,7 +556,7 @@ static bool measure(kf_run *r, kf_error *error)
 {
     kf_workbench *bench = r->bench;
     kf_stopping_rule rule = {
-        .least_pairs = 8, .most_pairs = 400, .half_width = bench->options->half_width, .seconds = bench->seconds};
+        .least_pairs = LEAST_PAIRS, .most_pairs = 400, .half_width = bench->options->half_width, .seconds = bench->seconds};
     r->capacity = rule.most_pairs;
     expect_runners(r);
     if (!(r->checker = kf_checker_new(bench))) return no_memory(error);
