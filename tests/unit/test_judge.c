@@ -197,6 +197,20 @@ static void stopping_gives_no_verdict(void **state)
     kf_job_free(job);
 }
 
+/* Bytes a second of the C library's loop over memory that is in no cache. */
+static double rate_of_one_thread(void)
+{
+    const size_t size = 256u << 20;
+    char *memory = malloc(size);
+    assert_non_null(memory);
+    memset(memory, 1, size);
+    double started = kf_now();
+    assert_null(memchr(memory, 2, size / 2)); /* the other half was written behind it */
+    double rate = (double)(size / 2) / (kf_now() - started);
+    free(memory);
+    return rate;
+}
+
 static void devices_have_names(void **state)
 {
     (void)state;
@@ -206,7 +220,8 @@ static void devices_have_names(void **state)
     assert_string_equal(kf_judge_device(judge), "cpu");
     assert_true(strncmp(kf_judge_hardware(judge), "cpu ", 4) == 0);
     cJSON *described = kf_judge_describe(judge);
-    assert_true(cJSON_GetObjectItem(described, "read_bytes_per_second")->valuedouble > 1e8);
+    /* A judge that was built with a sanitizer, or without optimisation, must not take the memory for slower than it is. */
+    assert_true(cJSON_GetObjectItem(described, "read_bytes_per_second")->valuedouble > 0.5 * rate_of_one_thread());
     cJSON_Delete(described);
 }
 
