@@ -23,7 +23,8 @@ typedef struct lint_run {
     kf_lint_case cases[INDEPENDENT + KF_MAX_ARGUMENTS];
     double **arrays; /* every array that a case points to */
     size_t array_count;
-    uint32_t count; /* cases, one a set */
+    uint32_t count;                    /* cases, one a set */
+    double oracle_call, baseline_call; /* seconds; what loading code at the first call takes is in them */
 } lint_run;
 
 static bool is_given(const kf_problem_argument *argument)
@@ -86,10 +87,11 @@ static const double **argument_table(lint_run *run, kf_error *error)
     return table;
 }
 
-static bool call(lint_run *run, kf_peer *peer, const uint32_t *order, const char *what, kf_error *error)
+static bool call(lint_run *run, kf_peer *peer, const uint32_t *order, const char *what, double *seconds, kf_error *error)
 {
     kf_batch batch = {.order = order, .count = run->count, .timeout = CALL_SECONDS};
     kf_peer_event event = kf_peer_batch(peer, &batch);
+    *seconds = batch.seconds / run->count;
     if (event == KF_PEER_OK) return true;
     if (event == KF_PEER_STOPPED) return kf_fail(error, KF_ERROR_BUSY, "interrupted");
     kf_peer_explanation why;
@@ -142,7 +144,7 @@ static bool run_cases(lint_run *run, kf_error *error)
                 return false;
         }
     }
-    if (!call(run, run->oracle, order, "oracle", error)) return false;
+    if (!call(run, run->oracle, order, "oracle", &run->oracle_call, error)) return false;
     for (uint32_t c = 0; c < run->count; c++)
         for (int i = 0; i < problem->argument_count; i++) {
             const kf_problem_argument *argument = &problem->arguments[i];
@@ -151,7 +153,7 @@ static bool run_cases(lint_run *run, kf_error *error)
                                              run, dtype, device->truth(run->sets, c, i, error), argument->elements, error)))
                 return false;
         }
-    if (!call(run, run->baseline, order, "baseline", error)) return false;
+    if (!call(run, run->baseline, order, "baseline", &run->baseline_call, error)) return false;
     if (kf_peer_kind(run->baseline) == KF_RUNNER_TORCH) {
         kf_fetch_fault fault;
         bool all[INDEPENDENT + KF_MAX_ARGUMENTS];
@@ -213,7 +215,10 @@ static int lint_workload(kf_judge *judge, const kf_task *task, int workload, con
     if (ready && (device->hand_over(run.sets, run.oracle, KF_ROLE_ORACLE) != KF_PEER_OK ||
                   device->hand_over(run.sets, run.baseline, KF_ROLE_BASELINE) != KF_PEER_OK))
         ready = kf_fail(error, KF_ERROR_MACHINE, "workload %s: a runner can't map its buffers", problem->workload);
-    if (ready && run_cases(&run, error)) errors = kf_lint_outputs(run.cases, run.count, report, context, error);
+    if (ready && run_cases(&run, error)) {
+        errors = kf_lint_outputs(run.cases, run.count, report, context, error);
+        kf_lint_pace(problem, run.oracle_call, run.baseline_call, report, context);
+    }
     release(&run);
     return errors;
 }

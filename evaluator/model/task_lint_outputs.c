@@ -410,3 +410,19 @@ int kf_lint_outputs(const kf_lint_case *cases, size_t count, kf_lint_report *rep
     check_influence(&lint);
     return lint.errors;
 }
+
+void kf_lint_pace(const kf_problem *problem, double oracle, double baseline, kf_lint_report *report, void *context)
+{
+    if (!problem->timed || oracle < KF_LINT_ORACLE_SECONDS || oracle < KF_LINT_ORACLE_CALLS * baseline) return;
+    char text[256], path[KF_NAME_BYTES + 32];
+    snprintf(path, sizeof path, "workloads (%s)", problem->workload);
+    snprintf(text, sizeof text,
+             "a call of the oracle takes %.3g ms, one of the baseline %.3g ms: few calls are timed, and intervals are wide",
+             1e3 * oracle, 1e3 * baseline);
+    report(context,
+           &(kf_lint_finding){.severity = KF_LINT_WARNING,
+                              .rule = "oracle.slow",
+                              .path = path,
+                              .text = text,
+                              .advice = "let the oracle use more of the device, or give candidates more time (--seconds)"});
+}

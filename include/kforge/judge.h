@@ -76,7 +76,7 @@ size_t kf_judge_jobs(const kf_judge *judge);
  * is missing and what to install. */
 cJSON *kf_judge_torch(kf_error *error);
 
-/* The second part of `task lint`: runs oracle and baseline of every workload that fits the device and applies kf_lint_outputs. Returns the
+/* The second part of `task lint`: runs oracle and baseline of every workload that fits the device and applies kf_lint_outputs and kf_lint_pace. Returns the
  * number of errors reported, or -1 when a trusted source does not build or run, or when interrupted (KF_ERROR_BUSY; `stop` as above). */
 int kf_judge_lint(kf_judge *judge, const kf_task *task, kf_lint_report *report, void *context, const volatile int *stop,
                   kf_error *error);

@@ -60,4 +60,10 @@ typedef struct kf_lint_case {
  * memory or when the cases do not fit each other (error). */
 int kf_lint_outputs(const kf_lint_case *cases, size_t count, kf_lint_report *report, void *context, kf_error *error);
 
+/* Every call that is timed is compared, so an oracle that takes more than KF_LINT_ORACLE_CALLS calls of the baseline, and KF_LINT_ORACLE_SECONDS, leaves
+ * few calls to time and a wide interval: a warning. Both in seconds a call. */
+#define KF_LINT_ORACLE_CALLS 20
+#define KF_LINT_ORACLE_SECONDS 0.005
+void kf_lint_pace(const kf_problem *problem, double oracle, double baseline, kf_lint_report *report, void *context);
+
 #endif

@@ -369,9 +369,30 @@ static void cases_that_do_not_fit(void **state)
     assert_int_equal(found.size, 0);
 }
 
+static void slow_oracles(void **state)
+{
+    (void)state;
+    const struct {
+        double oracle, baseline;
+        bool timed, found;
+    } rows[] = {
+        {0.104, 230e-6, true, true}, /* atomics of all blocks on one table, on an H100 */
+        {0.104, 230e-6, false, false}, {0.004, 1e-6, true, false},   {0.5, 0.1, true, false},
+        {0.02, 0.00099, true, true},   {0.02, 0.00101, true, false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        kf_autobuffer found = {0};
+        kf_problem problem = {.workload = "main", .timed = rows[i].timed};
+        kf_lint_pace(&problem, rows[i].oracle, rows[i].baseline, collect, &found);
+        if ((found.size > 0) != rows[i].found) fail_msg("row %zu: %s", i, found.size ? found.data : "nothing");
+        if (found.size) assert_true(strncmp(found.data, "W:oracle.slow@workloads (main): ", 31) == 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(slow_oracles),
         cmocka_unit_test(sound_task_has_no_findings),
         cmocka_unit_test(static_rules),
         cmocka_unit_test(shipped_tasks),
