@@ -181,8 +181,12 @@ static int make_part(kf_place *p)
         if (is_at(p->lock, p->part)) return 1;
         close(p->lock); /* another process took it for a left-over before it was locked */
         p->lock = -1;
-    } else if (errno != EEXIST && !(p->folder && errno == ENOENT))
+    } else if (errno != EEXIST && !(p->folder && errno == ENOENT)) {
+        int code = errno;
+        if (p->folder) rmdir(p->part);
+        errno = code;
         return -1;
+    }
     errno = EEXIST;
     return 0;
 }

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -292,12 +293,29 @@ static void force_replaces_exports_alone(void **state)
     assert_true(holds(deep, true, "deep"));
 }
 
+/* A process that has all the descriptors it may have makes the folder, and can't open it. */
+static void no_descriptor_leaves_nothing(void **state)
+{
+    (void)state;
+    struct rlimit before, none;
+    kf_error error = {0};
+    kf_autofree char *path = in_folder("starved");
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    for (rlim_t most = 3; most < 24; most++) { /* one of these is too few for what follows the making of the folder */
+        none = (struct rlimit){most, before.rlim_max};
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+        kf_place *place = kf_place_open(path, true, false, &error);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+        kf_place_close(place);
+        assert_int_equal(names("starved"), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whole_or_nothing),
-        cmocka_unit_test(parts_of_the_living_stay),
-        cmocka_unit_test(names_of_others_stay),
+        cmocka_unit_test(no_descriptor_leaves_nothing), cmocka_unit_test(whole_or_nothing),
+        cmocka_unit_test(parts_of_the_living_stay),     cmocka_unit_test(names_of_others_stay),
         cmocka_unit_test(force_replaces_exports_alone),
     };
     kf_error error;
