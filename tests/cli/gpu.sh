@@ -28,6 +28,17 @@ raw = [json.loads(line) for line in open(sys.argv[1] + "/raw-same.jsonl")]
 assert len(raw) >= 2 and all(len(j["b"]) == len(j["c"]) >= 8 and len(j["speedup"]) == 3 for j in raw)
 END_OF_PYTHON
 
+# Time that is over: what was measured by then is there, and nothing goes on.
+LIMIT=8 LOGS=$work/logs3 GPU_DEVICE=cpu bash "$work/packed/tests/gpu/run.sh" "$work/packed" selftests same >"$work/out" 2>&1 && fail "stopped parts passed"
+python3 - "$work/logs3" <<'END_OF_PYTHON' || fail "a limit of time: $(cat "$work/out")"
+import json, sys
+r = json.load(open(sys.argv[1] + "/results.json"))
+assert [(p["part"], p["status"]) for p in r["parts"]] == [("describe", 0), ("selftests", 124), ("same", 124)], r["parts"]
+assert r["parts"][1]["seconds"] <= 20, r["parts"]
+END_OF_PYTHON
+grep -q '^== same: left out, 8 s are over' "$work/out" || fail "$(cat "$work/out")"
+! pgrep -f "$work/packed/bin/" >/dev/null || fail "left running: $(pgrep -af "$work/packed/bin/")"
+
 # KernelBench's evaluator needs a GPU; what is around it does not.
 for python in python3 /usr/bin/python3; do
     "$python" -c "import torch" 2>/dev/null || continue

@@ -7,7 +7,7 @@
 # tuner. torch and kernelbench need PyTorch: KFORGE_PYTHON where it is not of the first Python found; kernelbench a checkout, KERNELBENCH, and judges
 # PROBLEMS of it. GPUS=N: throughput is taken with one GPU and with N; N self-tests run side by side, one a GPU. LOGS=DIR keeps what each part says,
 # results.json (device, parts, figures with what they are to reach) and raw times, a line of JSON a measured workload. GPU_DEVICE=cpu shows on any machine
-# that the script works.
+# that the script works. LIMIT=SECONDS ends it in time: the part that is under way then is stopped, those behind it are left out, and the tables are printed.
 set -u
 folder=$(cd "${1:-$(dirname "$0")/../..}" && pwd)
 [ $# -gt 0 ] && shift
@@ -31,12 +31,32 @@ tasks() { printf '%s\n' "${@/#/$folder/tasks/}"; } # their folders; braces are n
 often() { [ "$full" ] && echo "$1" || echo "$2"; }
 gpu() { [ "$device" = cuda ] && echo "cuda:$1" || echo "$device"; }
 figure() { "$check" figure "$@"; } # NAME VALUE UNIT least|most TARGET
+limit=${LIMIT:-}
 failed=0
+in_time() { # PROCESS, which leads its group: its status, 124 when it was stopped
+    while kill -0 "$1" 2>/dev/null && [ $SECONDS -lt "$limit" ]; do sleep 0.1; done
+    if ! kill -0 "$1" 2>/dev/null; then
+        wait "$1"
+        return
+    fi
+    kill -TERM -- "-$1"
+    for _ in {1..50}; do kill -0 -- "-$1" 2>/dev/null && sleep 0.1; done
+    kill -KILL -- "-$1" 2>/dev/null
+    wait "$1" 2>/dev/null
+    return 124
+}
 run() { # NAME COMMAND…
     local name=$1 started=$SECONDS status
     shift
     export GPU_PART=$name GPU_RAW=$logs/raw-$name.jsonl
-    "$@" >"$logs/$name.txt" 2>&1
+    if [ "$limit" ]; then
+        set -m # a process group that can be ended
+        "$@" >"$logs/$name.txt" 2>&1 </dev/null &
+        set +m
+        in_time $!
+    else
+        "$@" >"$logs/$name.txt" 2>&1
+    fi
     status=$?
     [ $status -eq 0 ] || failed=1
     printf '%s %d %d\n' "$name" $status $((SECONDS - started)) >>"$logs/parts.txt"
@@ -119,6 +139,12 @@ began=$SECONDS
 run describe "$check" describe
 sed -n 's/^  opened in [0-9.]* s: //p' "$logs/describe.txt" >"$logs/describe.json"
 for part in $parts; do
+    if [ "$limit" ] && [ $SECONDS -ge "$limit" ]; then
+        echo "== $part: left out, $limit s are over"
+        echo "$part 124 0" >>"$logs/parts.txt"
+        failed=1
+        continue
+    fi
     case $part in
     describe) ;; # always
     numbers) run numbers "$check" numbers ;;
@@ -159,7 +185,7 @@ results = {"schema": "kforge-gpu/1", "date": datetime.datetime.now(datetime.time
 json.dump(results, open(os.path.join(logs, "results.json"), "w"), indent=1)
 print()
 for p in results["parts"]:
-    print(f"{p['part']:<20} {'passed' if p['status'] == 0 else 'FAILED'} {p['seconds']} s")
+    print(f"{p['part']:<20} {'passed' if p['status'] == 0 else 'no time' if p['status'] == 124 else 'FAILED'} {p['seconds']} s")
 print()
 for f in results["figures"]:
     value = "none" if f["value"] is None else f"{f['value']:.4g}"
