@@ -275,6 +275,16 @@ void kf_llm_progress(kf_llm *llm, int64_t done)
     if (llm->provider->progress) llm->provider->progress(llm->state, done);
 }
 
+bool kf_llm_is_recorded(const kf_llm *llm)
+{
+    return llm->provider->pass;
+}
+
+void kf_llm_pass(kf_llm *llm, const char *prompt)
+{
+    if (llm->provider->pass) llm->provider->pass(llm->state, prompt);
+}
+
 kf_llm_readiness kf_llm_ready(const kf_llm *llm)
 {
     return llm->provider->ready ? llm->provider->ready(llm->state) : KF_LLM_LIVE;

@@ -320,6 +320,12 @@ static bool replay_submit(void *state, const kf_llm_request *request, kf_error *
     return true;
 }
 
+static void replay_pass(void *state, const char *prompt)
+{
+    recording *rec = choose(state, prompt);
+    if (rec) rec->used = true;
+}
+
 static int replay_in_flight(const void *state)
 {
     return (int)((const replay *)state)->queued;
@@ -398,6 +404,7 @@ const kf_llm_provider kf_llm_replay = {
     .close = replay_close,
     .watch = replay_watch,
     .progress = replay_progress,
+    .pass = replay_pass,
     .ready = replay_ready,
     .resting = replay_resting,
 };

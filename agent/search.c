@@ -206,6 +206,7 @@ static bool dispatch(kf_search *s, kf_proposal *p, kf_error *error)
 {
     bool known = false;
     kf_error why = {0};
+    if (!p->began) p->began = s->progress.attempts + 1;
     if (!acceptable(p, &why)) {
         bool recorded = kf_record_rejected(s, p, why.text, error);
         kf_proposal_free(p);
@@ -242,6 +243,39 @@ static kf_proposal *unlink_ticket(kf_search *s, int64_t ticket)
     return NULL;
 }
 
+/* Those that were under way when the run was left go to the workers once more, in the order in which they went then. */
+static bool submit_again(kf_search *s, kf_error *error)
+{
+    kf_proposal *restored = s->in_flight;
+    s->in_flight = NULL;
+    for (kf_proposal **at = &s->retries; *at;) {
+        kf_proposal *p = *at;
+        if (p->model >= (int)s->model_count) {
+            *at = p->next;
+            kf_proposal_free(p);
+        } else {
+            at = &p->next;
+        }
+    }
+    while (restored) { /* the latest comes first */
+        kf_proposal **first = &restored;
+        for (kf_proposal **at = &restored; *at; at = &(*at)->next)
+            if ((*at)->ticket < (*first)->ticket) first = at;
+        kf_proposal *p = *first;
+        *first = p->next;
+        p->next = s->in_flight;
+        s->in_flight = p;
+        p->started = kf_now();
+        bool with_model = p->model < (int)s->model_count; /* else of one that this session does without, as replies are */
+        if (with_model && !submit_job(s, p, error)) {
+            for (kf_proposal *rest; (rest = restored);) restored = rest->next, kf_proposal_free(rest);
+            return false;
+        }
+        if (!with_model) kf_proposal_free(unlink_ticket(s, p->ticket));
+    }
+    return true;
+}
+
 /* ---- what is tried next --------------------------------------------------------------------------------------------------------------------- */
 
 static bool defaults_settled(const kf_search *s)
@@ -257,7 +291,7 @@ static bool propose_default(kf_search *s, kf_proposal **proposal, kf_error *erro
     while (s->next_default < s->defaults) {
         size_t index = s->next_default++;
         kf_arm *arm = s->arms[index];
-        if (arm->settled) continue;
+        if (arm->settled || arm->in_flight) continue; /* in flight: of a run that goes on */
         *proposal = kf_proposal_new(index == 0 ? KF_STEP_BASELINE : KF_STEP_SEED, arm, &arm->initial, error);
         return *proposal;
     }
@@ -340,13 +374,7 @@ static bool handle(kf_search *s, kf_workers_result *result, kf_error *error)
     kf_proposal *p = unlink_ticket(s, result->ticket);
     bool again = false, recorded = !p || kf_record_result(s, p, result, &again, error);
     kf_workers_result_free(result);
-    if (recorded && again) {
-        p->retries++;
-        p->next = s->retries;
-        s->retries = p;
-    } else {
-        kf_proposal_free(p);
-    }
+    if (!again) kf_proposal_free(p);
     return recorded;
 }
 
@@ -393,6 +421,7 @@ static void withdraw(kf_search *s)
             p->next = s->retries;
             s->retries = p;
         } else {
+            if (p && (p->step == KF_STEP_BASELINE || p->step == KF_STEP_SEED)) s->next_default = 0;
             kf_proposal_free(p);
         }
     }
@@ -543,7 +572,7 @@ static bool run_all(kf_search *s, const char *run, kf_search_result *result, boo
     *begun = true;
     s->started = kf_now();
     kf_search_tell(s, KF_SEARCH_STARTED, "%s", s->progress.run);
-    if (!kf_models_open(s, error) || !search(s, result, error) || !kf_models_stop(s, error)) return false;
+    if (!kf_models_open(s, error) || !kf_asked_again(s, error) || !submit_again(s, error) || !search(s, result, error) || !kf_models_stop(s, error)) return false;
     if (result->end != KF_SEARCH_INTERRUPTED && !verify_best(s, error)) return false;
     s->over = true;
     return kf_best_refresh(s, error);
@@ -567,12 +596,13 @@ bool kf_search_run(kf_store *store, const kf_task *task, const char *run, const 
     *result = (kf_search_result){.end = KF_SEARCH_STOPPED};
     bool ran = s->population ? run_all(s, run, result, &begun, error) : kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     if (kf_store_in_group(store)) kf_store_rollback(store); /* an attempt that could not be stored whole */
+    s->ended = ran;
     if (begun) {
         kf_autofree char *state = kf_state_json(s);
         kf_run_status status = !ran || result->end == KF_SEARCH_STOPPED ? KF_RUN_FAILED
                                : result->end == KF_SEARCH_INTERRUPTED   ? KF_RUN_INTERRUPTED
                                                                         : KF_RUN_FINISHED;
-        bool ended = (!state || kf_store_save_state(store, s->progress.run, state, strlen(state), ran ? error : NULL)) &&
+        bool ended = (!ran || kf_store_drop_asked(store, s->progress.run, 0, error)) && (!state || kf_store_save_state(store, s->progress.run, state, strlen(state), ran ? error : NULL)) &&
                      kf_store_end_run(store, s->progress.run, status, ran ? error : NULL);
         ran = ran && ended;
         s->progress.elapsed = kf_search_elapsed(s);

@@ -1,7 +1,7 @@
 /* The parts of the search: search.c (the loop), search_arms.c (sources and their tuners), search_record.c (what goes into the store),
  * search_verify.c (measuring the best again), search_model.c (calls), search_ensemble.c (whose turn it is), search_choose.c (what a call asks for), search_survivors.c (what a judged
  * candidate means for that), search_prompt.c and search_context.c (what prompts say), search_notes.c (moves that paid or failed),
- * search_state.c (resuming), search_order.c (verdicts in the order of a run that is repeated), search_rooms.c (how many workers there were in it). */
+ * search_asked.c (calls under way), search_state.c and search_rebuild.c (resuming), search_order.c (verdicts in the order of a run that is repeated), search_rooms.c (how many workers there were in it). */
 #ifndef KFORGE_SEARCH_INTERNAL_H
 #define KFORGE_SEARCH_INTERNAL_H
 
@@ -79,6 +79,7 @@ typedef struct kf_proposal {
     int64_t candidate; /* stored already: being measured again */
     int64_t parent;
     int model;            /* -1 none */
+    int64_t began;        /* the number that the next attempt had when it was proposed */
     int64_t call, number; /* as in kf_call */
     double cost_usd;      /* of that call; NaN not known */
     int depth, retries;
@@ -122,7 +123,20 @@ typedef struct kf_call {
     char *text;       /* the reply */
     size_t size;
     bool truncated; /* at the token limit */
+    bool unsent;    /* of a run that goes on: its model has not been given it again */
 } kf_call;
+
+/* A proposal that was under way when the run was left, on its way back (search_state.c, search_rebuild.c). */
+typedef struct kf_under_way {
+    kf_step step;
+    int64_t began, ticket, candidate, parent;
+    char arm[17];   /* the first digits of its source's hash */
+    char *point;    /* of the tuner, as JSON */
+    kf_call *reply; /* that it is made of; NULL: of none */
+    int retries;
+    bool waits;            /* for its turn, not for a worker */
+    kf_proposal *proposal; /* out: NULL when it can't be made again */
+} kf_under_way;
 
 /* A request that has to be made: a repair, or a candidate that follows a diagnosis. */
 typedef struct kf_due {
@@ -241,8 +255,10 @@ typedef struct kf_search {
     int64_t idle_mark;
     bool idle;        /* nothing is left to do but to wait for models */
     bool over;        /* nothing more will be judged */
+    bool ended;       /* in order: going on is another matter than after a crash */
     kf_budget budget; /* of the models: what is in flight is reserved in it */
     bool budget_spent;
+    int64_t budget_known[3]; /* of a run that goes on: the limits of money, tokens and requests under which it was spent */
     bool models_gone;
     kf_error models_why;
 } kf_search;
@@ -278,7 +294,7 @@ bool kf_point_read(const kf_arm *arm, const char *json, kf_tune_point *point);
 bool kf_record_find_like(kf_search *s, const char *source, size_t size, char **known, kf_error *error);
 /* Known already? Then it is recorded here and now, and *known is true. */
 bool kf_record_known(kf_search *s, kf_proposal *proposal, bool *known, kf_error *error);
-/* A worker's answer. May ask for the proposal once more (*again). */
+/* A worker's answer. *again: the proposal is to be judged once more, and is among those that wait for that. */
 bool kf_record_result(kf_search *s, kf_proposal *proposal, const kf_workers_result *result, bool *again, kf_error *error);
 /* A candidate that no worker will see. */
 bool kf_record_rejected(kf_search *s, kf_proposal *proposal, const char *message, kf_error *error);
@@ -310,6 +326,8 @@ bool kf_best_note(kf_search *s, int64_t candidate, bool verified, kf_status stat
 bool kf_verify_propose(kf_search *s, bool final, kf_proposal **proposal, kf_error *error);
 void kf_verify_tried(kf_search *s, int64_t candidate);
 int kf_verify_tries(const kf_search *s, int64_t candidate);
+/* Measuring a candidate again that was under way. */
+bool kf_verify_again(kf_search *s, int64_t candidate, kf_proposal **proposal, kf_error *error);
 
 /* search_model.c */
 /* Before there is a run: that the models can be opened at all. */
@@ -331,6 +349,22 @@ bool kf_models_propose(kf_search *s, kf_proposal **proposal, kf_error *error);
 bool kf_models_judged(kf_search *s, const kf_proposal *proposal, bool known, kf_status status, kf_blame blame, double speedup,
                       int64_t candidate, kf_error *error);
 void kf_call_free(kf_call *call);
+kf_call *kf_call_unlink(kf_search *s, int64_t tag); /* NULL: it is not in flight */
+/* The proposal of a reply that was under way, as it was: of the source whose hash begins with `hash`, `arm` where it is one of the arms. *proposal NULL:
+ * it is not to be had any more. */
+bool kf_models_propose_again(kf_search *s, const kf_call *call, const char *hash, kf_arm *arm, kf_proposal **proposal, kf_error *error);
+/* The model takes no request now (BUSY) or never again (LIMIT), as `why` says: the call did not happen, what was due stays due. */
+bool kf_call_take_back(kf_search *s, kf_call *call, const kf_error *why, kf_error *error);
+/* Ends a transaction with what it has changed in the search. */
+bool kf_state_commit(kf_search *s, kf_error *error);
+
+/* search_asked.c */
+/* Before a call leaves: the run's state with it, and its prompt. */
+bool kf_asked_store(kf_search *s, const kf_call *call, kf_error *error);
+/* In a run that goes on, once its models are open: recorded models are told what they were asked, and what is in flight is asked once more. */
+bool kf_asked_again(kf_search *s, kf_error *error);
+/* Those that their models did not take yet. */
+bool kf_asked_send(kf_search *s, kf_error *error);
 
 /* search_ensemble.c */
 /* The model to be asked next in that role; -1: none now. */
@@ -391,5 +425,9 @@ char *kf_search_system(kf_search *s, kf_error *error);
 char *kf_state_json(const kf_search *s);
 /* Rebuilds arms, tuners and counters from the stored attempts, and the rest from the stored state. */
 bool kf_state_restore(kf_search *s, kf_error *error);
+
+/* search_rebuild.c */
+/* From the stored attempts, and what was under way beside them, which becomes proposals again. */
+bool kf_rebuild(kf_search *s, kf_under_way *work, size_t work_count, kf_error *error);
 
 #endif

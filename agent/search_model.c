@@ -28,18 +28,6 @@ void kf_call_free(kf_call *call)
     free(call);
 }
 
-/* The spec of a replay whose first `skipped` replies were used by an earlier session. */
-static char *skipping(const char *spec, int64_t skipped)
-{
-    size_t head = strcspn(spec, ":");
-    bool is_replay = strncmp(spec, "replay", 6) == 0 && (spec[6] == ':' || spec[6] == ',');
-    if (!is_replay || !skipped) return strdup(spec);
-    const char *given = strstr(spec, ",skip=");
-    if (given && given < spec + head) skipped += strtoll(given + 6, NULL, 10);
-    char *text;
-    return asprintf(&text, "%.*s,skip=%lld%s", (int)head, spec, (long long)skipped, spec + head) < 0 ? NULL : text;
-}
-
 /* What the run's models may use in all, less what earlier sessions used. */
 static kf_budget budget_of(const kf_search_settings *settings, const kf_search_progress *progress)
 {
@@ -94,9 +82,8 @@ bool kf_models_open(kf_search *s, kf_error *error)
             free(model->note);
             *model = (kf_model){.spec = strdup(settings->models[i])};
         }
-        kf_autofree char *spec = model->spec ? skipping(model->spec, model->calls) : NULL;
-        if (!spec) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-        model->llm = kf_llm_open(spec, error);
+        if (!model->spec) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        model->llm = kf_llm_open(model->spec, error);
         if (!model->llm) return false;
         if (kf_llm_is_none(model->llm)) {
             kf_llm_close(kf_steal(&model->llm));
@@ -107,6 +94,14 @@ bool kf_models_open(kf_search *s, kf_error *error)
         if (!model->name) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
         s->model_count++;
     }
+    /* Another budget is another chance; and one of the models may be another. */
+    const kf_amount *limit = &s->budget.limit;
+    const int64_t limits[] = {limit->nanodollars, limit->tokens, limit->requests};
+    if (s->budget_spent && memcmp(limits, s->budget_known, sizeof limits) != 0) {
+        for (size_t i = 0; i < s->model_count; i++) s->models[i].exhausted = false;
+        s->budget_spent = false;
+    }
+    if (kf_models_alive(s)) s->models_gone = false, s->models_why = (kf_error){0};
     if (!s->model_count) return true;
     s->system_text = kf_search_system(s, error);
     return s->system_text;
@@ -165,8 +160,7 @@ static bool call_is_due(const kf_search *s)
     return busy < (limit ? limit : 1);
 }
 
-/* The model takes no request now (BUSY) or never again (LIMIT): the call did not happen, what was due stays due. */
-static bool take_back(kf_search *s, kf_call *call, const kf_error *why, kf_error *error)
+bool kf_call_take_back(kf_search *s, kf_call *call, const kf_error *why, kf_error *error)
 {
     kf_model *model = &s->models[call->model];
     if (why->code != KF_ERROR_BUSY && why->code != KF_ERROR_LIMIT) return kf_fail_copy(error, why);
@@ -208,14 +202,13 @@ static bool begin_call(kf_search *s, int model, kf_error *error)
         return false;
     }
     kf_error why = {0};
-    if (!kf_llm_submit(m->llm, &request, &why)) {
-        bool taken_back = take_back(s, call, &why, error);
-        kf_call_free(call);
-        return taken_back;
-    }
     call->next = s->calls;
     s->calls = call;
-    return true;
+    if (!kf_asked_store(s, call, error)) return false;
+    if (kf_llm_submit(m->llm, &request, &why)) return true;
+    bool taken_back = kf_call_take_back(s, call, &why, error);
+    kf_call_free(kf_call_unlink(s, call->tag));
+    return taken_back;
 }
 
 /* ---- replies --------------------------------------------------------------------------------------------------------------------------------------- */
@@ -259,18 +252,11 @@ static int64_t tokens_of(const kf_search *s, const kf_call *call, const kf_llm_r
     return prompt + (reply->completion_tokens >= 0 ? reply->completion_tokens : kf_prompt_tokens(reply->size));
 }
 
-/* Ends a transaction with what it has changed in the search. */
-static bool commit_state(kf_search *s, kf_error *error)
-{
-    kf_autofree char *state = kf_state_json(s);
-    if (!state) return kf_fail(error, KF_ERROR_MEMORY, "out of memory for the state of the run");
-    return kf_store_save_state(s->store, s->progress.run, state, strlen(state), error) && kf_store_commit(s->store, error);
-}
-
-/* Which of several models were left alone when the call was begun: which of them it went to depends on that, and that on the clock on the wall. */
+/* Which of several models it was, and which were left alone when the call was begun: which of them it went to depends on that, and that on the clock on the wall. */
 static bool add_resting(const kf_search *s, const kf_call *call, cJSON *json)
 {
     if (s->model_count < 2) return true;
+    if (!cJSON_AddNumberToObject(json, "seat", call->model)) return false; /* two models may have one name */
     cJSON *list = cJSON_AddArrayToObject(json, "resting");
     for (size_t i = 0; i < s->model_count; i++)
         if (call->resting >> i & 1) cJSON_AddItemToArray(list, cJSON_CreateNumber((double)i));
@@ -288,7 +274,7 @@ static char *settings_of(const kf_search *s, const kf_call *call, const kf_llm_r
     return good ? cJSON_PrintUnformatted(json) : NULL;
 }
 
-/* Stores the call and, in the same transaction, that its reply waits. */
+/* Stores the call and, in the same transaction, that its reply waits. One that does not wait leaves the transaction open for what follows from that. */
 static bool store_call(kf_search *s, kf_call *call, const kf_llm_reply *reply, bool waits, int64_t after, kf_error *error)
 {
     kf_model *model = &s->models[call->model];
@@ -296,7 +282,8 @@ static bool store_call(kf_search *s, kf_call *call, const kf_llm_reply *reply, b
     if (!settings) return kf_fail(error, KF_ERROR_MEMORY, "out of memory for a model's call");
     s->idle = false;
     call->cost_usd = reply->cost_usd;
-    if (!kf_store_begin_quick(s->store, error)) return false; /* its candidate is not to wait for a disk */
+    /* Its candidate is not to wait for a disk. */
+    if (!(waits ? kf_store_begin_quick(s->store, error) : kf_store_begin(s->store, error))) return false;
     call->call = kf_store_put_model_call(s->store,
                                          &(kf_store_model_call_new){
                                              .run = s->progress.run,
@@ -317,7 +304,7 @@ static bool store_call(kf_search *s, kf_call *call, const kf_llm_reply *reply, b
                                              .seconds = reply->seconds,
                                          },
                                          error);
-    if (!call->call) return false;
+    if (!call->call || !kf_store_drop_asked(s->store, s->progress.run, call->tag, error)) return false;
     model->calls++;
     call->number = ++s->progress.calls;
     s->answered += reply->outcome != KF_LLM_FAILED && !kf_step_is_critic(call->step);
@@ -330,7 +317,7 @@ static bool store_call(kf_search *s, kf_call *call, const kf_llm_reply *reply, b
         *end = call;
         call->next = NULL;
     }
-    return commit_state(s, error);
+    return !waits || kf_state_commit(s, error);
 }
 
 static bool handle_reply(kf_search *s, kf_call *call, kf_llm_reply *reply, kf_error *error)
@@ -377,7 +364,7 @@ static bool handle_reply(kf_search *s, kf_call *call, kf_llm_reply *reply, kf_er
     return stored;
 }
 
-static kf_call *unlink_call(kf_search *s, int64_t tag)
+kf_call *kf_call_unlink(kf_search *s, int64_t tag)
 {
     for (kf_call **at = &s->calls; *at; at = &(*at)->next) {
         kf_call *call = *at;
@@ -397,7 +384,7 @@ static bool collect(kf_search *s, bool *any, kf_error *error)
     for (int i = 0; i < (int)s->model_count && !*any; i++) {
         kf_llm_reply reply;
         if (!flying(s, i) || kf_llm_poll(s->models[i].llm, 0, &reply) != 1) continue;
-        kf_call *call = unlink_call(s, reply.tag);
+        kf_call *call = kf_call_unlink(s, reply.tag);
         *any = true;
         bool handled = !call || handle_reply(s, call, &reply, error);
         kf_llm_reply_free(&reply);
@@ -408,7 +395,7 @@ static bool collect(kf_search *s, bool *any, kf_error *error)
 
 bool kf_models_step(kf_search *s, bool start, bool *moved, kf_error *error)
 {
-    if (!collect(s, moved, error)) return false;
+    if (!kf_asked_send(s, error) || !collect(s, moved, error)) return false;
     if (*moved) return true;
     if (!start || !s->model_count || s->models_gone || !call_is_due(s)) return true;
     kf_ensemble_look(s);
@@ -431,7 +418,7 @@ static bool end_call(kf_search *s, kf_call *call, kf_llm_reply *reply, kf_error 
 {
     bool is_live = kf_llm_ready(s->models[call->model].llm) == KF_LLM_LIVE;
     if (reply->outcome == KF_LLM_EXHAUSTED) reply->outcome = KF_LLM_FAILED;
-    bool booked = kf_choose_again(s, call, error) && (!is_live || store_call(s, call, reply, false, NEVER, error));
+    bool booked = kf_choose_again(s, call, error) && (!is_live || (store_call(s, call, reply, false, NEVER, error) && kf_state_commit(s, error)));
     kf_call_free(call);
     return booked;
 }
@@ -445,7 +432,7 @@ bool kf_models_stop(kf_search *s, kf_error *error)
         kf_llm_reply reply;
         kf_llm_cancel(s->models[i].llm);
         while (flying(s, (int)i) && kf_llm_poll(s->models[i].llm, 0, &reply) == 1) {
-            kf_call *call = unlink_call(s, reply.tag);
+            kf_call *call = kf_call_unlink(s, reply.tag);
             bool ended = !call || end_call(s, call, &reply, error);
             kf_llm_reply_free(&reply);
             if (!ended) return false;
@@ -482,7 +469,10 @@ static char *source_of(kf_search *s, const kf_call *call, kf_attempt_outcome *ou
 static bool use_summary(kf_search *s, const kf_call *call, kf_error *why, kf_error *error)
 {
     if (!kf_store_begin_quick(s->store, error)) return false;
-    if (kf_notes_summarise(s, call, why, error)) return commit_state(s, error);
+    if (kf_notes_summarise(s, call, why, error)) {
+        s->models[call->model].useless = 0;
+        return kf_state_commit(s, error);
+    }
     kf_store_rollback(s->store);
     return false;
 }
@@ -521,6 +511,24 @@ static kf_arm *arm_for(kf_search *s, const kf_call *call, char **source, bool *r
     return kf_arm_add(s, kf_step_name(call->step), *source, strlen(*source), false, error);
 }
 
+static bool propose_of(const kf_call *call, kf_arm *arm, bool rewritten, kf_proposal **proposal, kf_error *error)
+{
+    *proposal = kf_proposal_new(call->step, arm, &arm->initial, error);
+    if (!*proposal) return false;
+    (*proposal)->rewritten = rewritten;
+    (*proposal)->model = call->model;
+    (*proposal)->call = call->call;
+    (*proposal)->number = call->number;
+    (*proposal)->cost_usd = call->cost_usd;
+    (*proposal)->parent = call->parent;
+    (*proposal)->depth = call->depth > 0 ? call->depth : 0;
+    (*proposal)->island = call->island;
+    memcpy((*proposal)->others, call->others, sizeof call->others);
+    (*proposal)->other_count = call->other_count;
+    kf_notes_move(call->text, call->size, (*proposal)->move);
+    return true;
+}
+
 /* True with *proposal NULL: the reply was of no use, which is recorded. */
 static bool propose_reply(kf_search *s, const kf_call *call, kf_proposal **proposal, kf_error *error)
 {
@@ -541,24 +549,42 @@ static bool propose_reply(kf_search *s, const kf_call *call, kf_proposal **propo
     }
     bool rewritten;
     kf_arm *arm = arm_for(s, call, &source, &rewritten, error);
-    if (!arm) return false;
-    *proposal = kf_proposal_new(call->step, arm, &arm->initial, error);
-    if (!*proposal) return false;
+    if (!arm || !propose_of(call, arm, rewritten, proposal, error)) return false;
     s->models[call->model].useless = 0;
     free(s->models[call->model].note);
     s->models[call->model].note = NULL;
-    (*proposal)->rewritten = rewritten;
-    (*proposal)->model = call->model;
-    (*proposal)->call = call->call;
-    (*proposal)->number = call->number;
-    (*proposal)->cost_usd = call->cost_usd;
-    (*proposal)->parent = call->parent;
-    (*proposal)->depth = call->depth > 0 ? call->depth : 0;
-    (*proposal)->island = call->island;
-    memcpy((*proposal)->others, call->others, sizeof call->others);
-    (*proposal)->other_count = call->other_count;
-    kf_notes_move(call->text, call->size, (*proposal)->move);
     return true;
+}
+
+/* Is the source's hash the one that begins with these digits? */
+static bool is_called(const char *source, const char *digits)
+{
+    char hex[KF_HASH_HEX];
+    kf_hash hash = kf_hash_bytes(source, strlen(source));
+    kf_hash_hex(&hash, hex);
+    return *digits && strncmp(hex, digits, strlen(digits)) == 0;
+}
+
+bool kf_models_propose_again(kf_search *s, const kf_call *call, const char *hash, kf_arm *arm, kf_proposal **proposal, kf_error *error)
+{
+    kf_error why = {0};
+    kf_attempt_outcome outcome;
+    *proposal = NULL;
+    kf_autofree char *source = source_of(s, call, &outcome, &why);
+    if (!source) return true;
+    bool rewritten = !is_called(source, hash);
+    if (!arm && rewritten) {
+        char *known;
+        if (!kf_record_find_like(s, source, strlen(source), &known, error)) return false;
+        if (!known || !is_called(known, hash)) {
+            free(known);
+            return true;
+        }
+        free(source);
+        source = known;
+    }
+    if (!arm) arm = kf_arm_add(s, kf_step_name(call->step), source, strlen(source), false, error);
+    return arm && propose_of(call, arm, rewritten, proposal, error);
 }
 
 bool kf_models_propose(kf_search *s, kf_proposal **proposal, kf_error *error)

@@ -26,7 +26,8 @@ static kf_store_attempt_new attempt_of(const kf_search *s, const kf_proposal *p,
     kf_store_attempt_new attempt = {.proposer = proposer_of(s, p->step, p->model),
                                     .strategy = strategy_of(s),
                                     .step = kf_step_name(p->step),
-                                    .model_call = p->call};
+                                    .model_call = p->call,
+                                    .began = p->began};
     if (p->candidate) {
         attempt.candidate = p->candidate;
     } else {
@@ -44,14 +45,14 @@ static kf_store_attempt_new attempt_of(const kf_search *s, const kf_proposal *p,
     return attempt;
 }
 
-/* The attempt, inside a group that `finish` ends. The proposal must have left the lists that the state tells of. */
+/* The attempt, inside a group that is open or begins here, and that `finish` ends. The proposal must have left the lists that the state tells of. */
 static bool store(kf_search *s, kf_store_attempt_new *attempt, const kf_arm *arm, const kf_tune_point *point,
                   kf_store_recorded *recorded, kf_error *error)
 {
     kf_autofree char *tunables = arm ? kf_point_json(arm, point) : NULL;
     attempt->run = s->progress.run;
     attempt->tunables = tunables;
-    if (!kf_store_begin(s->store, error) || !kf_store_record(s->store, attempt, recorded, error)) return false;
+    if ((!kf_store_in_group(s->store) && !kf_store_begin(s->store, error)) || !kf_store_record(s->store, attempt, recorded, error)) return false;
     s->progress.attempts = recorded->attempt;
     return true;
 }
@@ -59,9 +60,7 @@ static bool store(kf_search *s, kf_store_attempt_new *attempt, const kf_arm *arm
 /* What the attempt has changed in the search goes into the same transaction. */
 static bool finish(kf_search *s, kf_error *error)
 {
-    kf_autofree char *state = kf_state_json(s);
-    if (!state) return kf_fail(error, KF_ERROR_MEMORY, "out of memory for the state of the run");
-    return kf_store_save_state(s->store, s->progress.run, state, strlen(state), error) && kf_store_commit(s->store, error);
+    return kf_state_commit(s, error);
 }
 
 /* A verdict that settles the candidate wherever it comes up again: not one that blames the machine, not one without a time. */
@@ -128,6 +127,7 @@ static bool record_reuse(kf_search *s, kf_proposal *p, kf_attempt_outcome outcom
     kf_store_recorded recorded = {0};
     attempt.outcome = outcome;
     attempt.known_verdict = known->verdict;
+    attempt.features = *known->features ? known->features : NULL; /* what it means is looked up there when the run goes on */
     if (!store(s, &attempt, p->arm, &p->point, &recorded, error) ||
         !settle(s, p, true, known->status, known->blame, known->speedup.value, recorded.candidate, known->cell,
                 kf_features_floor(known->features), error) ||
@@ -261,10 +261,15 @@ bool kf_record_result(kf_search *s, kf_proposal *p, const kf_workers_result *res
     kf_autofree char *features = kf_features(verdict, p->source, p->size, cell, &floor_share);
     if (!features) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     attempt.features = features;
-    attempt.cell = cell;
+    if (p->step != KF_STEP_VERIFY) attempt.cell = cell; /* it stays where it was taken in */
     bool flake = verdict->blame == KF_BLAME_MACHINE || verdict->blame == KF_BLAME_JUDGE;
     *again = flake && p->step != KF_STEP_VERIFY && p->retries < KF_RETRIES;
     attempt.device = s->conditions;
+    if (*again) { /* before the state is written */
+        p->retries++;
+        p->next = s->retries;
+        s->retries = p;
+    }
     if (!flake && *verdict->code_hash && !kf_job_add_known(s->job, verdict->code_hash))
         return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     if (!store(s, &attempt, p->arm, &p->point, &recorded, error) ||

@@ -1,6 +1,7 @@
 /* What a run needs to go on. The attempts in the store tell most of it: which sources there are, which points their tuners have measured and
- * with what result, what was measured again. Only what no attempt tells is kept as the run's state, as JSON: time and money used, the models'
- * histories, repairs that are due, replies whose candidates were not judged yet.
+ * with what result, what was measured again (search_rebuild.c). Only what no attempt tells is kept as the run's state, as JSON: time and money used, the
+ * models' histories, repairs that are due, replies that wait, and all that is under way. It is written in the transaction of everything that changes it, so
+ * a run that was killed goes on with the jobs and calls that it had, as if they had only taken longer.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -9,7 +10,8 @@
 #include "kforge/json.h"
 #include "search_internal.h"
 
-#define STATE_SCHEMA "kforge-search/2"
+#define STATE_SCHEMA "kforge-search/3"
+#define STATE_BEFORE "kforge-search/2" /* what was under way is used or asked again as if it had not been */
 #define STATE_BYTES (16u << 20)
 
 /* ---- settings as JSON -------------------------------------------------------------------------------------------------------------------- */
@@ -95,6 +97,11 @@ static void add_models(const kf_search *s, cJSON *json)
         cJSON_AddStringToObject(entry, "spec", model->spec);
         cJSON_AddNumberToObject(entry, "calls", (double)model->calls);
         cJSON_AddNumberToObject(entry, "useless", model->useless);
+        if (!s->ended) { /* somebody who has a run go on wants its models tried again */
+            cJSON_AddNumberToObject(entry, "failures", model->failures);
+            cJSON_AddNumberToObject(entry, "repeats", model->repeats);
+            cJSON_AddBoolToObject(entry, "exhausted", model->exhausted);
+        }
         if (model->note) cJSON_AddStringToObject(entry, "note", model->note);
         cJSON_AddNumberToObject(entry, "pulls", model->arm.pulls);
         cJSON_AddNumberToObject(entry, "reward", model->arm.reward);
@@ -130,9 +137,23 @@ static void add_reply(cJSON *list, const kf_call *c)
     cJSON_AddItemToArray(list, entry);
 }
 
-/* The reply that a proposal was made of. */
-static void add_proposal(cJSON *list, const kf_proposal *p)
+/* A request that has gone to a model, whose prompt is stored beside the state (search_asked.c). */
+static void add_call(cJSON *list, const kf_call *c)
 {
+    add_reply(list, c);
+    cJSON *entry = cJSON_GetArrayItem(list, cJSON_GetArraySize(list) - 1);
+    cJSON_AddNumberToObject(entry, "tag", (double)c->tag);
+    cJSON_AddNumberToObject(entry, "critic", (double)c->critic);
+    cJSON_AddBoolToObject(entry, "due", c->due);
+    cJSON_AddNumberToObject(entry, "temperature", c->temperature);
+    cJSON_AddNumberToObject(entry, "asked", (double)c->asked);
+    cJSON_AddNumberToObject(entry, "resting", (double)c->resting);
+}
+
+/* The reply that a proposal was made of. */
+static cJSON *reply_of(const kf_proposal *p)
+{
+    kf_auto(cJSON) list = cJSON_CreateArray();
     kf_call call = {.call = p->call,
                     .number = p->number,
                     .model = p->model,
@@ -142,7 +163,62 @@ static void add_proposal(cJSON *list, const kf_proposal *p)
                     .island = p->island,
                     .other_count = p->other_count};
     memcpy(call.others, p->others, sizeof call.others);
-    if (p->call) add_reply(list, &call);
+    add_reply(list, &call);
+    return cJSON_DetachItemFromArray(list, 0);
+}
+
+static void add_work(cJSON *list, const kf_proposal *p, bool waits)
+{
+    cJSON *entry = cJSON_CreateObject();
+    cJSON_AddStringToObject(entry, "step", kf_step_name(p->step));
+    cJSON_AddNumberToObject(entry, "began", (double)p->began);
+    cJSON_AddNumberToObject(entry, "ticket", (double)p->ticket);
+    cJSON_AddNumberToObject(entry, "retries", p->retries);
+    cJSON_AddBoolToObject(entry, "waits", waits);
+    if (p->candidate) cJSON_AddNumberToObject(entry, "candidate", (double)p->candidate);
+    if (p->parent) cJSON_AddNumberToObject(entry, "parent", (double)p->parent);
+    if (p->arm) {
+        char digits[sizeof ((kf_under_way *)NULL)->arm];
+        memcpy(digits, p->arm->hash, sizeof digits - 1);
+        digits[sizeof digits - 1] = '\0';
+        cJSON_AddStringToObject(entry, "arm", digits);
+    }
+    kf_autofree char *point = p->arm && p->step == KF_STEP_TUNE ? kf_point_json(p->arm, &p->point) : NULL;
+    if (point) cJSON_AddStringToObject(entry, "point", point);
+    if (p->call) cJSON_AddItemToObject(entry, "reply", reply_of(p));
+    cJSON_AddItemToArray(list, entry);
+}
+
+/* Which arms have nothing left: a tuner that has nothing now may have something again when it is told what is under way, and is not asked again all the same. */
+static void add_exhausted(const kf_search *s, cJSON *json)
+{
+    char digits[KF_ARMS / 4 + 1];
+    size_t count = (s->arm_count + 3) / 4;
+    for (size_t i = 0; i < count; i++) {
+        unsigned bits = 0;
+        for (size_t k = 0; k < 4; k++) bits |= (4 * i + k < s->arm_count && s->arms[4 * i + k]->exhausted) << k;
+        digits[i] = "0123456789abcdef"[bits];
+    }
+    digits[count] = '\0';
+    cJSON_AddStringToObject(json, "exhausted", digits);
+}
+
+/* Why nothing more is asked for, where that is so. */
+static void add_end(const kf_search *s, cJSON *json)
+{
+    if (s->ended || !s->models_why.text[0]) return;
+    cJSON *end = cJSON_AddObjectToObject(json, "end");
+    cJSON_AddStringToObject(end, "why", s->models_why.text);
+    cJSON_AddNumberToObject(end, "code", s->models_why.code);
+    cJSON_AddBoolToObject(end, "gone", s->models_gone);
+}
+
+/* The limits under which no model had room for another request. */
+static void add_limits(const kf_search *s, cJSON *json)
+{
+    const kf_amount *limit = &s->budget.limit;
+    const double limits[] = {(double)limit->nanodollars, (double)limit->tokens, (double)limit->requests};
+    if (!s->ended && s->budget_spent) cJSON_AddItemToObject(json, "budget-spent", cJSON_CreateDoubleArray(limits, 3));
 }
 
 static void add_round(const kf_search *s, cJSON *json)
@@ -169,17 +245,32 @@ char *kf_state_json(const kf_search *s)
     cJSON_AddNumberToObject(json, "quota", s->quota);
     add_models(s, json);
     kf_rooms_write(&s->rooms_had, json);
+    cJSON_AddNumberToObject(json, "looked", (double)s->rooms.clock);
     if (s->notes_until > 0) cJSON_AddNumberToObject(json, "notes-until", s->notes_until);
     if (s->strategy.round > 1) add_round(s, json);
-    /* What was due, asked for and not answered is due again; a reply whose candidate is being judged is used again. */
-    cJSON *dues = cJSON_AddArrayToObject(json, "due"), *replies = cJSON_AddArrayToObject(json, "replies");
-    for (const kf_call *c = s->calls; c; c = c->next)
-        if (c->due) add_due(dues, c->step, c->parent, c->critic, c->model, c->depth, c->island);
+    cJSON_AddNumberToObject(json, "ticket", (double)s->next_ticket);
+    cJSON_AddNumberToObject(json, "defaults", s->ended ? 0 : (double)s->next_default);
+    cJSON_AddNumberToObject(json, "floor-share", s->floor_share);
+    add_exhausted(s, json);
+    add_end(s, json);
+    add_limits(s, json);
+    cJSON *dues = cJSON_AddArrayToObject(json, "due"), *calls = cJSON_AddArrayToObject(json, "calls");
+    cJSON *work = cJSON_AddArrayToObject(json, "under-way"), *replies = cJSON_AddArrayToObject(json, "replies");
+    for (const kf_call *c = s->calls; c; c = c->next) add_call(calls, c);
     for (const kf_due *d = s->dues; d; d = d->next) add_due(dues, d->step, d->candidate, d->critic, d->model, d->depth, d->island);
-    for (const kf_proposal *p = s->in_flight; p; p = p->next) add_proposal(replies, p);
-    for (const kf_proposal *p = s->retries; p; p = p->next) add_proposal(replies, p);
+    /* A run that was ended in order measures what nobody had to pay for another time; that is not under way any more. */
+    for (const kf_proposal *p = s->in_flight; p; p = p->next)
+        if (!s->ended || p->call) add_work(work, p, false);
+    for (const kf_proposal *p = s->retries; p; p = p->next) add_work(work, p, true);
     for (const kf_call *c = s->replies; c; c = c->next) add_reply(replies, c);
     return replies ? cJSON_PrintUnformatted(json) : NULL;
+}
+
+bool kf_state_commit(kf_search *s, kf_error *error)
+{
+    kf_autofree char *state = kf_state_json(s);
+    if (!state) return kf_fail(error, KF_ERROR_MEMORY, "out of memory for the state of the run");
+    return kf_store_save_state(s->store, s->progress.run, state, strlen(state), error) && kf_store_commit(s->store, error);
 }
 
 /* ---- reading it ----------------------------------------------------------------------------------------------------------------------------------- */
@@ -207,6 +298,9 @@ static bool read_models(kf_search *s, const cJSON *json, kf_error *error)
         kf_model *model = &s->models[i++];
         model->calls = (int64_t)number_of(entry, "calls");
         model->useless = (int)number_of(entry, "useless");
+        model->failures = (int)number_of(entry, "failures");
+        model->repeats = (int)number_of(entry, "repeats");
+        model->exhausted = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(entry, "exhausted"));
         model->spec = strdup(text_of(entry, "spec"));
         model->arm = (kf_bandit_arm){
             .pulls = number_of(entry, "pulls"), .reward = number_of(entry, "reward"), .cost = number_of(entry, "cost")};
@@ -239,36 +333,153 @@ static bool read_dues(kf_search *s, const cJSON *json, kf_error *error)
     return true;
 }
 
+/* A reply that is stored already, or, with no `call`, a request. *result NULL: it is of a kind that this kforge does not know. */
+static bool read_call(kf_search *s, const cJSON *entry, kf_call **result, kf_error *error)
+{
+    const cJSON *other;
+    kf_step step;
+    *result = NULL;
+    if (!kf_step_parse(text_of(entry, "step"), &step)) return true;
+    kf_call *c = *result = calloc(1, sizeof *c);
+    if (!c) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    *c = (kf_call){.call = (int64_t)number_of(entry, "call"),
+                   .number = (int64_t)number_of(entry, "number"),
+                   .model = (int)number_of(entry, "model"),
+                   .step = step,
+                   .parent = (int64_t)number_of(entry, "parent"),
+                   .depth = (int)number_of(entry, "depth"),
+                   .island = (int)number_of(entry, "island")};
+    cJSON_ArrayForEach(other, cJSON_GetObjectItemCaseSensitive(entry, "others"))
+    {
+        if (cJSON_IsNumber(other) && c->other_count < KF_EXEMPLARS) c->others[c->other_count++] = (int64_t)other->valuedouble;
+    }
+    if (!c->call) return true;
+    kf_autoresult kf_store_model_call stored = {0};
+    c->text = kf_store_model_call_text(s->store, c->call, KF_CALL_REPLY, &c->size, error);
+    if (!c->text || !kf_store_get_model_call(s->store, c->call, &stored, error)) return false;
+    c->cost_usd = stored.cost_usd;
+    c->truncated = strcmp(stored.outcome, kf_llm_outcome_name(KF_LLM_TRUNCATED)) == 0;
+    return true;
+}
+
 static bool read_replies(kf_search *s, const cJSON *json, kf_error *error)
 {
-    const cJSON *entry, *other;
-    kf_call **reply = &s->replies;
+    const cJSON *entry;
+    kf_call **end = &s->replies;
     cJSON_ArrayForEach(entry, cJSON_GetObjectItemCaseSensitive(json, "replies"))
     {
-        kf_step step;
-        int64_t call = (int64_t)number_of(entry, "call");
-        if (!kf_step_parse(text_of(entry, "step"), &step)) continue;
-        *reply = calloc(1, sizeof **reply);
-        if (!*reply) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-        **reply = (kf_call){.call = call,
-                            .number = (int64_t)number_of(entry, "number"),
-                            .model = (int)number_of(entry, "model"),
-                            .step = step,
-                            .parent = (int64_t)number_of(entry, "parent"),
-                            .depth = (int)number_of(entry, "depth"),
-                            .island = (int)number_of(entry, "island")};
-        cJSON_ArrayForEach(other, cJSON_GetObjectItemCaseSensitive(entry, "others"))
-        {
-            if (cJSON_IsNumber(other) && (*reply)->other_count < KF_EXEMPLARS)
-                (*reply)->others[(*reply)->other_count++] = (int64_t)other->valuedouble;
-        }
-        kf_autoresult kf_store_model_call stored = {0};
-        (*reply)->text = kf_store_model_call_text(s->store, call, KF_CALL_REPLY, &(*reply)->size, error);
-        if (!(*reply)->text || !kf_store_get_model_call(s->store, call, &stored, error)) return false;
-        (*reply)->cost_usd = stored.cost_usd;
-        reply = &(*reply)->next;
+        if (!read_call(s, entry, end, error)) return false;
+        if (*end) end = &(*end)->next;
     }
     return true;
+}
+
+/* What was in flight: asked again once the models are open (search_asked.c). */
+static bool read_calls(kf_search *s, const cJSON *json, kf_error *error)
+{
+    const cJSON *entry;
+    kf_call **end = &s->calls;
+    cJSON_ArrayForEach(entry, cJSON_GetObjectItemCaseSensitive(json, "calls"))
+    {
+        if (!read_call(s, entry, end, error)) return false;
+        kf_call *c = *end;
+        if (!c) continue;
+        c->tag = (int64_t)number_of(entry, "tag");
+        c->critic = (int64_t)number_of(entry, "critic");
+        c->due = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(entry, "due"));
+        c->temperature = number_of(entry, "temperature");
+        c->asked = (int64_t)number_of(entry, "asked");
+        c->resting = (uint64_t)number_of(entry, "resting");
+        c->unsent = true;
+        if (!kf_store_get_asked(s->store, s->progress.run, c->tag, &c->prompt, error)) return false;
+        end = &c->next;
+    }
+    return true;
+}
+
+static bool read_work(kf_search *s, const cJSON *entry, kf_under_way *w, kf_error *error)
+{
+    const cJSON *reply = cJSON_GetObjectItemCaseSensitive(entry, "reply");
+    w->began = (int64_t)number_of(entry, "began");
+    w->ticket = (int64_t)number_of(entry, "ticket");
+    w->candidate = (int64_t)number_of(entry, "candidate");
+    w->parent = (int64_t)number_of(entry, "parent");
+    w->retries = (int)number_of(entry, "retries");
+    w->waits = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(entry, "waits"));
+    snprintf(w->arm, sizeof w->arm, "%s", text_of(entry, "arm"));
+    w->point = strdup(text_of(entry, "point"));
+    if (!w->point) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    return !reply || read_call(s, reply, &w->reply, error);
+}
+
+/* To where they were, in the same order. A reply whose proposal can't be made again waits to be used. */
+static void put_back(kf_search *s, kf_under_way *work, size_t count)
+{
+    for (size_t i = count; i-- > 0;) {
+        kf_under_way *w = &work[i];
+        kf_proposal *p = w->proposal;
+        if (!p && w->reply) {
+            w->reply->next = s->replies;
+            s->replies = kf_steal(&w->reply);
+        }
+        if (!p) continue;
+        p->began = w->began;
+        p->ticket = w->ticket;
+        p->retries = w->retries;
+        kf_proposal **list = w->waits ? &s->retries : &s->in_flight;
+        p->next = *list;
+        *list = p;
+    }
+}
+
+static bool rebuild(kf_search *s, const cJSON *json, kf_error *error)
+{
+    const cJSON *entry, *list = cJSON_GetObjectItemCaseSensitive(json, "under-way");
+    size_t count = 0, most = cJSON_IsArray(list) ? (size_t)cJSON_GetArraySize(list) : 0;
+    kf_autofree kf_under_way *work = calloc(most + 1, sizeof *work);
+    bool good = work || kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    cJSON_ArrayForEach(entry, list)
+    {
+        if (good && kf_step_parse(text_of(entry, "step"), &work[count].step)) good = read_work(s, entry, &work[count++], error);
+    }
+    good = good && kf_rebuild(s, work, count, error);
+    if (work) put_back(s, work, count); /* freed with the search, whatever went wrong */
+    for (size_t i = 0; i < count; i++) {
+        free(work[i].point);
+        kf_call_free(work[i].reply);
+    }
+    return good;
+}
+
+static void read_exhausted(kf_search *s, const cJSON *json)
+{
+    const char *digits = text_of(json, "exhausted");
+    if (strlen(digits) != (s->arm_count + 3) / 4) return;
+    for (size_t i = 0; i < s->arm_count; i++) {
+        char digit = digits[i / 4];
+        int bits = digit >= 'a' ? digit - 'a' + 10 : digit - '0';
+        s->arms[i]->exhausted |= bits >> i % 4 & 1;
+    }
+}
+
+static void read_end(kf_search *s, const cJSON *json)
+{
+    const cJSON *end = cJSON_GetObjectItemCaseSensitive(json, "end"), *limits = cJSON_GetObjectItemCaseSensitive(json, "budget-spent");
+    if (end) kf_fail(&s->models_why, (kf_error_code)number_of(end, "code"), "%s", text_of(end, "why"));
+    s->models_gone = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(end, "gone"));
+    s->budget_spent = cJSON_GetArraySize(limits) == 3;
+    for (int i = 0; i < 3 && s->budget_spent; i++) {
+        const cJSON *limit = cJSON_GetArrayItem(limits, i);
+        s->budget_known[i] = cJSON_IsNumber(limit) ? (int64_t)limit->valuedouble : -1;
+    }
+}
+
+static void read_rooms(kf_search *s, const cJSON *json)
+{
+    kf_rooms_read(json, &s->rooms_had);
+    if (!s->rooms_had.count) return;
+    s->rooms = s->rooms_had.changes[s->rooms_had.count - 1];
+    s->rooms.clock = (int64_t)number_of(json, "looked");
 }
 
 static void read_round(kf_search *s, const cJSON *json)
@@ -282,16 +493,12 @@ static void read_round(kf_search *s, const cJSON *json)
     s->round_repairs = (int64_t)number_of(round, "repairs");
 }
 
-static bool read_state(kf_search *s, kf_error *error)
+static bool read_state(kf_search *s, const cJSON *json, kf_error *error)
 {
-    kf_autofree char *text = NULL;
-    size_t size;
-    if (!kf_store_run_state(s->store, s->progress.run, &text, &size, error)) return false;
-    if (!size) return true;
-    kf_auto(cJSON) json = kf_json_parse(text, size, STATE_BYTES, "state of the run", error);
-    if (!json) return false;
-    if (strcmp(text_of(json, "schema"), STATE_SCHEMA) != 0)
+    const char *schema = text_of(json, "schema");
+    if (strcmp(schema, STATE_SCHEMA) != 0 && strcmp(schema, STATE_BEFORE) != 0)
         return kf_fail(error, KF_ERROR_INPUT, "run %s was left by another version of kforge; start a new one", s->progress.run);
+    if (!rebuild(s, json, error)) return false;
     s->elapsed_before = number_of(json, "elapsed");
     s->progress.cost_usd = number_of(json, "cost");
     s->progress.tokens = (int64_t)number_of(json, "tokens");
@@ -299,152 +506,30 @@ static bool read_state(kf_search *s, kf_error *error)
     s->answered = (int64_t)number_of(json, "answered");
     s->progress.device_seconds = number_of(json, "device-seconds");
     s->quota = (int)number_of(json, "quota");
+    s->next_ticket = (int64_t)number_of(json, "ticket");
+    s->next_default = (size_t)number_of(json, "defaults");
+    if (s->next_default > s->defaults) s->next_default = s->defaults;
+    if (cJSON_HasObjectItem(json, "floor-share")) s->floor_share = number_of(json, "floor-share");
+    read_exhausted(s, json);
+    read_end(s, json);
     read_round(s, json);
-    kf_rooms_read(json, &s->rooms_had);
-    return read_models(s, json, error) && read_dues(s, json, error) && read_replies(s, json, error);
-}
-
-/* ---- the attempts ------------------------------------------------------------------------------------------------------------------------------------ */
-
-typedef struct descent {
-    int64_t attempt, parent;
-} descent;
-
-typedef struct history {
-    kf_search *s;
-    descent *family; /* the parent that a candidate was made from, in order of attempts */
-    size_t family_count, next;
-    int64_t *flakes; /* candidates whose verdict blamed the machine, once */
-    size_t flake_count;
-} history;
-
-static bool read_family(history *h, kf_error *error)
-{
-    kf_auto(kf_store_cursor) cursor = kf_store_family(h->s->store, h->s->progress.run, error);
-    kf_autoresult kf_store_edge edge = {0};
-    int row = cursor ? 1 : -1;
-    while ((row = row == 1 ? kf_store_next_edge(cursor, &edge, error) : row) == 1) {
-        if (strcmp(edge.role, "tuned") != 0 && strcmp(edge.role, "base") != 0) continue;
-        descent *grown = h->family_count & (h->family_count - 1)
-                             ? h->family /* grows at powers of two */
-                             : realloc(h->family, (h->family_count ? 2 * h->family_count : 1) * sizeof *grown);
-        if (!grown) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-        h->family = grown;
-        h->family[h->family_count++] = (descent){edge.attempt, edge.parent};
-    }
-    return row == 0;
-}
-
-/* The parent of an attempt, 0 none; asked for in order of attempts. */
-static int64_t parent_of(history *h, int64_t attempt)
-{
-    while (h->next < h->family_count && h->family[h->next].attempt < attempt) h->next++;
-    return h->next < h->family_count && h->family[h->next].attempt == attempt ? h->family[h->next].parent : 0;
-}
-
-/* The arm of an attempt; NULL when it has none (any more). */
-static bool arm_of(history *h, const kf_store_attempt *attempt, kf_step step, int64_t parent, kf_arm **arm, kf_error *error)
-{
-    kf_search *s = h->s;
-    *arm = NULL;
-    if (step == KF_STEP_TUNE) {
-        for (size_t i = 0; i < s->arm_count && parent; i++)
-            if (s->arms[i]->base == parent) *arm = s->arms[i];
-        return true;
-    }
-    size_t size;
-    kf_autofree char *source = kf_store_source(s->store, attempt->candidate, &size, error);
-    if (!source) return false;
-    *arm = kf_arm_find(s, source, size);
-    bool from_task = step == KF_STEP_BASELINE || step == KF_STEP_SEED;
-    if (!*arm && !from_task) *arm = kf_arm_add(s, kf_step_name(step), source, size, false, error);
-    return *arm || from_task;
-}
-
-/* As in kf_record_result: the first verdict on a candidate that blames machine or judge is not its last word. */
-static bool is_spoilt(history *h, const kf_store_attempt *attempt, bool *spoilt, kf_error *error)
-{
-    *spoilt = attempt->outcome == KF_ATTEMPT_JUDGED && (attempt->blame == KF_BLAME_MACHINE || attempt->blame == KF_BLAME_JUDGE);
-    for (size_t i = 0; i < h->flake_count && *spoilt; i++)
-        if (h->flakes[i] == attempt->candidate) return *spoilt = false, true;
-    if (!*spoilt) return true;
-    int64_t *grown = realloc(h->flakes, (h->flake_count + 1) * sizeof *grown);
-    if (!grown) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    h->flakes = grown;
-    h->flakes[h->flake_count++] = attempt->candidate;
-    return true;
-}
-
-/* What the attempt meant for those that followed. */
-static bool take(history *h, const kf_store_attempt *attempt, kf_step step, int64_t parent, kf_error *error)
-{
-    kf_autoresult kf_store_candidate candidate = {0};
-    if (!kf_store_get_candidate(h->s->store, attempt->candidate, h->s->progress.run, &candidate, error)) return false;
-    return kf_survivors_take(h->s,
-                             &(kf_outcome){.step = step,
-                                           .candidate = attempt->candidate,
-                                           .parent = parent,
-                                           .island = attempt->island,
-                                           .of_model = attempt->model_call > 0,
-                                           .status = attempt->verdict ? attempt->status : KF_JUDGE_ERROR,
-                                           .blame = attempt->verdict ? attempt->blame : KF_BLAME_MACHINE,
-                                           .speedup = attempt->verdict ? attempt->speedup.value : NAN,
-                                           .floor_share = kf_features_floor(candidate.features),
-                                           .cell = candidate.cell},
-                             error);
-}
-
-static bool replay(history *h, const kf_store_attempt *attempt, kf_error *error)
-{
-    kf_search *s = h->s;
-    kf_step step;
-    kf_arm *arm;
-    bool spoilt;
-    int64_t parent = parent_of(h, attempt->number);
-    if (!kf_step_parse(attempt->step, &step) || !attempt->candidate) return true;
-    if (step == KF_STEP_VERIFY) {
-        kf_verify_tried(s, attempt->candidate);
-        return take(h, attempt, step, parent, error);
-    }
-    if (attempt->outcome == KF_ATTEMPT_JUDGED || attempt->outcome == KF_ATTEMPT_SAME_CODE || attempt->outcome == KF_ATTEMPT_LOST)
-        s->progress.judged++;
-    if (attempt->outcome == KF_ATTEMPT_JUDGED || attempt->outcome == KF_ATTEMPT_SAME_CODE) s->judged_since_verify++;
-    if (!is_spoilt(h, attempt, &spoilt, error) || !arm_of(h, attempt, step, parent, &arm, error)) return false;
-    if (spoilt) return true;
-    if (!take(h, attempt, step, parent, error)) return false;
-    if (!arm) return true;
-    kf_tune_point point = arm->initial;
-    if (attempt->tunables[0] && step == KF_STEP_TUNE && !kf_point_read(arm, attempt->tunables, &point)) return true;
-    bool timed = attempt->verdict && attempt->status == KF_CORRECT && attempt->speedup.value > 0;
-    kf_arm_report(arm, &point, timed ? attempt->speedup.value : NAN);
-    if (step == KF_STEP_TUNE) {
-        arm->points++;
-        return true;
-    }
-    arm->settled = true;
-    if (!arm->base) arm->base = attempt->candidate;
-    if (step == KF_STEP_BASELINE) s->baseline_candidate = attempt->candidate;
-    return true;
-}
-
-static bool read_attempts(history *h, kf_error *error)
-{
-    if (!read_family(h, error)) return false;
-    kf_auto(kf_store_cursor) cursor = kf_store_attempts(h->s->store, h->s->progress.run, 1, error);
-    kf_autoresult kf_store_attempt attempt = {0};
-    int row = cursor ? 1 : -1;
-    while ((row = row == 1 ? kf_store_next_attempt(cursor, &attempt, error) : row) == 1) {
-        h->s->progress.attempts = attempt.number;
-        if (!replay(h, &attempt, error)) return false;
-    }
-    return row == 0;
+    read_rooms(s, json);
+    /* What could not be made a proposal again comes before the replies that waited behind it. */
+    kf_call *first = s->replies, **end = &first;
+    s->replies = NULL;
+    bool good = read_models(s, json, error) && read_dues(s, json, error) && read_calls(s, json, error) && read_replies(s, json, error);
+    while (*end) end = &(*end)->next;
+    *end = s->replies;
+    s->replies = first;
+    return good;
 }
 
 bool kf_state_restore(kf_search *s, kf_error *error)
 {
-    history h = {.s = s};
-    bool restored = read_attempts(&h, error) && read_state(s, error);
-    free(h.family);
-    free(h.flakes);
-    return restored;
+    kf_autofree char *text = NULL;
+    size_t size;
+    if (!kf_store_run_state(s->store, s->progress.run, &text, &size, error)) return false;
+    if (!size) return kf_rebuild(s, NULL, 0, error);
+    kf_auto(cJSON) json = kf_json_parse(text, size, STATE_BYTES, "state of the run", error);
+    return json && read_state(s, json, error);
 }

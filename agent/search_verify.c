@@ -115,6 +115,30 @@ static bool fill_flags(kf_proposal *proposal, const char *json, kf_error *error)
     return true;
 }
 
+static bool propose(kf_search *s, int64_t candidate, const char *flags, kf_proposal **result, kf_error *error)
+{
+    kf_proposal *p = calloc(1, sizeof *p);
+    *result = NULL;
+    if (!p) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    p->step = KF_STEP_VERIFY;
+    p->model = -1;
+    p->candidate = candidate;
+    p->source = kf_store_source(s->store, candidate, &p->size, error);
+    if (!p->source || !fill_flags(p, flags, error)) {
+        kf_proposal_free(p);
+        return false;
+    }
+    *result = p;
+    return true;
+}
+
+bool kf_verify_again(kf_search *s, int64_t candidate, kf_proposal **proposal, kf_error *error)
+{
+    kf_autoresult kf_store_candidate found = {0};
+    *proposal = NULL;
+    return kf_store_get_candidate(s->store, candidate, s->progress.run, &found, error) && propose(s, candidate, found.flags, proposal, error);
+}
+
 bool kf_verify_propose(kf_search *s, bool final, kf_proposal **result, kf_error *error)
 {
     kf_autoresult kf_store_candidate best = {0};
@@ -126,17 +150,5 @@ bool kf_verify_propose(kf_search *s, bool final, kf_proposal **result, kf_error 
     if (!(s->progress.best_speedup.value > hurdle)) return true; /* none is higher than the best */
     int found = find_best(s, true, &best, error);
     if (found <= 0) return found == 0;
-    if (!(best.speedup.value > hurdle)) return true;
-    kf_proposal *p = calloc(1, sizeof *p);
-    if (!p) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    p->step = KF_STEP_VERIFY;
-    p->model = -1;
-    p->candidate = best.id;
-    p->source = kf_store_source(s->store, best.id, &p->size, error);
-    if (!p->source || !fill_flags(p, best.flags, error)) {
-        kf_proposal_free(p);
-        return false;
-    }
-    *result = p;
-    return true;
+    return !(best.speedup.value > hurdle) || propose(s, best.id, best.flags, result, error);
 }

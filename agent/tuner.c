@@ -6,8 +6,8 @@
  * perturbation of a few axes, accepted when the optimum it leads to is better; after several that are not, a restart elsewhere.
  *
  * The search is a machine that every report moves on as far as it can go; then it is stalled on points whose scores nobody knows, and
- * `next` hands those out: the neighbours of where it stands, in its order of preference. So its state is a function of the seed and of the
- * reports in their order: a new tuner that is told a stored history runs through the same states without measuring anything. Any
+ * `next` hands those out: the neighbours of where it stands, in its order of preference. So its state is a function of the seed, the
+ * reports and what was handed out before each: a new tuner that is told a stored history runs through the same states without measuring anything. Any
  * neighbour that turns out better is taken when it comes, so that many may be measured at once. When all neighbours are outstanding, `next`
  * lets a copy of the machine run on as if they had failed, and hands out what the copy wants.
  */
@@ -395,6 +395,12 @@ bool kf_tuner_next(kf_tuner *tuner, kf_tune_point *point)
     kf_tune_point wanted;
     if (!settle(tuner)) return false;
     return (next_wanted(tuner, &wanted) || look_ahead(tuner, &wanted)) && hand_out(tuner, &wanted, point);
+}
+
+bool kf_tuner_handed_out(kf_tuner *tuner, const kf_tune_point *point)
+{
+    kf_tune_point out;
+    return kf_tune_point_valid(tuner->space, point) && hand_out(tuner, point, &out);
 }
 
 /* ---- life ----------------------------------------------------------------------------------------------------------------------- */

@@ -10,7 +10,7 @@ kf_store_cursor *kf_store_attempts(kf_store *store, const char *run, int64_t fro
     return kf_cursor(
         store, error,
         "SELECT a.number, a.outcome, a.message, a.proposer, a.strategy, a.step, a.model_call, a.candidate, a.verdict, a.island,"
-        " c.hash, c.flags, c.tunables, v.status, v.blame, v.speedup, v.low, v.high, a.created FROM attempt a"
+        " c.hash, c.flags, c.tunables, v.status, v.blame, v.speedup, v.low, v.high, a.created, a.began FROM attempt a"
         " LEFT JOIN candidate c ON c.id = a.candidate LEFT JOIN verdict v ON v.id = a.verdict"
         " WHERE a.run = ? AND a.number >= ? ORDER BY a.number",
         "ii", row, from);
@@ -37,6 +37,7 @@ int kf_store_next_attempt(kf_store_cursor *cursor, kf_store_attempt *attempt, kf
     attempt->speedup.low = kf_sql_double(statement, 16);
     attempt->speedup.high = kf_sql_double(statement, 17);
     attempt->created = kf_sql_double(statement, 18);
+    attempt->began = sqlite3_column_int64(statement, 19);
     return 1;
 }
 

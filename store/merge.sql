@@ -114,13 +114,14 @@ DELETE FROM main.lineage WHERE run IN (SELECT dst FROM map_run WHERE copy AND NO
 DELETE FROM main.attempt WHERE run IN (SELECT dst FROM map_run WHERE copy AND NOT fresh);
 DELETE FROM main.member WHERE run IN (SELECT dst FROM map_run WHERE copy AND NOT fresh);
 DELETE FROM main.tally WHERE run IN (SELECT dst FROM map_run WHERE copy AND NOT fresh);
+DELETE FROM main.asked WHERE run IN (SELECT dst FROM map_run WHERE copy AND NOT fresh);
 DELETE FROM main.run_state WHERE run IN (SELECT dst FROM map_run WHERE copy AND NOT fresh);
 UPDATE main.run AS m SET options = s.options, seed = s.seed, status = s.status, host = s.host, owner = s.owner, started = s.started,
     updated = s.updated, ended = s.ended, attempts = s.attempts, judged = s.judged, correct = s.correct
   FROM map_run r, src.run s WHERE r.dst = m.id AND s.id = r.src AND r.copy AND NOT r.fresh;
 
-INSERT INTO main.attempt (run, number, outcome, message, proposer, strategy, step, island, model_call, candidate, verdict, created)
-  SELECT r.dst, s.number, s.outcome, s.message, s.proposer, s.strategy, s.step, s.island, m.dst, c.dst, v.dst, s.created
+INSERT INTO main.attempt (run, number, outcome, message, proposer, strategy, step, island, model_call, candidate, verdict, began, created)
+  SELECT r.dst, s.number, s.outcome, s.message, s.proposer, s.strategy, s.step, s.island, m.dst, c.dst, v.dst, s.began, s.created
   FROM map_run r CROSS JOIN src.attempt s ON s.run = r.src LEFT JOIN map_call m ON m.src = s.model_call
   LEFT JOIN map_candidate c ON c.src = s.candidate LEFT JOIN map_verdict v ON v.src = s.verdict WHERE r.copy ORDER BY r.dst, s.number;
 INSERT INTO main.lineage (run, attempt, ordinal, child, parent, role) SELECT r.dst, s.attempt, s.ordinal, c.dst, p.dst, s.role
@@ -135,6 +136,8 @@ INSERT INTO main.tally (run, island, bucket, count) SELECT r.dst, s.island, s.bu
   CROSS JOIN src.tally s ON s.run = r.src WHERE r.copy;
 INSERT INTO main.run_state (run, size, codec, data) SELECT r.dst, s.size, s.codec, s.data FROM map_run r
   CROSS JOIN src.run_state s ON s.run = r.src WHERE r.copy;
+INSERT INTO main.asked (run, tag, size, codec, data) SELECT r.dst, s.tag, s.size, s.codec, s.data FROM map_run r
+  CROSS JOIN src.asked s ON s.run = r.src WHERE r.copy;
 
 INSERT INTO main.note (task, run, device, candidate, kind, text, effect, created)
   SELECT t.dst, r.dst, d.dst, c.dst, s.kind, s.text, s.effect, s.created FROM src.note s LEFT JOIN map_task t ON t.src = s.task

@@ -45,6 +45,40 @@ int64_t kf_store_put_model_call(kf_store *store, const kf_store_model_call_new *
     return kf_write_end(store, id != 0, error) ? id : 0;
 }
 
+/* ---- calls under way ---- */
+
+bool kf_store_put_asked(kf_store *store, const char *run, int64_t tag, const char *prompt, size_t size, kf_error *error)
+{
+    kf_autopacked packed = {0};
+    if (!kf_pack(store, KF_PACK_FAST, prompt, size, &packed, error) || !kf_write_begin(store, error)) return false;
+    int64_t row = kf_run_row(store, run, error);
+    bool ok = row && kf_sql_do(store, error, "INSERT OR REPLACE INTO asked (run, tag, size, codec, data) VALUES (?, ?, ?, ?, ?)", "iiinb",
+                               row, tag, packed.size, packed.codec, packed.data, packed.data_size);
+    return kf_write_end(store, ok, error);
+}
+
+bool kf_store_get_asked(kf_store *store, const char *run, int64_t tag, char **prompt, kf_error *error)
+{
+    *prompt = NULL;
+    int64_t row = kf_run_row(store, run, error);
+    kf_autoreset *statement =
+        row ? kf_sql(store, error, "SELECT size, codec, data FROM asked WHERE run = ? AND tag = ?", "ii", row, tag) : NULL;
+    int found = statement ? kf_sql_step(store, statement, error) : -1;
+    size_t size;
+    if (found == 1) *prompt = kf_unpack(store, statement, 0, &size, error);
+    return found == 0 || *prompt;
+}
+
+bool kf_store_drop_asked(kf_store *store, const char *run, int64_t tag, kf_error *error)
+{
+    if (!kf_write_begin(store, error)) return false;
+    int64_t row = kf_run_row(store, run, error);
+    return kf_write_end(store, row && kf_sql_do(store, error, "DELETE FROM asked WHERE run = ?1 AND (?2 = 0 OR tag = ?2)", "ii", row, tag),
+                        error);
+}
+
+/* ---- reading ---- */
+
 static bool no_such_call(kf_store *store, int64_t id, kf_error *error)
 {
     return kf_fail(error, KF_ERROR_INPUT, "%s: no model call %lld in the store", store->path, (long long)id);

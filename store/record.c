@@ -253,10 +253,10 @@ static bool insert_attempt(kf_store *store, const recording *r, kf_error *error)
     return kf_sql_do(
         store, error,
         "INSERT INTO attempt (run, number, outcome, message, proposer, strategy, step, island, model_call, candidate, verdict,"
-        " created) VALUES (?, ?, ?, ?, ?, ?, ?, ?, " NULLABLE ", " NULLABLE ", " NULLABLE ", ?)",
-        "iitttttniiid", store->run, r->result.attempt, kf_attempt_outcome_name(attempt->outcome), or_empty(attempt->message),
+        " began, created) VALUES (?, ?, ?, ?, ?, ?, ?, ?, " NULLABLE ", " NULLABLE ", " NULLABLE ", " NULLABLE ", ?)",
+        "iitttttniiiid", store->run, r->result.attempt, kf_attempt_outcome_name(attempt->outcome), or_empty(attempt->message),
         or_empty(attempt->proposer), or_empty(attempt->strategy), or_empty(attempt->step), attempt->island, attempt->model_call,
-        r->result.candidate, r->result.verdict, kf_store_time());
+        r->result.candidate, r->result.verdict, attempt->began, kf_store_time());
 }
 
 /* What belongs to the run: its totals, the attempt with its parents, the population, the search state. */

@@ -228,3 +228,15 @@ ALTER TABLE candidate ADD COLUMN form TEXT; -- hash of the normal form of its so
 CREATE INDEX candidate_form ON candidate (task, form) WHERE form IS NOT NULL;
 
 -- migration 4: verdicts and counters are packed as text and numbers apart (codec 2), which who knows only the first two can't read
+
+-- migration 5: a run that was killed goes on with what was under way: when each attempt had begun, and what models were being asked
+
+ALTER TABLE attempt ADD COLUMN began INTEGER; -- the number that the next attempt of the run had then
+CREATE TABLE asked (
+    run   INTEGER NOT NULL REFERENCES run,
+    tag   INTEGER NOT NULL, -- of the call, as in the run's state
+    size  INTEGER NOT NULL,
+    codec INTEGER NOT NULL,
+    data  BLOB NOT NULL, -- the prompt
+    PRIMARY KEY (run, tag)
+) STRICT, WITHOUT ROWID;

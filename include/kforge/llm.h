@@ -95,6 +95,10 @@ size_t kf_llm_watch(const kf_llm *llm, struct pollfd *fds, size_t most, double *
 /* How far the caller's work is, in any unit that grows: recorded replies that came at some point of it come there again, so that what was done
  * while a model was thinking is done again before its reply is there. Never told: they come at once. INT64_MAX: nothing else is left to do. */
 void kf_llm_progress(kf_llm *llm, int64_t done);
+/* Does it hand recorded replies out, each once? */
+bool kf_llm_is_recorded(const kf_llm *llm);
+/* A recorded model was asked this in an earlier session, when the work was as far as it was told last: that reply is not handed out again. */
+void kf_llm_pass(kf_llm *llm, const char *prompt);
 /* Was it asked when the work was as far as it is? A live model has no opinion. USED_UP: it was not asked again before its run ended. */
 typedef enum kf_llm_readiness { KF_LLM_LIVE, KF_LLM_READY, KF_LLM_NOT_YET, KF_LLM_USED_UP } kf_llm_readiness;
 kf_llm_readiness kf_llm_ready(const kf_llm *llm);

@@ -181,6 +181,7 @@ typedef struct kf_store_attempt_new {
     const char *strategy; /* "evolve", "tune", … */
     const char *step;     /* "draft", "improve", "repair_build", … */
     int64_t model_call;   /* from kf_store_put_model_call, 0 none */
+    int64_t began;        /* the number that the next attempt of the run had when this one began: others may have ended since; 0 not known */
     const kf_store_parent *parents;
     size_t parent_count;
     int island;       /* sub-population, 0 when there are none */
@@ -235,6 +236,13 @@ typedef struct kf_store_model_call_new {
 
 /* Returns the call's id (> 0), 0 on failure. */
 int64_t kf_store_put_model_call(kf_store *store, const kf_store_model_call_new *call, kf_error *error);
+
+/* The prompt of a call that is under way, until it is stored with its reply: a run that was killed asks the same once more. `tag` is the caller's. */
+bool kf_store_put_asked(kf_store *store, const char *run, int64_t tag, const char *prompt, size_t size, kf_error *error);
+/* malloc'd; *prompt NULL: there is none. */
+bool kf_store_get_asked(kf_store *store, const char *run, int64_t tag, char **prompt, kf_error *error);
+/* `tag` 0: of all calls of the run. */
+bool kf_store_drop_asked(kf_store *store, const char *run, int64_t tag, kf_error *error);
 
 typedef struct kf_store_model_call {
     void *memory;
@@ -356,6 +364,7 @@ typedef struct kf_store_attempt {
     kf_attempt_outcome outcome;
     const char *message, *proposer, *strategy, *step;
     int64_t model_call, candidate, verdict; /* 0 none */
+    int64_t began;                          /* as in kf_store_attempt_new */
     int island;                             /* that it was proposed for */
     char hash[KF_HASH_HEX];                 /* of the candidate, "" none */
     const char *flags, *tunables;           /* of the candidate */

@@ -14,9 +14,9 @@
  *
  * A space of at most `exhaustive` points is enumerated (the source's defaults first, then in a seeded random order) and then searched along
  * the flags that the caller added (kf_tune_space_add_flags); a larger one is searched
- * by iterated local search (Lourenço, Martin, Stützle 2003) with restarts. The search's state depends only on the seed and on the reports
- * in their order, so reporting a stored history to a new tuner resumes the search exactly when points were measured one at a time; what was
- * outstanding is handed out again. Many may be outstanding. A point that is never reported counts as failed once KF_TUNER_PATIENCE others
+ * by iterated local search (Lourenço, Martin, Stützle 2003) with restarts. The search's state depends only on the seed, and on what was handed out
+ * and reported in that order: telling a new tuner a stored history (kf_tuner_handed_out, kf_tuner_report) resumes the search exactly.
+ * Many may be outstanding. A point that is never reported counts as failed once KF_TUNER_PATIENCE others
  * have been reported after it was handed out.
  */
 #ifndef KFORGE_TUNER_H
@@ -90,6 +90,8 @@ KF_DEFINE_AUTO(kf_tuner, kf_tuner_free)
 /* The next point worth measuring; false when the space is exhausted, the search has converged, or nothing sensible is left before
  * outstanding points are reported (a report can make it true again). Never the same point twice, never one already reported. */
 bool kf_tuner_next(kf_tuner *tuner, kf_tune_point *point);
+/* As if kf_tuner_next had given this point now: for telling a new tuner a stored history of many at a time. False: it was handed out before. */
+bool kf_tuner_handed_out(kf_tuner *tuner, const kf_tune_point *point);
 /* Reports a score (higher is better; NaN: failed to build or wrong). Points may be reported in any order, also such
  * as this tuner never handed out; the first report of a point counts. */
 void kf_tuner_report(kf_tuner *tuner, const kf_tune_point *point, double score);

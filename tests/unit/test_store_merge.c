@@ -453,8 +453,8 @@ static void test_migrate(void **state)
     /* A store of the first version: what came later is taken away again. */
     kf_store_close(f->store);
     f->store = NULL;
-    sql(f->path, "DROP TABLE note; DROP TABLE ceiling; DROP TABLE counters; DROP INDEX candidate_form;"
-                 " ALTER TABLE candidate DROP COLUMN form; PRAGMA user_version = 1");
+    sql(f->path, "DROP TABLE note; DROP TABLE ceiling; DROP TABLE counters; DROP INDEX candidate_form; DROP TABLE asked;"
+                 " ALTER TABLE candidate DROP COLUMN form; ALTER TABLE attempt DROP COLUMN began; PRAGMA user_version = 1");
     assert_fails(&error, KF_ERROR_INPUT, "kforge store migrate", kf_store_open(f->path, KF_STORE_READ, &error));
     assert_ok(&error, kf_store_migrate(f->path, &from, &to, &error));
     assert_int_equal(from, 1);

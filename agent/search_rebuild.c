@@ -1,0 +1,311 @@
+/* A run's sources, tuners, population and counters, rebuilt from its stored attempts when it goes on.
+ *
+ * An attempt has a beginning, when its source became an arm or its point was handed out by a tuner, and an end, its verdict. With several workers others end
+ * in between, and both matter: a tuner takes a point that it was waiting for otherwise than one that it has never handed out, and of two sources that are
+ * equally good the one that came first gets the next point. So each attempt is stored with the number that the next one had when it began, and beginnings
+ * and ends are gone through in the order in which they happened; what was under way when the run was left has but a beginning. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "search_internal.h"
+
+/* Of an attempt that is stored, or of a proposal that is under way. */
+typedef struct beginning {
+    int64_t began;  /* the number that the next attempt had */
+    int64_t number; /* of the attempt; INT64_MAX under way */
+    int64_t call;   /* whose reply it is; INT64_MAX none */
+    int64_t candidate, parent;
+    kf_step step;
+    char *tunables; /* of a point */
+    kf_under_way *work;
+    kf_arm *arm;
+} beginning;
+
+typedef struct descent {
+    int64_t attempt, parent;
+} descent;
+
+/* A verdict that blames the machine, and what it was about: it is not the last word on that. */
+typedef struct flake {
+    int64_t candidate, call;
+} flake;
+
+typedef struct history {
+    kf_search *s;
+    descent *family; /* the parent that a candidate was made from, in order of attempts */
+    size_t family_count, next_parent;
+    beginning *beginnings; /* in the order in which they happened */
+    size_t count, next;
+    size_t *of_attempt; /* by number - 1: index among the beginnings, plus 1; 0 it yielded no candidate */
+    int64_t attempts;
+    flake *flakes;
+    size_t flake_count;
+} history;
+
+static void history_clear(history *h)
+{
+    for (size_t i = 0; i < h->count; i++) free(h->beginnings[i].tunables);
+    free(h->beginnings);
+    free(h->of_attempt);
+    free(h->family);
+    free(h->flakes);
+}
+
+/* Room for one more in a list that grows at powers of two; NULL: there is no memory. */
+static void *grown(void *list, size_t count, size_t size)
+{
+    return count & (count - 1) ? list : realloc(list, (count ? 2 * count : 1) * size);
+}
+
+static bool no_memory(kf_error *error)
+{
+    return kf_fail(error, KF_ERROR_MEMORY, "out of memory for the history of a run");
+}
+
+/* ---- what has begun, and when ---------------------------------------------------------------------------------------------------------------- */
+
+static bool read_family(history *h, kf_error *error)
+{
+    kf_auto(kf_store_cursor) cursor = kf_store_family(h->s->store, h->s->progress.run, error);
+    kf_autoresult kf_store_edge edge = {0};
+    int row = cursor ? 1 : -1;
+    while ((row = row == 1 ? kf_store_next_edge(cursor, &edge, error) : row) == 1) {
+        if (strcmp(edge.role, "tuned") != 0 && strcmp(edge.role, "base") != 0) continue;
+        descent *family = grown(h->family, h->family_count, sizeof *family);
+        if (!family) return no_memory(error);
+        h->family = family;
+        h->family[h->family_count++] = (descent){edge.attempt, edge.parent};
+    }
+    return row == 0;
+}
+
+/* The parent of an attempt, 0 none; asked for in order of attempts. */
+static int64_t parent_of(history *h, int64_t attempt)
+{
+    while (h->next_parent < h->family_count && h->family[h->next_parent].attempt < attempt) h->next_parent++;
+    bool found = h->next_parent < h->family_count && h->family[h->next_parent].attempt == attempt;
+    return found ? h->family[h->next_parent].parent : 0;
+}
+
+static bool add_beginning(history *h, const beginning *b, kf_error *error)
+{
+    beginning *list = grown(h->beginnings, h->count, sizeof *list);
+    if (!list) return no_memory(error);
+    h->beginnings = list;
+    h->beginnings[h->count++] = *b;
+    return true;
+}
+
+static bool read_beginnings(history *h, kf_error *error)
+{
+    kf_auto(kf_store_cursor) cursor = kf_store_attempts(h->s->store, h->s->progress.run, 1, error);
+    kf_autoresult kf_store_attempt a = {0};
+    int row = cursor ? 1 : -1;
+    while ((row = row == 1 ? kf_store_next_attempt(cursor, &a, error) : row) == 1) {
+        beginning b = {.began = a.began ? a.began : a.number, /* runs of an older kforge do not say it */
+                       .number = a.number,
+                       .call = a.model_call ? a.model_call : INT64_MAX,
+                       .candidate = a.candidate,
+                       .parent = parent_of(h, a.number)};
+        h->attempts = a.number;
+        if (!a.candidate || !kf_step_parse(a.step, &b.step)) continue;
+        if (b.step == KF_STEP_TUNE && !(b.tunables = strdup(a.tunables))) return no_memory(error);
+        if (!add_beginning(h, &b, error)) {
+            free(b.tunables);
+            return false;
+        }
+    }
+    return row == 0;
+}
+
+/* Replies are used in the order in which they came. */
+static int compare(const void *a, const void *b)
+{
+    const beginning *x = a, *y = b;
+    if (x->began != y->began) return x->began < y->began ? -1 : 1;
+    if (x->call != y->call) return x->call < y->call ? -1 : 1;
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+static bool order_beginnings(history *h, kf_under_way *work, size_t work_count, kf_error *error)
+{
+    for (size_t i = 0; i < work_count; i++) {
+        const kf_under_way *w = &work[i];
+        beginning b = {.began = w->began ? w->began : h->attempts + 1,
+                       .number = INT64_MAX,
+                       .call = w->reply ? w->reply->call : INT64_MAX,
+                       .step = w->step,
+                       .work = &work[i]};
+        if (!add_beginning(h, &b, error)) return false;
+    }
+    if (h->count) qsort(h->beginnings, h->count, sizeof *h->beginnings, compare);
+    h->of_attempt = calloc((size_t)h->attempts + 1, sizeof *h->of_attempt);
+    if (!h->of_attempt) return no_memory(error);
+    for (size_t i = 0; i < h->count; i++)
+        if (!h->beginnings[i].work) h->of_attempt[h->beginnings[i].number - 1] = i + 1;
+    return true;
+}
+
+/* ---- beginning ------------------------------------------------------------------------------------------------------------------------------- */
+
+/* The arm of the attempt's source, which is made where the task does not have it; NULL: one of the task's that it does not have any more. */
+static bool source_arm(kf_search *s, beginning *b, kf_error *error)
+{
+    size_t size;
+    kf_autofree char *source = kf_store_source(s->store, b->candidate, &size, error);
+    if (!source) return false;
+    b->arm = kf_arm_find(s, source, size);
+    if (b->arm || b->step == KF_STEP_BASELINE || b->step == KF_STEP_SEED || b->step == KF_STEP_TUNE) return true;
+    b->arm = kf_arm_add(s, kf_step_name(b->step), source, size, false, error);
+    return b->arm;
+}
+
+static void hand_out(beginning *b, const kf_tune_point *point)
+{
+    if (b->arm->tuner) kf_tuner_handed_out(b->arm->tuner, point);
+}
+
+static bool begin_attempt(kf_search *s, beginning *b, kf_error *error)
+{
+    if (b->step == KF_STEP_VERIFY) return true;
+    for (size_t i = 0; i < s->arm_count && b->step == KF_STEP_TUNE && b->parent; i++)
+        if (s->arms[i]->base == b->parent) b->arm = s->arms[i];
+    if (!b->arm && !source_arm(s, b, error)) return false;
+    if (!b->arm) return true;
+    kf_tune_point point = b->arm->initial;
+    bool known = b->step != KF_STEP_TUNE || !b->tunables[0] || kf_point_read(b->arm, b->tunables, &point);
+    if (b->step == KF_STEP_TUNE && known) hand_out(b, &point);
+    if (b->number != b->began) b->arm->in_flight++; /* others end meanwhile */
+    return true;
+}
+
+static kf_arm *arm_called(const kf_search *s, const char *hash)
+{
+    for (size_t i = 0; i < s->arm_count && *hash; i++)
+        if (strncmp(s->arms[i]->hash, hash, strlen(hash)) == 0) return s->arms[i];
+    return NULL;
+}
+
+/* What was under way becomes a proposal again; none where its source is not to be had any more. */
+static bool begin_work(kf_search *s, beginning *b, kf_error *error)
+{
+    kf_under_way *w = b->work;
+    if (w->step == KF_STEP_VERIFY) return kf_verify_again(s, w->candidate, &w->proposal, error);
+    b->arm = arm_called(s, w->arm);
+    if (w->reply) {
+        if (!kf_models_propose_again(s, w->reply, w->arm, b->arm, &w->proposal, error)) return false;
+        b->arm = w->proposal ? w->proposal->arm : NULL;
+    } else if (b->arm) {
+        kf_tune_point point = b->arm->initial;
+        if (w->step == KF_STEP_TUNE && !kf_point_read(b->arm, w->point, &point)) return true;
+        if (w->step == KF_STEP_TUNE) {
+            hand_out(b, &point);
+            b->arm->points++;
+        }
+        if (!(w->proposal = kf_proposal_new(w->step, b->arm, &point, error))) return false;
+        if (w->step == KF_STEP_TUNE) w->proposal->parent = w->parent;
+    }
+    if (b->arm && !w->waits) b->arm->in_flight++;
+    return true;
+}
+
+/* All that had begun when attempt `number` ended. */
+static bool begin_until(history *h, int64_t number, kf_error *error)
+{
+    for (; h->next < h->count && h->beginnings[h->next].began <= number; h->next++) {
+        beginning *b = &h->beginnings[h->next];
+        if (b->work ? !begin_work(h->s, b, error) : !begin_attempt(h->s, b, error)) return false;
+    }
+    return true;
+}
+
+/* ---- ending ---------------------------------------------------------------------------------------------------------------------------------- */
+
+/* As in kf_record_result: the first verdict on a proposal that blames machine or judge is not its last word. */
+static bool is_spoilt(history *h, const kf_store_attempt *attempt, bool *spoilt, kf_error *error)
+{
+    *spoilt = attempt->outcome == KF_ATTEMPT_JUDGED && (attempt->blame == KF_BLAME_MACHINE || attempt->blame == KF_BLAME_JUDGE);
+    for (size_t i = 0; i < h->flake_count && *spoilt; i++)
+        if (h->flakes[i].candidate == attempt->candidate && h->flakes[i].call == attempt->model_call) return *spoilt = false, true;
+    if (!*spoilt) return true;
+    flake *flakes = grown(h->flakes, h->flake_count, sizeof *flakes);
+    if (!flakes) return no_memory(error);
+    h->flakes = flakes;
+    h->flakes[h->flake_count++] = (flake){attempt->candidate, attempt->model_call};
+    return true;
+}
+
+/* What the attempt meant for those that followed. */
+static bool take(history *h, const kf_store_attempt *attempt, const beginning *b, kf_error *error)
+{
+    kf_autoresult kf_store_candidate candidate = {0};
+    if (!kf_store_get_candidate(h->s->store, attempt->candidate, h->s->progress.run, &candidate, error)) return false;
+    return kf_survivors_take(h->s,
+                             &(kf_outcome){.step = b->step,
+                                           .candidate = attempt->candidate,
+                                           .parent = b->parent,
+                                           .island = attempt->island,
+                                           .of_model = attempt->model_call > 0,
+                                           .status = attempt->verdict ? attempt->status : KF_JUDGE_ERROR,
+                                           .blame = attempt->verdict ? attempt->blame : KF_BLAME_MACHINE,
+                                           .speedup = attempt->verdict ? attempt->speedup.value : NAN,
+                                           .floor_share = kf_features_floor(candidate.features),
+                                           .cell = candidate.cell},
+                             error);
+}
+
+static bool end_attempt(history *h, const kf_store_attempt *attempt, beginning *b, kf_error *error)
+{
+    kf_search *s = h->s;
+    bool spoilt;
+    if (b->step == KF_STEP_VERIFY) {
+        kf_verify_tried(s, attempt->candidate);
+        return take(h, attempt, b, error);
+    }
+    if (attempt->outcome == KF_ATTEMPT_JUDGED || attempt->outcome == KF_ATTEMPT_SAME_CODE || attempt->outcome == KF_ATTEMPT_LOST)
+        s->progress.judged++;
+    if (attempt->outcome == KF_ATTEMPT_JUDGED || attempt->outcome == KF_ATTEMPT_SAME_CODE) s->judged_since_verify++;
+    kf_arm *arm = b->arm;
+    if (arm && b->number != b->began) arm->in_flight--;
+    if (!is_spoilt(h, attempt, &spoilt, error)) return false;
+    if (spoilt) return true;
+    if (!take(h, attempt, b, error)) return false;
+    if (!arm) return true;
+    kf_tune_point point = arm->initial;
+    if (attempt->tunables[0] && b->step == KF_STEP_TUNE && !kf_point_read(arm, attempt->tunables, &point)) return true;
+    bool timed = attempt->verdict && attempt->status == KF_CORRECT && attempt->speedup.value > 0;
+    kf_arm_report(arm, &point, timed ? attempt->speedup.value : NAN);
+    if (b->step == KF_STEP_TUNE) {
+        arm->points++;
+        return true;
+    }
+    arm->settled = true;
+    if (!arm->base) arm->base = attempt->candidate;
+    if (b->step == KF_STEP_BASELINE) s->baseline_candidate = attempt->candidate;
+    return true;
+}
+
+static bool end_attempts(history *h, kf_error *error)
+{
+    kf_auto(kf_store_cursor) cursor = kf_store_attempts(h->s->store, h->s->progress.run, 1, error);
+    kf_autoresult kf_store_attempt attempt = {0};
+    int row = cursor ? 1 : -1;
+    while ((row = row == 1 ? kf_store_next_attempt(cursor, &attempt, error) : row) == 1) {
+        if (attempt.number > h->attempts) break; /* somebody else's, since: there is none */
+        if (!begin_until(h, attempt.number, error)) return false;
+        size_t index = h->of_attempt[attempt.number - 1];
+        h->s->progress.attempts = attempt.number;
+        if (index && !end_attempt(h, &attempt, &h->beginnings[index - 1], error)) return false;
+    }
+    return row >= 0 && begin_until(h, INT64_MAX, error);
+}
+
+bool kf_rebuild(kf_search *s, kf_under_way *work, size_t work_count, kf_error *error)
+{
+    history h = {.s = s};
+    bool rebuilt = read_family(&h, error) && read_beginnings(&h, error) && order_beginnings(&h, work, work_count, error) &&
+                   end_attempts(&h, error);
+    history_clear(&h);
+    return rebuilt;
+}
