@@ -332,10 +332,11 @@ static bool propose(kf_search *s, kf_proposal **proposal, kf_error *error)
         if (!kf_arms_propose(s, proposal, error)) return false;
         if (*proposal && s->quota > 0) s->quota--;
         if (!*proposal) s->quota = 0;
-        if (*proposal || !s->model_count) return true;
+        return true; /* without a turn of the tuner a call may be due, before a reply is used */
     }
+    const kf_call *reply = s->replies;
     if (!kf_models_propose(s, proposal, error)) return false;
-    if (*proposal || s->replies || !s->calls || !s->strategy.tune || !has_room_for_points(s)) return true;
+    if (*proposal || reply || !s->calls || !s->strategy.tune || !has_room_for_points(s)) return true;
     return kf_arms_propose(s, proposal, error); /* all that could be asked was, and a worker is idle */
 }
 
@@ -343,7 +344,8 @@ static bool propose(kf_search *s, kf_proposal **proposal, kf_error *error)
  *
  * One step at a time, and between two of them everything is looked at again, in the same order: a reply that has come, a call that is due, a proposal.
  * So what is done follows from the state and from what a run writes down (when replies came, calls were begun and rooms changed), never from how long the
- * search happened to wait in between; and what a run waits for, it waits for with nothing left to do. */
+ * search happened to wait in between; and what a run waits for, it waits for with nothing left to do. What changes without moving the run on (the tuner's
+ * turn is over, a diagnosis was read) comes to the same before the next reply is there and after. */
 static bool fill(kf_search *s, bool *stuck, kf_error *error)
 {
     *stuck = false;

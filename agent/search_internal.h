@@ -343,7 +343,7 @@ int64_t kf_search_clock(const kf_search *s);
 size_t kf_models_watch(const kf_search *s, struct pollfd *fds, size_t most, double *wake);
 /* The search is over: what is in flight is ended, and what it has cost is booked. */
 bool kf_models_stop(kf_search *s, kf_error *error);
-/* A candidate out of a reply that waits; *proposal NULL: none. */
+/* A candidate out of the first reply that waits; *proposal NULL: it was of no use, or a diagnosis, or there is none. */
 bool kf_models_propose(kf_search *s, kf_proposal **proposal, kf_error *error);
 /* What a judged candidate of a model means for its next prompt. `candidate` is its id in the store. */
 bool kf_models_judged(kf_search *s, const kf_proposal *proposal, bool known, kf_status status, kf_blame blame, double speedup,

@@ -590,14 +590,12 @@ bool kf_models_propose_again(kf_search *s, const kf_call *call, const char *hash
 bool kf_models_propose(kf_search *s, kf_proposal **proposal, kf_error *error)
 {
     *proposal = NULL;
-    while (s->replies && !*proposal) {
-        kf_call *call = s->replies;
-        s->replies = call->next;
-        bool proposed = propose_reply(s, call, proposal, error);
-        kf_call_free(call);
-        if (!proposed) return false;
-    }
-    return true;
+    kf_call *call = s->replies;
+    if (!call) return true;
+    s->replies = call->next;
+    bool proposed = propose_reply(s, call, proposal, error);
+    kf_call_free(call);
+    return proposed;
 }
 
 /* A candidate that was judged before costs a call and tells nothing: its model is told so, and one that only repeats itself is given up. */
