@@ -170,9 +170,23 @@ typedef struct kf_place {
     bool verify;            /* measured again: a verdict of its own */
     int64_t number;         /* of the call that it came from: models repeat themselves; 0 none */
 } kf_place;
+/* An attempt that counted by a verdict of another run: what that run knew when it began, and nobody can find out again. */
+typedef struct kf_told {
+    char hash[KF_HASH_HEX]; /* of the candidate */
+    int64_t number;         /* as in kf_place */
+    kf_attempt_outcome outcome;
+    int64_t verdict, candidate;
+    kf_status status;
+    kf_blame blame;
+    kf_interval speedup;
+} kf_told;
 typedef struct kf_order {
     kf_place *places;
     size_t count, capacity, next;
+    kf_told *told;
+    size_t told_count;
+    int64_t *candidates; /* of the replies: the stored run's candidate of call 1, 2, …; 0 none */
+    size_t candidate_count;
     kf_workers_result held[KF_ORDER_HELD]; /* come too early */
     size_t held_count;
 } kf_order;
@@ -290,8 +304,8 @@ char *kf_point_json(const kf_arm *arm, const kf_tune_point *point);
 bool kf_point_read(const kf_arm *arm, const char *json, kf_tune_point *point);
 
 /* search_record.c */
-/* A source that was judged before, in any run, and differs from this one in names and layout alone; malloc'd, *known NULL: there is none. */
-bool kf_record_find_like(kf_search *s, const char *source, size_t size, char **known, kf_error *error);
+/* A source that was judged before, in any run, and differs from this one, of call `number`, in names and layout alone; malloc'd, *known NULL: there is none. */
+bool kf_record_find_like(kf_search *s, int64_t number, const char *source, size_t size, char **known, kf_error *error);
 /* Known already? Then it is recorded here and now, and *known is true. */
 bool kf_record_known(kf_search *s, kf_proposal *proposal, bool *known, kf_error *error);
 /* A worker's answer. *again: the proposal is to be judged once more, and is among those that wait for that. */
@@ -309,6 +323,10 @@ void kf_order_clear(kf_order *order);
 bool kf_order_hold(kf_search *s, kf_workers_result *result);
 /* A held one whose turn it is. */
 bool kf_order_take(kf_search *s, kf_workers_result *result);
+/* Did the stored run count this proposal by a verdict of another run, as `outcome` says? Then *known is that. */
+bool kf_order_told(kf_search *s, const kf_proposal *proposal, kf_attempt_outcome outcome, kf_store_candidate *known, bool *told, kf_error *error);
+/* The source that stood for the reply to call `number` in the stored run, where that is this very one in other words; malloc'd, *known NULL: it is not. */
+bool kf_order_told_source(kf_search *s, int64_t number, const char *form, char **known, kf_error *error);
 /* The proposal was recorded without a worker. */
 void kf_order_known(kf_search *s, const kf_proposal *proposal);
 

@@ -501,7 +501,7 @@ static kf_arm *arm_for(kf_search *s, const kf_call *call, char **source, bool *r
     *rewritten = arm;
     if (arm) return arm;
     char *known;
-    if (!kf_record_find_like(s, *source, strlen(*source), &known, error)) return NULL;
+    if (!kf_record_find_like(s, call->number, *source, strlen(*source), &known, error)) return NULL;
     if (known) {
         *rewritten = strcmp(known, *source) != 0;
         free(*source);
@@ -575,7 +575,7 @@ bool kf_models_propose_again(kf_search *s, const kf_call *call, const char *hash
     bool rewritten = !is_called(source, hash);
     if (!arm && rewritten) {
         char *known;
-        if (!kf_record_find_like(s, source, strlen(source), &known, error)) return false;
+        if (!kf_record_find_like(s, call->number, source, strlen(source), &known, error)) return false;
         if (!known || !is_called(known, hash)) {
             free(known);
             return true;

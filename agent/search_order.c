@@ -5,11 +5,15 @@
  * Verdicts are told apart by their candidates, and those of the same candidate by the call that proposed it. One that the stored run did not wait for (it
  * knew it, or has left the path) is handed on at once; one that this run does not wait for is passed over. So nothing is ever waited for that can't come,
  * and a replay that goes another way, because times differ, goes on as any other run.
+ *
+ * A run may count by what others have judged before: candidates that it found in the store. The one that repeats it judges all that it has judged, and counts
+ * by the same verdicts where it counted by others': what it began with is no result of it.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "kforge/file.h"
+#include "kforge/form.h"
 #include "kforge/json.h"
 #include "search_internal.h"
 
@@ -66,35 +70,107 @@ static int64_t number_of(const calls *list, int64_t id)
     return low < list->count && list->ids[low] == id ? (int64_t)low + 1 : 0;
 }
 
-static bool append(kf_order *order, const kf_store_attempt *attempt, const calls *list, kf_error *error)
+/* Room for one more in a list that grows at powers of two. */
+static bool grow(void *list, size_t count, size_t size, kf_error *error)
 {
-    if (order->count == order->capacity) {
-        size_t capacity = order->capacity ? 2 * order->capacity : 256;
-        void *grown = realloc(order->places, capacity * sizeof *order->places);
-        if (!grown) return kf_fail(error, KF_ERROR_MEMORY, "out of memory for the order of a run");
-        order->places = grown;
-        order->capacity = capacity;
+    void **items = list;
+    if (count & (count - 1)) return true;
+    void *grown = realloc(*items, (count ? 2 * count : 1) * size);
+    if (grown) *items = grown;
+    return grown || kf_fail(error, KF_ERROR_MEMORY, "out of memory for the order of a run");
+}
+
+/* A stored run on its way into an order. */
+typedef struct reading {
+    kf_order *order;
+    calls list;
+    int64_t *judged; /* verdicts that are its own, as they came: ascending */
+    size_t judged_count;
+} reading;
+
+static bool is_own(const reading *r, int64_t verdict)
+{
+    size_t low = 0, high = r->judged_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (r->judged[middle] < verdict)
+            low = middle + 1;
+        else
+            high = middle;
     }
+    return low < r->judged_count && r->judged[low] == verdict;
+}
+
+static bool append_place(reading *r, const kf_store_attempt *attempt, int64_t number, kf_error *error)
+{
+    kf_order *order = r->order;
+    if (!grow(&order->places, order->count, sizeof *order->places, error)) return false;
     kf_place *place = &order->places[order->count++];
     memcpy(place->hash, attempt->hash, KF_HASH_HEX);
     place->verify = strcmp(attempt->step, kf_step_name(KF_STEP_VERIFY)) == 0;
-    place->number = attempt->model_call ? number_of(list, attempt->model_call) : 0;
+    place->number = number;
     return true;
 }
 
-/* Appends the candidates that `run` had verdicts on, or, with `order` NULL, counts them. */
-static bool read_attempts(kf_store *store, const char *run, kf_order *order, const calls *list, size_t *count, kf_error *error)
+static bool append_told(reading *r, const kf_store_attempt *attempt, int64_t number, kf_error *error)
+{
+    kf_order *order = r->order;
+    if (!grow(&order->told, order->told_count, sizeof *order->told, error)) return false;
+    kf_told *told = &order->told[order->told_count++];
+    *told = (kf_told){.number = number,
+                      .outcome = attempt->outcome,
+                      .verdict = attempt->verdict,
+                      .candidate = attempt->candidate,
+                      .status = attempt->status,
+                      .blame = attempt->blame,
+                      .speedup = attempt->speedup};
+    memcpy(told->hash, attempt->hash, KF_HASH_HEX);
+    return true;
+}
+
+static bool append(reading *r, const kf_store_attempt *attempt, kf_error *error)
+{
+    kf_order *order = r->order;
+    int64_t number = attempt->model_call ? number_of(&r->list, attempt->model_call) : 0;
+    bool judged = attempt->outcome == KF_ATTEMPT_JUDGED || attempt->outcome == KF_ATTEMPT_REVERIFIED;
+    bool reused = attempt->outcome == KF_ATTEMPT_KNOWN || attempt->outcome == KF_ATTEMPT_SAME_CODE;
+    if (number > 0 && (size_t)number <= order->candidate_count) order->candidates[number - 1] = attempt->candidate;
+    if (is_of_worker(attempt) && !append_place(r, attempt, number, error)) return false;
+    if (reused && attempt->verdict && !is_own(r, attempt->verdict)) return append_told(r, attempt, number, error);
+    if (!judged || !attempt->verdict) return true;
+    if (!grow(&r->judged, r->judged_count, sizeof *r->judged, error)) return false;
+    r->judged[r->judged_count++] = attempt->verdict;
+    return true;
+}
+
+/* Takes the attempts of `run` in, or, with `r` NULL, counts those that a worker had. */
+static bool read_attempts(kf_store *store, const char *run, reading *r, size_t *count, kf_error *error)
 {
     kf_auto(kf_store_cursor) cursor = kf_store_attempts(store, run, 1, error);
     kf_autoresult kf_store_attempt attempt = {0};
     int row = cursor ? 1 : -1;
     *count = 0;
     while ((row = row == 1 ? kf_store_next_attempt(cursor, &attempt, error) : row) == 1) {
-        if (!is_of_worker(&attempt)) continue;
-        ++*count;
-        if (order && !append(order, &attempt, list, error)) return false;
+        *count += is_of_worker(&attempt);
+        if (r && attempt.candidate && !append(r, &attempt, error)) return false;
     }
     return row == 0;
+}
+
+static bool read_run(kf_search *s, kf_store *store, const kf_store_run *run, kf_error *error)
+{
+    reading r = {.order = &s->order};
+    size_t count;
+    bool good = read_calls(store, run->id, &r.list, error);
+    s->order.candidates = good ? calloc(r.list.count + 1, sizeof *s->order.candidates) : NULL;
+    if (good && !s->order.candidates) good = kf_fail(error, KF_ERROR_MEMORY, "out of memory for the order of a run");
+    s->order.candidate_count = good ? r.list.count : 0;
+    good = good && read_attempts(store, run->id, &r, &count, error);
+    /* Verdicts under other conditions are none here; and a run that does not judge anew finds them itself. */
+    if (!s->settings->anew || strcmp(run->device, s->conditions) != 0) s->order.told_count = s->order.candidate_count = 0;
+    free(r.list.ids);
+    free(r.judged);
+    return good;
 }
 
 /* How many workers that run had, and when; which notes it knew, where it repeated another one. A run of an older kforge does not say it. */
@@ -113,17 +189,15 @@ bool kf_order_read(kf_search *s, kf_error *error)
 {
     const kf_search_settings *settings = s->settings;
     kf_autofree char *path = NULL, *run = NULL;
-    size_t count, done;
+    size_t done;
     if (!settings->model_count || !parse(settings->models[0], &path, &run)) return true;
     kf_store *store = s->notes_store = kf_store_open(path, KF_STORE_READ, error);
     kf_autoresult kf_store_run found = {0};
     if (!store || !kf_store_find_run(store, run, &found, error)) return false;
     s->notes_until = found.started;
-    calls list = {0};
-    bool read = read_calls(store, found.id, &list, error) && read_attempts(store, found.id, &s->order, &list, &count, error) &&
-                read_state(s, store, found.id, error);
-    free(list.ids);
-    if (!read || !read_attempts(s->store, s->progress.run, NULL, NULL, &done, error)) return false;
+    if (!read_run(s, store, &found, error) || !read_state(s, store, found.id, error) ||
+        !read_attempts(s->store, s->progress.run, NULL, &done, error))
+        return false;
     s->order.next = done < s->order.count ? done : s->order.count; /* this run goes on */
     return true;
 }
@@ -132,6 +206,8 @@ void kf_order_clear(kf_order *order)
 {
     for (size_t i = 0; i < order->held_count; i++) kf_workers_result_free(&order->held[i]);
     free(order->places);
+    free(order->told);
+    free(order->candidates);
     *order = (kf_order){0};
 }
 
@@ -174,6 +250,41 @@ static void strike(kf_order *order, size_t place)
 void kf_order_known(kf_search *s, const kf_proposal *p)
 {
     if (s->order.next < s->order.count) strike(&s->order, place_of(s, p));
+}
+
+bool kf_order_told(kf_search *s, const kf_proposal *p, kf_attempt_outcome outcome, kf_store_candidate *known, bool *told, kf_error *error)
+{
+    const kf_order *order = &s->order;
+    char hex[KF_HASH_HEX];
+    *told = false;
+    if (!order->told_count) return true;
+    hash_of(p, hex);
+    for (size_t i = 0; i < order->told_count; i++) {
+        const kf_told *t = &order->told[i];
+        if (t->outcome != outcome || t->number != p->number || strcmp(t->hash, hex) != 0) continue;
+        if (!kf_store_get_candidate(s->store, t->candidate, NULL, known, error)) return false;
+        known->verdict = t->verdict;
+        known->status = t->status;
+        known->blame = t->blame;
+        known->speedup = t->speedup;
+        known->reverified = true; /* it may be: what is best is looked up again */
+        known->cell = "";
+        return *told = true;
+    }
+    return true;
+}
+
+bool kf_order_told_source(kf_search *s, int64_t number, const char *form, char **known, kf_error *error)
+{
+    const kf_order *order = &s->order;
+    char hash[KF_HASH_HEX];
+    size_t size;
+    *known = NULL;
+    if (number < 1 || (size_t)number > order->candidate_count || !order->candidates[number - 1]) return true;
+    kf_autofree char *source = kf_store_source(s->store, order->candidates[number - 1], &size, error);
+    if (!source || !kf_form_hash(source, size, hash, error)) return false;
+    if (strcmp(hash, form) == 0) *known = kf_steal(&source);
+    return true;
 }
 
 bool kf_order_hold(kf_search *s, kf_workers_result *result)

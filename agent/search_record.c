@@ -158,10 +158,11 @@ bool kf_record_known(kf_search *s, kf_proposal *p, bool *known, kf_error *error)
     if (!kf_store_find_candidate(s->store, kf_task_hash(s->task), hash, s->conditions, &candidate, known, error)) return false;
     *known = *known && usable(&candidate);
     if (*known && !counts_here(s, candidate.id, known, error)) return false;
+    if (!*known && !kf_order_told(s, p, KF_ATTEMPT_KNOWN, &candidate, known, error)) return false;
     return !*known || record_reuse(s, p, KF_ATTEMPT_KNOWN, &candidate, error);
 }
 
-bool kf_record_find_like(kf_search *s, const char *source, size_t size, char **known, kf_error *error)
+bool kf_record_find_like(kf_search *s, int64_t number, const char *source, size_t size, char **known, kf_error *error)
 {
     kf_autoresult kf_store_candidate candidate = {0};
     char form[KF_HASH_HEX], hash[KF_HASH_HEX];
@@ -169,6 +170,8 @@ bool kf_record_find_like(kf_search *s, const char *source, size_t size, char **k
     *known = NULL;
     if (!kf_form_hash(source, size, form, error)) return false;
     if (!*form) return true;
+    if (!kf_order_told_source(s, number, form, known, error)) return false;
+    if (*known) return true;
     kf_store_candidate_hash(form, strlen(form), NULL, 0, hash);
     if (!kf_store_find_form(s->store, kf_task_hash(s->task), hash, s->conditions, &candidate, &found, error)) return false;
     found = found && usable(&candidate);
@@ -223,7 +226,8 @@ static bool find_same_code(kf_search *s, const kf_proposal *p, const kf_verdict 
     if (!kf_store_find_code(s->store, kf_task_hash(s->task), verdict->code_hash, s->conditions, known, found, error)) return false;
     kf_store_candidate_hash(p->source, p->size, (const char *const *)p->flags, (size_t)p->flag_count, hash);
     *found = *found && usable(known) && strcmp(known->hash, hash) != 0;
-    return !*found || counts_here(s, known->id, found, error);
+    if (*found && !counts_here(s, known->id, found, error)) return false;
+    return *found || kf_order_told(s, p, KF_ATTEMPT_SAME_CODE, known, found, error);
 }
 
 bool kf_record_result(kf_search *s, kf_proposal *p, const kf_workers_result *result, bool *again, kf_error *error)

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 
 #include "kforge/hash.h"
+#include "kforge/store_care.h"
 #include "test_search_common.h"
 
 static int kill_after; /* commits; 0 never */
@@ -271,11 +272,49 @@ static void a_killed_run_is_its_repetition(void **state)
     f->store = kf_store_open(f->path, KF_STORE_CREATE, &f->error);
 }
 
+/* A run in a store that knows what an earlier one has judged and noted counts by that, and so does its repetition: there, where its own verdicts are known as
+ * well by then, in a copy, and in pieces. */
+static void what_a_run_knew_its_repetition_knows(void **state)
+{
+    fixture *f = *state;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        const kind *k = &kinds[i];
+        models m = {0};
+        char run[KF_RUN_ID], again[KF_RUN_ID];
+        kf_autofree char *path = path_of(f, "known", i), *copy = path_of(f, "copy", i);
+        begin(f);
+        open_models(f, &m, i + 200);
+        kf_search_settings settings = settings_of(k, 5 + i, m.specs);
+        sessions(f, path, &settings, 0, run, 0);
+        forget_calls(f); /* the models say much of what they have said before, in another order */
+        settings = settings_of(k, 55 + i, m.specs);
+        sessions(f, path, &settings, 0, run, 0);
+        kf_autofree char *whole = story(f, path, run);
+        int known = count(whole, " known ");
+        kf_store *store = kf_store_open(path, KF_STORE_WRITE, &f->error);
+        assert_true(store && kf_store_backup(store, copy, &f->error));
+        kf_store_close(store);
+        for (int time = 0; time < 3; time++) {
+            replay_models(&m, time ? copy : path, run);
+            settings = settings_of(k, 55 + i, m.replays);
+            settings.anew = true;
+            int killed = sessions(f, time ? copy : path, &settings, 1, again, time == 2 ? k->most + 2 : 0);
+            kf_autofree char *repeated = story(f, time ? copy : path, again);
+            printf("%s, %zu models: %d lines, %d known, killed %d times\n", k->strategy, k->models, count(whole, "\n"), known, killed - 1);
+            assert_same(k->strategy, whole, repeated);
+        }
+        assert_true(known > 3);
+        models_clear(&m);
+    }
+    f->store = kf_store_open(f->path, KF_STORE_CREATE, &f->error);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_killed_repetition_is_its_run, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_killed_run_is_its_repetition, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_a_run_knew_its_repetition_knows, set_up, tear_down),
     };
     if (getenv("ONLY")) cmocka_set_test_filter(getenv("ONLY"));
     return cmocka_run_group_tests(tests, NULL, NULL);
