@@ -39,9 +39,9 @@ typedef struct kf_llm_provider {
     void (*set_budget)(void *state, kf_budget *budget);
     bool (*check_budget)(const void *state, const kf_budget *budget, kf_error *error); /* as kf_llm_check_budget */
     void (*progress)(void *state, int64_t done);                                       /* as kf_llm_progress */
-    void (*pass)(void *state, const char *prompt);                                     /* as kf_llm_pass; those that have recordings */
-    kf_llm_readiness (*ready)(const void *state);                                      /* as kf_llm_ready */
-    bool (*resting)(const void *state, uint64_t *models);                              /* as kf_llm_resting */
+    void (*pass)(void *state, const char *prompt);         /* as kf_llm_pass; those that have recordings */
+    kf_llm_readiness (*ready)(const void *state);          /* as kf_llm_ready */
+    bool (*resting)(const void *state, uint64_t *models);  /* as kf_llm_resting */
     bool (*freeze)(const void *state, kf_buffer *options); /* ",price_in=1.25…" that the spec does not say */
 } kf_llm_provider;
 

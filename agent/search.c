@@ -574,7 +574,9 @@ static bool run_all(kf_search *s, const char *run, kf_search_result *result, boo
     *begun = true;
     s->started = kf_now();
     kf_search_tell(s, KF_SEARCH_STARTED, "%s", s->progress.run);
-    if (!kf_models_open(s, error) || !kf_asked_again(s, error) || !submit_again(s, error) || !search(s, result, error) || !kf_models_stop(s, error)) return false;
+    if (!kf_models_open(s, error) || !kf_asked_again(s, error) || !submit_again(s, error) || !search(s, result, error) ||
+        !kf_models_stop(s, error))
+        return false;
     if (result->end != KF_SEARCH_INTERRUPTED && !verify_best(s, error)) return false;
     s->over = true;
     return kf_best_refresh(s, error);
@@ -604,7 +606,8 @@ bool kf_search_run(kf_store *store, const kf_task *task, const char *run, const 
         kf_run_status status = !ran || result->end == KF_SEARCH_STOPPED ? KF_RUN_FAILED
                                : result->end == KF_SEARCH_INTERRUPTED   ? KF_RUN_INTERRUPTED
                                                                         : KF_RUN_FINISHED;
-        bool ended = (!ran || kf_store_drop_asked(store, s->progress.run, 0, error)) && (!state || kf_store_save_state(store, s->progress.run, state, strlen(state), ran ? error : NULL)) &&
+        bool ended = (!ran || kf_store_drop_asked(store, s->progress.run, 0, error)) &&
+                     (!state || kf_store_save_state(store, s->progress.run, state, strlen(state), ran ? error : NULL)) &&
                      kf_store_end_run(store, s->progress.run, status, ran ? error : NULL);
         ran = ran && ended;
         s->progress.elapsed = kf_search_elapsed(s);

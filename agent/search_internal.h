@@ -324,7 +324,8 @@ bool kf_order_hold(kf_search *s, kf_workers_result *result);
 /* A held one whose turn it is. */
 bool kf_order_take(kf_search *s, kf_workers_result *result);
 /* Did the stored run count this proposal by a verdict of another run, as `outcome` says? Then *known is that. */
-bool kf_order_told(kf_search *s, const kf_proposal *proposal, kf_attempt_outcome outcome, kf_store_candidate *known, bool *told, kf_error *error);
+bool kf_order_told(kf_search *s, const kf_proposal *proposal, kf_attempt_outcome outcome, kf_store_candidate *known, bool *told,
+                   kf_error *error);
 /* The source that stood for the reply to call `number` in the stored run, where that is this very one in other words; malloc'd, *known NULL: it is not. */
 bool kf_order_told_source(kf_search *s, int64_t number, const char *form, char **known, kf_error *error);
 /* The proposal was recorded without a worker. */
@@ -370,7 +371,8 @@ void kf_call_free(kf_call *call);
 kf_call *kf_call_unlink(kf_search *s, int64_t tag); /* NULL: it is not in flight */
 /* The proposal of a reply that was under way, as it was: of the source whose hash begins with `hash`, `arm` where it is one of the arms. *proposal NULL:
  * it is not to be had any more. */
-bool kf_models_propose_again(kf_search *s, const kf_call *call, const char *hash, kf_arm *arm, kf_proposal **proposal, kf_error *error);
+bool kf_models_propose_again(kf_search *s, const kf_call *call, const char *hash, kf_arm *arm, kf_proposal **proposal,
+                             kf_error *error);
 /* The model takes no request now (BUSY) or never again (LIMIT), as `why` says: the call did not happen, what was due stays due. */
 bool kf_call_take_back(kf_search *s, kf_call *call, const kf_error *why, kf_error *error);
 /* Ends a transaction with what it has changed in the search. */

@@ -418,7 +418,8 @@ static bool end_call(kf_search *s, kf_call *call, kf_llm_reply *reply, kf_error 
 {
     bool is_live = kf_llm_ready(s->models[call->model].llm) == KF_LLM_LIVE;
     if (reply->outcome == KF_LLM_EXHAUSTED) reply->outcome = KF_LLM_FAILED;
-    bool booked = kf_choose_again(s, call, error) && (!is_live || (store_call(s, call, reply, false, NEVER, error) && kf_state_commit(s, error)));
+    bool booked = kf_choose_again(s, call, error) &&
+                  (!is_live || (store_call(s, call, reply, false, NEVER, error) && kf_state_commit(s, error)));
     kf_call_free(call);
     return booked;
 }
@@ -565,7 +566,8 @@ static bool is_called(const char *source, const char *digits)
     return *digits && strncmp(hex, digits, strlen(digits)) == 0;
 }
 
-bool kf_models_propose_again(kf_search *s, const kf_call *call, const char *hash, kf_arm *arm, kf_proposal **proposal, kf_error *error)
+bool kf_models_propose_again(kf_search *s, const kf_call *call, const char *hash, kf_arm *arm, kf_proposal **proposal,
+                             kf_error *error)
 {
     kf_error why = {0};
     kf_attempt_outcome outcome;

@@ -252,7 +252,8 @@ void kf_order_known(kf_search *s, const kf_proposal *p)
     if (s->order.next < s->order.count) strike(&s->order, place_of(s, p));
 }
 
-bool kf_order_told(kf_search *s, const kf_proposal *p, kf_attempt_outcome outcome, kf_store_candidate *known, bool *told, kf_error *error)
+bool kf_order_told(kf_search *s, const kf_proposal *p, kf_attempt_outcome outcome, kf_store_candidate *known, bool *told,
+                   kf_error *error)
 {
     const kf_order *order = &s->order;
     char hex[KF_HASH_HEX];

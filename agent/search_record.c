@@ -52,7 +52,8 @@ static bool store(kf_search *s, kf_store_attempt_new *attempt, const kf_arm *arm
     kf_autofree char *tunables = arm ? kf_point_json(arm, point) : NULL;
     attempt->run = s->progress.run;
     attempt->tunables = tunables;
-    if ((!kf_store_in_group(s->store) && !kf_store_begin(s->store, error)) || !kf_store_record(s->store, attempt, recorded, error)) return false;
+    if ((!kf_store_in_group(s->store) && !kf_store_begin(s->store, error)) || !kf_store_record(s->store, attempt, recorded, error))
+        return false;
     s->progress.attempts = recorded->attempt;
     return true;
 }

@@ -178,7 +178,7 @@ static void add_work(cJSON *list, const kf_proposal *p, bool waits)
     if (p->candidate) cJSON_AddNumberToObject(entry, "candidate", (double)p->candidate);
     if (p->parent) cJSON_AddNumberToObject(entry, "parent", (double)p->parent);
     if (p->arm) {
-        char digits[sizeof ((kf_under_way *)NULL)->arm];
+        char digits[sizeof((kf_under_way *)NULL)->arm];
         memcpy(digits, p->arm->hash, sizeof digits - 1);
         digits[sizeof digits - 1] = '\0';
         cJSON_AddStringToObject(entry, "arm", digits);
@@ -464,7 +464,8 @@ static void read_exhausted(kf_search *s, const cJSON *json)
 
 static void read_end(kf_search *s, const cJSON *json)
 {
-    const cJSON *end = cJSON_GetObjectItemCaseSensitive(json, "end"), *limits = cJSON_GetObjectItemCaseSensitive(json, "budget-spent");
+    const cJSON *end = cJSON_GetObjectItemCaseSensitive(json, "end"),
+                *limits = cJSON_GetObjectItemCaseSensitive(json, "budget-spent");
     if (end) kf_fail(&s->models_why, (kf_error_code)number_of(end, "code"), "%s", text_of(end, "why"));
     s->models_gone = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(end, "gone"));
     s->budget_spent = cJSON_GetArraySize(limits) == 3;
@@ -517,7 +518,8 @@ static bool read_state(kf_search *s, const cJSON *json, kf_error *error)
     /* What could not be made a proposal again comes before the replies that waited behind it. */
     kf_call *first = s->replies, **end = &first;
     s->replies = NULL;
-    bool good = read_models(s, json, error) && read_dues(s, json, error) && read_calls(s, json, error) && read_replies(s, json, error);
+    bool good =
+        read_models(s, json, error) && read_dues(s, json, error) && read_calls(s, json, error) && read_replies(s, json, error);
     while (*end) end = &(*end)->next;
     *end = s->replies;
     s->replies = first;

@@ -136,7 +136,8 @@ bool kf_verify_again(kf_search *s, int64_t candidate, kf_proposal **proposal, kf
 {
     kf_autoresult kf_store_candidate found = {0};
     *proposal = NULL;
-    return kf_store_get_candidate(s->store, candidate, s->progress.run, &found, error) && propose(s, candidate, found.flags, proposal, error);
+    return kf_store_get_candidate(s->store, candidate, s->progress.run, &found, error) &&
+           propose(s, candidate, found.flags, proposal, error);
 }
 
 bool kf_verify_propose(kf_search *s, bool final, kf_proposal **result, kf_error *error)

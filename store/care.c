@@ -78,7 +78,8 @@ static const char *const contents[] = {
     " JOIN blob p ON p.id = m.prompt LEFT JOIN blob a ON a.id = m.reply",
     "SELECT r.key, a.number, a.outcome, a.message, a.proposer, a.strategy, a.step, a.island, m.created, p.hash, c.hash, v.created, "
     "v.status,"
-    " a.began, a.created FROM attempt a JOIN run r ON r.id = a.run LEFT JOIN model_call m ON m.id = a.model_call LEFT JOIN blob p ON p.id = "
+    " a.began, a.created FROM attempt a JOIN run r ON r.id = a.run LEFT JOIN model_call m ON m.id = a.model_call LEFT JOIN blob p "
+    "ON p.id = "
     "m.prompt"
     " LEFT JOIN candidate c ON c.id = a.candidate LEFT JOIN verdict v ON v.id = a.verdict",
     "SELECT r.key, l.attempt, l.ordinal, c.hash, p.hash, l.role FROM lineage l JOIN run r ON r.id = l.run JOIN candidate c ON c.id "

@@ -52,8 +52,8 @@ bool kf_store_put_asked(kf_store *store, const char *run, int64_t tag, const cha
     kf_autopacked packed = {0};
     if (!kf_pack(store, KF_PACK_FAST, prompt, size, &packed, error) || !kf_write_begin(store, error)) return false;
     int64_t row = kf_run_row(store, run, error);
-    bool ok = row && kf_sql_do(store, error, "INSERT OR REPLACE INTO asked (run, tag, size, codec, data) VALUES (?, ?, ?, ?, ?)", "iiinb",
-                               row, tag, packed.size, packed.codec, packed.data, packed.data_size);
+    bool ok = row && kf_sql_do(store, error, "INSERT OR REPLACE INTO asked (run, tag, size, codec, data) VALUES (?, ?, ?, ?, ?)",
+                               "iiinb", row, tag, packed.size, packed.codec, packed.data, packed.data_size);
     return kf_write_end(store, ok, error);
 }
 
@@ -73,8 +73,8 @@ bool kf_store_drop_asked(kf_store *store, const char *run, int64_t tag, kf_error
 {
     if (!kf_write_begin(store, error)) return false;
     int64_t row = kf_run_row(store, run, error);
-    return kf_write_end(store, row && kf_sql_do(store, error, "DELETE FROM asked WHERE run = ?1 AND (?2 = 0 OR tag = ?2)", "ii", row, tag),
-                        error);
+    return kf_write_end(
+        store, row && kf_sql_do(store, error, "DELETE FROM asked WHERE run = ?1 AND (?2 = 0 OR tag = ?2)", "ii", row, tag), error);
 }
 
 /* ---- reading ---- */

@@ -181,7 +181,8 @@ typedef struct kf_store_attempt_new {
     const char *strategy; /* "evolve", "tune", … */
     const char *step;     /* "draft", "improve", "repair_build", … */
     int64_t model_call;   /* from kf_store_put_model_call, 0 none */
-    int64_t began;        /* the number that the next attempt of the run had when this one began: others may have ended since; 0 not known */
+    int64_t
+        began; /* the number that the next attempt of the run had when this one began: others may have ended since; 0 not known */
     const kf_store_parent *parents;
     size_t parent_count;
     int island;       /* sub-population, 0 when there are none */

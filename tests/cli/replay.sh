@@ -65,6 +65,30 @@ for strategy in auto evolve; do
     three_workers $strategy || fail "two runs of three workers with $strategy differ"
 done
 
+# Killed while workers and models are at work, in the run and in its repetition; by then the store knows most of what the second one tries.
+killed() { # killed JOBS ARGUMENT…
+    local jobs=$1 process
+    shift
+    : >killed.log
+    FAKE_LOG=killed.log "$program" "$@" >out 2>err </dev/null &
+    process=$!
+    await eval "[ \$(wc -l <killed.log) -ge $jobs ] || ! kill -0 $process 2>/dev/null"
+    kill -9 $process 2>/dev/null
+    wait $process 2>/dev/null
+}
+several=(--workers "FAKE_SLEEP=0.02 exec $fake" --workers "FAKE_SLEEP=0.05 exec $fake" --workers "FAKE_SLEEP=0.03 exec $fake" --store killed.db --json)
+for seed in 5 6; do
+    killed 7 optimize "$task" "${several[@]}" --seed $seed --llm "exec:python3 model.py" --strategy evolve --candidates 24
+    killed 6 optimize --resume last "${several[@]}"
+    expect 0 optimize --resume last "${several[@]}"
+    first=$(run_in)
+    killed 9 optimize --llm "replay,strict=1:$first" "${several[@]}"
+    killed 2 optimize --resume last "${several[@]}"
+    expect 0 optimize --resume last "${several[@]}"
+    [ "$first" != "$(run_in)" ] || fail "the repetition was not begun"
+    compare killed.db "$first" killed.db "$(run_in)" || fail "seed $seed: a run that was killed differs from its repetition, which was killed, too"
+done
+
 # A reply that holds no code makes room for another call at once, not after the verdict under way, which in the replay is there already.
 cat >useless.sh <<'END'
 cat >/dev/null

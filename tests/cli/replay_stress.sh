@@ -1,7 +1,7 @@
 #!/bin/bash
 # Runs of several workers whose speeds are drawn anew for every job, and what is recorded of them repeated by workers of other speeds: the same prompts,
 # candidates and verdicts in the same order, however it was that things happened to meet. $REPLAYS: rounds, each a run of every kind below. What happens is
-# drawn, so it is a search for faults, not a check that comes out the same each time: without $REPLAYS it is skipped. What it found is in replay.sh.
+# drawn, kills of the run among it, so it is a search for faults, not a check that comes out the same each time: without $REPLAYS it is skipped. What it found is in replay.sh.
 [ -n "${REPLAYS-}" ] || { echo "skipped: set REPLAYS to a number of rounds"; exit 77; }
 source "$(dirname "$0")/lib.sh"
 task=$root/tasks/axpy
@@ -51,6 +51,18 @@ workers() { # workers MOST-JOBS [mortal]
 }
 run_in() { python3 -c 'import json; print(json.load(open("out"))["run"])'; }
 
+# Every third run, and every third repetition, is killed some tenths of a second after it began, and goes on.
+perhaps_killed() { # perhaps_killed ARGUMENT…
+    if [ $((RANDOM % 3)) = 0 ]; then
+        "$program" "$@" >out 2>err </dev/null &
+        sleep "0.$((2 + RANDOM % 8))"
+        kill -9 $! 2>/dev/null
+        wait $! 2>/dev/null
+        [ -s out ] || { "$program" optimize --resume last "${workers[@]}" --store run.db --json >out 2>err </dev/null; return; }
+    fi
+    [ -s out ] || "$program" "$@" >out 2>err </dev/null
+}
+
 # repeats NAME MOST-JOBS MORTAL ARGUMENT…
 repeats() {
     local name=$1 jobs=$2 mortal=$3 first
@@ -58,13 +70,16 @@ repeats() {
     rm -f run.db*
     workers "$jobs" "$mortal"
     attempt=(optimize "$task" "${workers[@]}" --seed $((seed++)) "$@" --candidates 24 --store run.db --json)
-    "$program" "${attempt[@]}" >out 2>err </dev/null
+    : >out
+    perhaps_killed "${attempt[@]}"
     local status=$?
     # A model that says nothing three times in a row ends its run, and that of its repetition.
     [ $status = 0 ] || [ $status = 3 ] || fail "${attempt[*]}: exit status $status; $(cat err)"
     first=$(run_in)
     workers 1
-    expect $status optimize --llm "replay,strict=1:$first" "${workers[@]}" --store run.db --json
+    : >out
+    perhaps_killed optimize --llm "replay,strict=1:$first" "${workers[@]}" --store run.db --json
+    [ $? = $status ] || fail "$name: the repetition ended otherwise: $(cat err)"
     python3 "$root/tests/cli/same_runs.py" run.db "$first" run.db "$(run_in)" || fail "$name, seed $((seed - 1)): the repetition differs"
 }
 one=(--llm "exec:bash model.sh")

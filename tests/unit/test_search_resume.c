@@ -25,31 +25,31 @@ bool __wrap_kf_store_commit(kf_store *store, kf_error *error)
 
 /* Thinks for some hundredths of a second and says anything: diagnoses and moves that become notes, code that is good, wrong, known, or of the same machine code
  * as other code, only words, nothing, or that it failed. By the number of the prompt. */
-#define MODEL                                                                                                               \
-    "prompt=$(cat)\n"                                                                                                       \
-    "n=1\n"                                                                                                                 \
-    "until mkdir \"$1/call$n\" 2>/dev/null; do n=$((n + 1)); done\n"                                                        \
-    "RANDOM=$((n * 7919 + $2))\n"                                                                                           \
-    ": $RANDOM $RANDOM\n"                                                                                                   \
-    "printf -v nap '0.0%02d' $((RANDOM % 60))\n"                                                                            \
-    "sleep $nap\n"                                                                                                          \
-    "kind=$((RANDOM % 100))\n"                                                                                              \
-    "case $prompt in *'JSON object'*) [ $kind -lt 20 ] || { echo \"{\\\"paid\\\": [\\\"$n\\\"], \\\"did_not_pay\\\": [], "  \
-    "\\\"bottleneck\\\": \\\"$n\\\"}\"; exit; } ;; esac\n"                                                                  \
-    "code() { printf 'Move: did %s\\n```cuda\\n%s\\n#pragma fake: note %s\\nvoid toy() {}\\n```\\n' $2 \"$1\" $2; }\n"      \
-    "if [ $kind -lt 18 ]; then echo \"I would rather talk about the weather.\"\n"                                           \
-    "elif [ $kind -lt 24 ]; then echo \"no luck today\" >&2; exit 1\n"                                                      \
-    "elif [ $kind -lt 28 ]; then :\n"                                                                                       \
-    "elif [ $kind -lt 40 ]; then code '#pragma fake: status wrong_result' $n\n"                                             \
-    "elif [ $kind -lt 45 ]; then code '#pragma fake: status interference' $n\n"                                             \
-    "elif [ $kind -lt 55 ]; then code '#pragma fake: speed 1.1' $((n % 2))\n"                                               \
-    "elif [ $kind -lt 62 ]; then code $'#pragma fake: speed 1.1\\n#pragma fake: code A' $n\n"                               \
-    "else code \"#pragma fake: speed 1.$((100 + RANDOM % 900))\n#pragma fake: optimum BLOCK $((64 << RANDOM % 3))\n"        \
-    "// kforge: tune BLOCK 32 64 128 256 512\n#ifndef BLOCK\n#define BLOCK 32\n#endif\" $n\n"                               \
+#define MODEL                                                                                                              \
+    "prompt=$(cat)\n"                                                                                                      \
+    "n=1\n"                                                                                                                \
+    "until mkdir \"$1/call$n\" 2>/dev/null; do n=$((n + 1)); done\n"                                                       \
+    "RANDOM=$((n * 7919 + $2))\n"                                                                                          \
+    ": $RANDOM $RANDOM\n"                                                                                                  \
+    "printf -v nap '0.0%02d' $((RANDOM % 60))\n"                                                                           \
+    "sleep $nap\n"                                                                                                         \
+    "kind=$((RANDOM % 100))\n"                                                                                             \
+    "case $prompt in *'JSON object'*) [ $kind -lt 20 ] || { echo \"{\\\"paid\\\": [\\\"$n\\\"], \\\"did_not_pay\\\": [], " \
+    "\\\"bottleneck\\\": \\\"$n\\\"}\"; exit; } ;; esac\n"                                                                 \
+    "code() { printf 'Move: did %s\\n```cuda\\n%s\\n#pragma fake: note %s\\nvoid toy() {}\\n```\\n' $2 \"$1\" $2; }\n"     \
+    "if [ $kind -lt 18 ]; then echo \"I would rather talk about the weather.\"\n"                                          \
+    "elif [ $kind -lt 24 ]; then echo \"no luck today\" >&2; exit 1\n"                                                     \
+    "elif [ $kind -lt 28 ]; then :\n"                                                                                      \
+    "elif [ $kind -lt 40 ]; then code '#pragma fake: status wrong_result' $n\n"                                            \
+    "elif [ $kind -lt 45 ]; then code '#pragma fake: status interference' $n\n"                                            \
+    "elif [ $kind -lt 55 ]; then code \"#pragma fake: speed 1.1\n// by $$\" $((n % 2))\n"                                  \
+    "elif [ $kind -lt 62 ]; then code $'#pragma fake: speed 1.1\\n#pragma fake: code A' $n\n"                              \
+    "else code \"#pragma fake: speed 1.$((100 + RANDOM % 900))\n#pragma fake: optimum BLOCK $((64 << RANDOM % 3))\n"       \
+    "// kforge: tune BLOCK 32 64 128 256 512\n#ifndef BLOCK\n#define BLOCK 32\n#endif\" $n\n"                              \
     "fi\n"
 
 static const char *const ways[][3] = {
-    {"FAKE_SEED=1 FAKE_JITTER=0.02 exec " FAKE_WORKER, "FAKE_SEED=2 FAKE_JITTER=0.03 exec " FAKE_WORKER,
+    {"FAKE_SEED=1 FAKE_JOBS=3 FAKE_JITTER=0.02 exec " FAKE_WORKER, "FAKE_SEED=2 FAKE_JOBS=2 FAKE_JITTER=0.03 exec " FAKE_WORKER,
      "FAKE_SEED=3 FAKE_JITTER=0.01 FAKE_SLEEP=0.01 exec " FAKE_WORKER},
     {"FAKE_SEED=4 exec " FAKE_WORKER, "FAKE_SEED=5 FAKE_JITTER=0.01 exec " FAKE_WORKER, "FAKE_SEED=6 exec " FAKE_WORKER},
 };
@@ -65,7 +65,9 @@ static bool session(fixture *f, const char *path, const kf_search_settings *sett
         f->store = kf_store_open(path, KF_STORE_CREATE, &f->error);
         kf_workers *pool = kf_workers_open(ways[way], 3, &(kf_workers_options){.grace_seconds = 1}, &f->error);
         kf_search_observer observer = {notify, f};
-        f->ran = f->store && pool && kf_search_run(f->store, f->task, *run ? run : NULL, settings, pool, &f->interrupts, &observer, &f->result, &f->error);
+        f->ran =
+            f->store && pool &&
+            kf_search_run(f->store, f->task, *run ? run : NULL, settings, pool, &f->interrupts, &observer, &f->result, &f->error);
         if (!f->ran) fprintf(stderr, "%s\n", f->error.text);
         kf_workers_close(pool);
         kf_store_close(f->store);
@@ -141,7 +143,8 @@ static void assert_same(const char *what, const char *whole, const char *pieces)
     size_t line = 0, start = 0;
     for (size_t i = 0; whole[i] && whole[i] == pieces[i]; i++)
         if (whole[i] == '\n') line++, start = i + 1;
-    if (strcmp(whole, pieces) != 0 && getenv("DUMP")) write_text(getenv("DUMP"), "whole", whole), write_text(getenv("DUMP"), "pieces", pieces);
+    if (strcmp(whole, pieces) != 0 && getenv("DUMP"))
+        write_text(getenv("DUMP"), "whole", whole), write_text(getenv("DUMP"), "pieces", pieces);
     if (strcmp(whole, pieces) != 0)
         fail_msg("%s: line %zu: %.*s | %.*s", what, line + 1, (int)strcspn(whole + start, "\n"), whole + start,
                  (int)strcspn(pieces + start, "\n"), pieces + start);
@@ -154,7 +157,8 @@ typedef struct kind {
     int most; /* commits of a session of the repetition */
 } kind;
 
-static const kind kinds[] = {{"auto", 0, 1, 1}, {"evolve", 0, 2, 5}, {"critic", 0, 2, 5}, {"fsr", 4, 1, 5}, {"contrast", 0, 1, 5}, {"auto", 0, 2, 7}};
+static const kind kinds[] = {{"auto", 0, 1, 1}, {"evolve", 0, 2, 5},   {"critic", 0, 2, 5},
+                             {"fsr", 4, 1, 5},  {"contrast", 0, 1, 5}, {"auto", 0, 2, 7}};
 
 typedef struct models {
     char *specs[2];
@@ -300,7 +304,8 @@ static void what_a_run_knew_its_repetition_knows(void **state)
             settings.anew = true;
             int killed = sessions(f, time ? copy : path, &settings, 1, again, time == 2 ? k->most + 2 : 0);
             kf_autofree char *repeated = story(f, time ? copy : path, again);
-            printf("%s, %zu models: %d lines, %d known, killed %d times\n", k->strategy, k->models, count(whole, "\n"), known, killed - 1);
+            printf("%s, %zu models: %d lines, %d known, killed %d times\n", k->strategy, k->models, count(whole, "\n"), known,
+                   killed - 1);
             assert_same(k->strategy, whole, repeated);
         }
         assert_true(known > 3);
