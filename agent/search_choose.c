@@ -55,7 +55,7 @@ bool kf_choose_repair(kf_search *s, const kf_proposal *p, kf_status status, int6
     const kf_strategy *t = &s->strategy;
     bool build = status == KF_COMPILE_ERROR || status == KF_UNSUPPORTED_DEVICE;
     if (t->repair_rounds) {
-        s->round_failed = candidate;
+        s->round.failed = candidate;
         return true;
     }
     if (p->depth >= t->repairs) return true;
@@ -194,18 +194,18 @@ static kf_step draw_step(const kf_search *s, kf_draws *draws)
 static void choose_round(kf_search *s, kf_call *call, kf_draws *draws)
 {
     const kf_strategy *t = &s->strategy;
-    if (s->round_asked % t->round == 0) {
-        bool failed = s->round_asked && !s->round_correct && s->round_failed && s->round_repairs < t->repairs;
-        s->round_repairs = failed ? s->round_repairs + 1 : 0;
-        s->round_parent = failed ? s->round_failed : draw_parent(s, -1, 0, draws);
-        s->round_step = failed ? KF_STEP_REPAIR_WRONG : s->model_candidates ? draw_step(s, draws) : KF_STEP_DRAFT;
-        if (s->round_step == KF_STEP_DRAFT) s->round_parent = 0;
-        s->round_correct = 0;
-        s->round_failed = 0;
+    if (s->round.asked % t->round == 0) {
+        bool failed = s->round.asked && !s->round.correct && s->round.failed && s->round.repairs < t->repairs;
+        s->round.repairs = failed ? s->round.repairs + 1 : 0;
+        s->round.parent = failed ? s->round.failed : draw_parent(s, -1, 0, draws);
+        s->round.step = failed ? KF_STEP_REPAIR_WRONG : s->model_candidates ? draw_step(s, draws) : KF_STEP_DRAFT;
+        if (s->round.step == KF_STEP_DRAFT) s->round.parent = 0;
+        s->round.correct = 0;
+        s->round.failed = 0;
     }
-    s->round_asked++;
-    call->step = s->round_step;
-    call->parent = s->round_parent;
+    s->round.asked++;
+    call->step = s->round.step;
+    call->parent = s->round.parent;
 }
 
 static bool on_plateau(const kf_search *s)

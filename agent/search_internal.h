@@ -159,6 +159,13 @@ typedef struct kf_outcome {
     const char *cell;   /* "" none */
 } kf_outcome;
 
+/* The round of requests from one parent; part of the run's state. */
+typedef struct kf_round {
+    kf_step step;
+    int64_t parent, failed;
+    int64_t asked, correct, repairs; /* repairs: rounds of them in a row */
+} kf_round;
+
 typedef struct kf_move_count {
     int64_t uses, paid;
 } kf_move_count;
@@ -248,10 +255,7 @@ typedef struct kf_search {
     int64_t negatives[KF_NEGATIVES];
     int64_t negative_count;
 
-    /* The round of requests from one parent; part of the run's state. */
-    kf_step round_step;
-    int64_t round_parent, round_failed;
-    int64_t round_asked, round_correct, round_repairs; /* repairs: rounds of them in a row */
+    kf_round round;
     char *system_text;
 
     kf_store *notes_store; /* where what was noted before lies, when this run repeats one; NULL: in `store` */

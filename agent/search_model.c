@@ -190,6 +190,7 @@ static bool begin_call(kf_search *s, int model, kf_error *error)
     call->tag = ++s->next_ticket;
     call->asked = kf_search_clock(s);
     call->resting = s->resting;
+    const kf_round round = s->round;
     kf_choose(s, call);
     kf_model *m = &s->models[call->model];
     call->temperature = kf_ensemble_temperature(s, call->model);
@@ -206,6 +207,7 @@ static bool begin_call(kf_search *s, int model, kf_error *error)
     s->calls = call;
     if (!kf_asked_store(s, call, error)) return false;
     if (kf_llm_submit(m->llm, &request, &why)) return true;
+    s->round = round;
     bool taken_back = kf_call_take_back(s, call, &why, error);
     kf_call_free(kf_call_unlink(s, call->tag));
     return taken_back;

@@ -249,7 +249,10 @@ static void strike(kf_order *order, size_t place)
 
 void kf_order_known(kf_search *s, const kf_proposal *p)
 {
-    if (s->order.next < s->order.count) strike(&s->order, place_of(s, p));
+    if (s->order.next == s->order.count) return;
+    size_t place = place_of(s, p);
+    /* That of another call is still to come: both were under way at a time, and it was this one that was known by then. */
+    if (place < s->order.count && s->order.places[place].number == p->number) strike(&s->order, place);
 }
 
 bool kf_order_told(kf_search *s, const kf_proposal *p, kf_attempt_outcome outcome, kf_store_candidate *known, bool *told,

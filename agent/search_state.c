@@ -224,12 +224,12 @@ static void add_limits(const kf_search *s, cJSON *json)
 static void add_round(const kf_search *s, cJSON *json)
 {
     cJSON *round = cJSON_AddObjectToObject(json, "round");
-    cJSON_AddStringToObject(round, "step", kf_step_name(s->round_step));
-    cJSON_AddNumberToObject(round, "parent", (double)s->round_parent);
-    cJSON_AddNumberToObject(round, "failed", (double)s->round_failed);
-    cJSON_AddNumberToObject(round, "asked", (double)s->round_asked);
-    cJSON_AddNumberToObject(round, "correct", (double)s->round_correct);
-    cJSON_AddNumberToObject(round, "repairs", (double)s->round_repairs);
+    cJSON_AddStringToObject(round, "step", kf_step_name(s->round.step));
+    cJSON_AddNumberToObject(round, "parent", (double)s->round.parent);
+    cJSON_AddNumberToObject(round, "failed", (double)s->round.failed);
+    cJSON_AddNumberToObject(round, "asked", (double)s->round.asked);
+    cJSON_AddNumberToObject(round, "correct", (double)s->round.correct);
+    cJSON_AddNumberToObject(round, "repairs", (double)s->round.repairs);
 }
 
 char *kf_state_json(const kf_search *s)
@@ -486,12 +486,12 @@ static void read_rooms(kf_search *s, const cJSON *json)
 static void read_round(kf_search *s, const cJSON *json)
 {
     const cJSON *round = cJSON_GetObjectItemCaseSensitive(json, "round");
-    if (!round || !kf_step_parse(text_of(round, "step"), &s->round_step)) return;
-    s->round_parent = (int64_t)number_of(round, "parent");
-    s->round_failed = (int64_t)number_of(round, "failed");
-    s->round_asked = (int64_t)number_of(round, "asked");
-    s->round_correct = (int64_t)number_of(round, "correct");
-    s->round_repairs = (int64_t)number_of(round, "repairs");
+    if (!round || !kf_step_parse(text_of(round, "step"), &s->round.step)) return;
+    s->round.parent = (int64_t)number_of(round, "parent");
+    s->round.failed = (int64_t)number_of(round, "failed");
+    s->round.asked = (int64_t)number_of(round, "asked");
+    s->round.correct = (int64_t)number_of(round, "correct");
+    s->round.repairs = (int64_t)number_of(round, "repairs");
 }
 
 static bool read_state(kf_search *s, const cJSON *json, kf_error *error)

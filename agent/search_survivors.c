@@ -141,7 +141,7 @@ static void take_move(kf_search *s, const kf_outcome *o, bool correct)
     double reference = reference_of(s, o);
     s->moves[o->step].uses++;
     s->moves[o->step].paid += correct && o->speedup > reference;
-    if (correct) s->round_correct++;
+    if (correct) s->round.correct++;
     if (o->parent) kf_population_child(s->population, o->parent, correct, s->strategy.prune);
     if (correct && o->parent && o->speedup < SLOWER * reference) s->negatives[s->negative_count++ % KF_NEGATIVES] = o->candidate;
 }

@@ -113,6 +113,29 @@ print(first, again)
 sys.exit(first != again)
 END
 
+# Two calls bring the same source and are both being judged; the first verdict is there when a third brings it, which is known then. The second verdict
+# keeps its place before that on another source.
+cat >thrice.sh <<'END'
+cat >/dev/null
+n=1
+until mkdir "same$n" 2>/dev/null; do n=$((n + 1)); done
+source=$'#pragma fake: speed 0.5\n#pragma fake: sleep 0.2'
+case $n in
+[12]) ;;
+3) sleep 0.5 ;;
+4) sleep 0.8; source=$'#pragma fake: speed 0.6\n#pragma fake: sleep 0.6' ;;
+5) sleep 1.2; touch go_on; sleep 0.9; source="#pragma fake: speed 0.7" ;;
+*) sleep 9 ;;
+esac
+printf '```cuda\n%s\nvoid axpy() {}\n```\n' "$source"
+END
+: >thrice.log
+FAKE_SLEEP=0 FAKE_LOG=thrice.log FAKE_FREE=3 FAKE_GO=$work/go_on expect 0 optimize "$task" --workers "$fake*3" --seed 5 --llm "exec:bash thrice.sh" \
+    --calls 5 --candidates 6 --strategy sample --store thrice.db --json
+thrice=$(run_in)
+FAKE_SLEEP=0 expect 0 optimize --llm "replay,strict=1:$thrice" --workers "$fake*3" --store thrice.db --json
+compare thrice.db "$thrice" thrice.db "$(run_in)" || fail "a run in which three calls brought one source differs"
+
 # A run that ends while its model is left alone after failures: the replay, which has no more replies, does not ask in its place, and what was asked
 # before them is answered when it was. (On a busy machine the run ends later, and repeats itself all the same.)
 cat >moody.sh <<'END'
