@@ -51,9 +51,18 @@ static bool check_blobs(kf_store *store, kf_error *error)
     return row == 0;
 }
 
-static bool check_verdicts(kf_store *store, kf_error *error)
+/* What is packed can be unpacked, and has the size that it had. */
+static const char *const packed[] = {
+    "SELECT size, codec, data FROM verdict_json ORDER BY verdict",
+    "SELECT size, codec, data FROM sample ORDER BY verdict",
+    "SELECT size, codec, data FROM counters",
+    "SELECT size, codec, data FROM run_state",
+    "SELECT size, codec, data FROM asked",
+};
+
+static bool check_packed(kf_store *store, const char *sql, kf_error *error)
 {
-    kf_auto(kf_store_cursor) cursor = kf_cursor(store, error, "SELECT size, codec, data FROM verdict_json ORDER BY verdict", "");
+    kf_auto(kf_store_cursor) cursor = kf_cursor(store, error, sql, "");
     int row = cursor ? 1 : -1;
     while (row == 1 && (row = kf_cursor_step(cursor, error)) == 1) {
         char *text = kf_unpack(store, cursor->statement, 0, NULL, error);
@@ -69,5 +78,7 @@ bool kf_store_check(kf_store *store, kf_error *error)
         return false;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (!no_rows(store, rules[i], NULL, error)) return false;
-    return check_blobs(store, error) && check_verdicts(store, error);
+    for (size_t i = 0; i < sizeof packed / sizeof *packed; i++)
+        if (!check_packed(store, packed[i], error)) return false;
+    return check_blobs(store, error);
 }

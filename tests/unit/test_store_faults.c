@@ -548,7 +548,7 @@ static void damage_is_found_and_survived(void **state)
     kf_autofree char *path = kf_path_join(f->folder, "damaged.db");
     kf_autofree char *bytes = malloc(size);
     unsigned random = 99;
-    int found = 0, rounds = 40;
+    int found[2] = {0}, rounds = 40; /* of a few bytes, of a page */
     for (int round = 0; round < rounds; round++) {
         memcpy(bytes, good, size);
         random = random * 1103515245 + 12345;
@@ -561,13 +561,13 @@ static void damage_is_found_and_survived(void **state)
         kf_auto(kf_store) store = kf_store_open(path, KF_STORE_WRITE, &error);
         if (!store) {
             assert_true(error.code == KF_ERROR_IO || error.code == KF_ERROR_INPUT);
-            found++;
+            found[round % 2]++;
             continue;
         }
         if (!kf_store_check(store, &error)) {
             if (error.code != KF_ERROR_IO) fail_msg("%s (%s)", error.text, kf_error_code_name(error.code));
             assert_non_null(strstr(error.text, "damaged"));
-            found++;
+            found[round % 2]++;
         }
         kf_autoresult kf_store_candidate candidate = {0};
         kf_auto(kf_store_cursor) cursor = kf_store_best(store, &(kf_store_scope){.run = f->run, .island = -1}, 100, &error);
@@ -575,7 +575,9 @@ static void damage_is_found_and_survived(void **state)
             free(kf_store_source(store, candidate.id, NULL, &error));
         record_number(store, f->run, 1000, KF_CORRECT, 3, NULL, &error);
     }
-    if (found < rounds * 2 / 3) fail_msg("the check found only %d of %d", found, rounds);
+    /* A page may be one that is free, and a few bytes often lie where a page holds nothing. */
+    if (found[1] < rounds / 2 * 4 / 5 || found[0] < rounds / 2 / 4)
+        fail_msg("the check found only %d pages and %d times a few bytes, of %d each", found[1], found[0], rounds / 2);
 }
 
 /* A blob whose bytes changed is never handed out as what was stored. */
