@@ -9,6 +9,7 @@ foreach(name workers workers_spool search search_levers search_resume)
   target_compile_definitions(test_${name} PRIVATE FAKE_WORKER="$<TARGET_FILE:fake_worker>")
   add_dependencies(test_${name} fake_worker)
 endforeach()
+set_tests_properties(unit.search_resume PROPERTIES TIMEOUT 900) # some hundred sessions, each with its workers
 target_link_options(test_search_resume PRIVATE -Wl,--wrap=kf_store_commit)
 target_link_options(test_workers PRIVATE -Wl,--wrap=read)
 kf_test(search_rooms kf_agent)

@@ -1,4 +1,5 @@
 /* The store's ordinary life: tasks, runs, attempts, look-ups, history, knowledge. */
+#include "kforge/store_care.h"
 #include "test_store_common.h"
 
 static void default_path_follows_environment(void **state)
@@ -561,6 +562,31 @@ static void long_lineages_end(void **state)
     assert_int_equal(count, 999);
 }
 
+static void calls_under_way_are_kept_until_they_are_dropped(void **state)
+{
+    fixture *f = *state;
+    kf_error error;
+    const char *prompts[] = {"the first\nprompt", "", "the third"};
+    for (int64_t tag = 1; tag <= 3; tag++)
+        assert_ok(&error, kf_store_put_asked(f->store, f->run, tag, prompts[tag - 1], strlen(prompts[tag - 1]), &error));
+    assert_ok(&error, kf_store_drop_asked(f->store, f->run, 2, &error));
+    assert_ok(&error, kf_store_vacuum(f->store, -1, NULL, &error));
+    for (int64_t tag = 1; tag <= 4; tag++) {
+        kf_autofree char *prompt = NULL;
+        assert_ok(&error, kf_store_get_asked(f->store, f->run, tag, &prompt, &error));
+        if (tag == 2 || tag == 4)
+            assert_null(prompt);
+        else
+            assert_string_equal(prompt, prompts[tag - 1]);
+    }
+    assert_ok(&error, kf_store_check(f->store, &error));
+    assert_ok(&error, kf_store_drop_asked(f->store, f->run, 0, &error));
+    kf_autofree char *none = NULL;
+    assert_ok(&error, kf_store_get_asked(f->store, f->run, 1, &none, &error));
+    assert_null(none);
+    assert_fails(&error, KF_ERROR_INPUT, "no run", kf_store_put_asked(f->store, "zzzzzzzzzz", 1, "x", 1, &error));
+}
+
 static void model_calls_are_kept_exactly(void **state)
 {
     fixture *f = *state;
@@ -742,6 +768,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(families_are_walked, set_up, tear_down),
         cmocka_unit_test_setup_teardown(verdicts_come_back_byte_by_byte, set_up, tear_down),
         cmocka_unit_test_setup_teardown(long_lineages_end, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(calls_under_way_are_kept_until_they_are_dropped, set_up, tear_down),
         cmocka_unit_test_setup_teardown(model_calls_are_kept_exactly, set_up, tear_down),
         cmocka_unit_test_setup_teardown(knowledge_is_kept, set_up, tear_down),
         cmocka_unit_test_setup_teardown(groups_commit_or_vanish, set_up, tear_down),

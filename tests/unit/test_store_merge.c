@@ -186,6 +186,37 @@ static void test_any_order(void **state)
     free_paths(paths);
 }
 
+/* A run that is not over yet goes on from the merged store: when its attempts began and what it was asking are there. */
+static void test_under_way(void **state)
+{
+    fixture *f = *state;
+    kf_error error;
+    char *paths[2], run[KF_RUN_ID];
+    kf_store *from = make_store(f, "from.db", &paths[0]);
+    kf_auto(kf_store) to = make_store(f, "to.db", &paths[1]);
+    put_task(from, TASK, "axpy", BUNDLE);
+    assert_ok(&error, kf_store_begin_run(from, &(kf_store_run_new){.task = TASK, .device = "d"}, run, &error));
+    for (int64_t number = 1; number <= 3; number++)
+        assert_ok(&error,
+                  kf_store_record(from, &(kf_store_attempt_new){.run = run, .outcome = KF_ATTEMPT_NO_SOURCE, .began = number / 2},
+                                  NULL, &error));
+    assert_ok(&error, kf_store_put_asked(from, run, 7, "which?", 6, &error));
+    kf_store_close(from);
+    kf_store_merged merged = {0};
+    assert_ok(&error, kf_store_merge(to, paths[0], &merged, &error));
+    kf_autofree char *prompt = NULL;
+    assert_ok(&error, kf_store_get_asked(to, run, 7, &prompt, &error));
+    assert_string_equal(prompt, "which?");
+    kf_auto(kf_store_cursor) cursor = kf_store_attempts(to, run, 1, &error);
+    kf_autoresult kf_store_attempt attempt = {0};
+    for (int64_t number = 1; number <= 3; number++) {
+        assert_int_equal(kf_store_next_attempt(cursor, &attempt, &error), 1);
+        assert_int_equal(attempt.began, number / 2);
+    }
+    free(paths[0]);
+    free(paths[1]);
+}
+
 static void test_report(void **state)
 {
     fixture *f = *state;
@@ -466,6 +497,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_any_order, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_under_way, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_report, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_queries_after, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_kill, set_up, tear_down),

@@ -12,6 +12,7 @@
 
 #include "kforge/buffer.h"
 #include "kforge/tuner.h"
+#include "tuner_internal.h"
 
 #define GUARDED(name, value) "#ifndef " name "\n#define " name " " value "\n#endif\n"
 
@@ -492,6 +493,46 @@ static void resuming_equals_going_on(void **state)
     }
 }
 
+/* With several points outstanding, some for long, a history of what was handed out and what reported leads to the same point at any cut. */
+static void resuming_with_points_outstanding(void **state)
+{
+    (void)state;
+    enum { POINTS = 400, OUTSTANDING = 6 };
+    static const char *const extras[] = {"// kforge: require A0 * A1 >= 8\n", "// kforge: flags -O3 | --use_fast_math\n"};
+    for (size_t kind = 0; kind < 2; kind++) {
+        kf_auto(kf_tune_space) space = landscape_space(extras[kind]);
+        static kf_tune_point handed[POINTS];
+        static int order[POINTS]; /* in which they are reported, when OUTSTANDING are out: all but every thirteenth */
+        kf_auto(kf_tuner) whole = kf_tuner_new(space, 3, 1000);
+        uint64_t random = 17;
+        int out[OUTSTANDING], count = 0, reported = 0;
+        for (int i = 0; i < POINTS; i++) {
+            assert_true(kf_tuner_next(whole, &handed[i]));
+            out[count++] = i;
+            if (count < OUTSTANDING) continue;
+            int which = (int)kf_tune_below(&random, OUTSTANDING), point = out[which];
+            memmove(out + which, out + which + 1, (size_t)(--count - which) * sizeof *out);
+            order[reported++] = point;
+            if (point % 13) kf_tuner_report(whole, &handed[point], landscape(&handed[point], 3));
+        }
+        for (int cut = 20; cut < POINTS; cut += 29) {
+            kf_auto(kf_tuner) resumed = kf_tuner_new(space, 3, 1000);
+            for (int i = 0; i < POINTS; i++) {
+                kf_tune_point point;
+                if (i < cut) {
+                    assert_true(kf_tuner_handed_out(resumed, &handed[i]));
+                    assert_false(kf_tuner_handed_out(resumed, &handed[i]));
+                } else {
+                    assert_true(kf_tuner_next(resumed, &point));
+                    assert_memory_equal(&point, &handed[i], sizeof point);
+                }
+                int due = i - OUTSTANDING + 1;
+                if (due >= 0 && order[due] % 13) kf_tuner_report(resumed, &handed[order[due]], landscape(&handed[order[due]], 3));
+            }
+        }
+    }
+}
+
 static void never_the_same_point_twice(void **state)
 {
     (void)state;
@@ -542,6 +583,7 @@ int main(void)
         cmocka_unit_test(beats_random_search),
         cmocka_unit_test(reaches_the_known_optimum),
         cmocka_unit_test(resuming_equals_going_on),
+        cmocka_unit_test(resuming_with_points_outstanding),
         cmocka_unit_test(never_the_same_point_twice),
         cmocka_unit_test(ends_when_everything_is_known_or_converged),
     };
