@@ -602,7 +602,8 @@ bool kf_search_run(kf_store *store, const kf_task *task, const char *run, const 
     if (kf_store_in_group(store)) kf_store_rollback(store); /* an attempt that could not be stored whole */
     s->ended = ran;
     if (begun) {
-        kf_autofree char *state = kf_state_json(s);
+        /* After a failure what was stored last is whole, and what is in memory may be an attempt ahead that could not be stored. */
+        kf_autofree char *state = ran ? kf_state_json(s) : NULL;
         kf_run_status status = !ran || result->end == KF_SEARCH_STOPPED ? KF_RUN_FAILED
                                : result->end == KF_SEARCH_INTERRUPTED   ? KF_RUN_INTERRUPTED
                                                                         : KF_RUN_FINISHED;
