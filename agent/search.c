@@ -429,6 +429,14 @@ static void withdraw(kf_search *s)
     }
 }
 
+/* Of a run that goes on: what is under way was begun by then, or would have been taken back by then. */
+static bool has_begun(const kf_search *s)
+{
+    for (const kf_proposal *p = s->in_flight; p; p = p->next)
+        if (p->again) return true;
+    return false;
+}
+
 /* ---- the phases ------------------------------------------------------------------------------------------------------------------------------- */
 
 static bool await_one(kf_search *s, double seconds, kf_error *error)
@@ -465,7 +473,7 @@ static bool search(kf_search *s, kf_search_result *result, kf_error *error)
         if (!fill(s, &stuck, error)) return false;
         const char *over = spent(s, false);
         s->progress.ending = over || interrupts(s) || s->models_gone;
-        if (s->progress.ending) withdraw(s);
+        if (interrupts(s) || (s->progress.ending && !has_begun(s))) withdraw(s);
         if (interrupts(s) >= 2) break;
         if (!s->in_flight) {
             if (s->progress.ending || (stuck && !s->retries && !kf_models_alive(s))) break;

@@ -88,6 +88,7 @@ typedef struct kf_proposal {
     int other_count;
     char move[KF_MOVE_BYTES]; /* what its model says it changed, "" nothing */
     char form[KF_HASH_HEX];   /* as kf_store_attempt_new.form, "" none */
+    bool again;               /* it was under way when the run was left */
     bool rewritten;           /* the model wrote it in other words: a source of the same normal form stands for its reply */
 } kf_proposal;
 

@@ -423,6 +423,7 @@ static void put_back(kf_search *s, kf_under_way *work, size_t count)
             s->replies = kf_steal(&w->reply);
         }
         if (!p) continue;
+        p->again = !w->waits;
         p->began = w->began;
         p->ticket = w->ticket;
         p->retries = w->retries;

@@ -58,9 +58,12 @@ perhaps_killed() { # perhaps_killed ARGUMENT…
         sleep "0.$((2 + RANDOM % 8))"
         kill -9 $! 2>/dev/null
         wait $! 2>/dev/null
-        [ -s out ] || { "$program" optimize --resume last "${workers[@]}" --store run.db --json >out 2>err </dev/null; return; }
+        [ ! -s out ] || return 0
+        "$program" optimize --resume last "${workers[@]}" --store run.db --json >out 2>err </dev/null
+        local status=$?
+        grep -q "no unfinished run\|no store there" err || return $status # not begun, or just ended
     fi
-    [ -s out ] || "$program" "$@" >out 2>err </dev/null
+    "$program" "$@" >out 2>err </dev/null
 }
 
 # repeats NAME MOST-JOBS MORTAL ARGUMENT…

@@ -314,11 +314,39 @@ static void what_a_run_knew_its_repetition_knows(void **state)
     f->store = kf_store_open(f->path, KF_STORE_CREATE, &f->error);
 }
 
+/* So does a run end where a budget of requests ends it, or models that only fail: in pieces for the same reason, and after the same attempts. */
+static void the_end_is_the_same(void **state)
+{
+    fixture *f = *state;
+    const kind auto_alone = {"auto", 0, 1, 1};
+    for (size_t i = 0; i < 2; i++) {
+        models m = {0};
+        char run[KF_RUN_ID], again[KF_RUN_ID];
+        kf_autofree char *first = path_of(f, "first", i), *second = path_of(f, "second", i);
+        begin(f);
+        open_models(f, &m, i + 300);
+        if (i) write_text(f->folder, "model.sh", "sleep 0.0$((RANDOM % 5))\nexit 1\n");
+        kf_search_settings settings = settings_of(&auto_alone, 5 + i, m.specs);
+        settings.budget = (kf_search_budget){.requests = i ? 0 : 9};
+        sessions(f, first, &settings, 0, run, 0);
+        kf_autofree char *whole = story(f, first, run);
+        replay_models(&m, first, run);
+        settings.models = (const char *const *)m.replays;
+        int killed = sessions(f, second, &settings, 1, again, auto_alone.most);
+        kf_autofree char *pieces = story(f, second, again);
+        printf("end %zu: %d lines, killed %d times\n", i, count(whole, "\n"), killed - 1);
+        assert_same(i ? "failing" : "requests", whole, pieces);
+        models_clear(&m);
+    }
+    f->store = kf_store_open(f->path, KF_STORE_CREATE, &f->error);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_killed_repetition_is_its_run, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_killed_run_is_its_repetition, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_end_is_the_same, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_a_run_knew_its_repetition_knows, set_up, tear_down),
     };
     if (getenv("ONLY")) cmocka_set_test_filter(getenv("ONLY"));
