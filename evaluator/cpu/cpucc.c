@@ -274,7 +274,8 @@ static int build(driver *d, kf_error *error)
 {
     if (!write_defines(d, error)) return -1;
     add_flags(d, "-include", &d->compile);
-    kf_cpucc_add(&d->compile, "-pipe");
+    /* No -pipe: the compiler then writes to one that it could read from as well, and a directive that only this second reading makes of a candidate's text
+     * (by a macro whose text is "#") would include /proc/self/fd/1 and wait for itself. */
     for (int i = 0; i < d->options.folder_count; i++) kf_cpucc_add(&d->compile, "-I%s", d->options.folders[i]);
 
     for (int i = 0; i < d->options.file_count; i++) {
