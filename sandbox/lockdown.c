@@ -60,13 +60,15 @@ static const struct sock_filter rules[] = {
     BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, LAST_KNOWN, 0, 1),
     FAIL(ENOSYS),
 
-    /* Other programs and processes. Threads go on: the C library falls back from clone3 to clone, whose flags can be seen. */
+    /* Other programs and processes. Threads go on: the C library falls back from clone3 to clone, whose flags can be seen. Not with CLONE_VFORK: who waits
+     * for such a thread can't be stopped, and the machine would be blamed for that. */
     DENY(execve),
     DENY(execveat),
     SKIP_UNLESS(SYS_clone3, 1),
     FAIL(ENOSYS),
-    SKIP_UNLESS(SYS_clone, 4),
+    SKIP_UNLESS(SYS_clone, 5),
     LOAD_ARGUMENT(0),
+    BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, CLONE_VFORK, 2, 0),
     BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 0, 1),
     RETURN(SECCOMP_RET_ALLOW),
     FAIL(EPERM),

@@ -88,6 +88,8 @@ static const filter_rule rules[] = {
     /* Processes of its own. */
     {"clone3", BOTH, ENOSYS, ALWAYS, 0, 0, "its flags cannot be seen here; the C library falls back to clone"},
     {"clone", RUNNER, EPERM, CLEAR, 0, CLONE_THREAD, "a second process would outlive, stop or wake the first"},
+    {"clone", RUNNER, EPERM, BITS, 0, CLONE_VFORK,
+     "its caller waits in a way that a stop does not interrupt, for as long as it likes"},
     {"fork", RUNNER, EPERM, ALWAYS, 0, 0, "a second process"},
     {"vfork", RUNNER, EPERM, ALWAYS, 0, 0, "a second process"},
     {"execve", RUNNER, EPERM, UNLESS, 0, PROGRAM, "only the program itself is started"},

@@ -312,6 +312,13 @@ static int end_at_once(void *unused)
     return 0;
 }
 
+/* Of a thread without a thread's storage, which what returns would take for its own. */
+static int end_thread(void *unused)
+{
+    (void)unused;
+    return (int)syscall(SYS_exit, 0);
+}
+
 static pid_t fork_and_end(void)
 {
     pid_t pid = fork();
@@ -346,6 +353,10 @@ static int do_syscalls(char **arguments)
         timer_t timer;
         attack("fork", fork_and_end());
         attack("vfork", clone(end_at_once, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, NULL));
+        /* Whoever waits for it can't be stopped. It would end at once: a thread must not outlive this. */
+        attack("a thread that is waited for like vfork",
+               clone(end_thread, stack + sizeof stack,
+                     CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_VFORK, NULL));
         execl("/no/such/program", "x", (char *)NULL);
         attack("execve", errno == EPERM ? -1 : 0);
         attack("timer_create", timer_create(CLOCK_MONOTONIC, NULL, &timer));
