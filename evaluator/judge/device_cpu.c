@@ -20,6 +20,8 @@
 #define PROBE_PASSES 3
 #define ADDRESS_BIAS 0.05 /* part of its time: gemv beside itself, each with addresses of its own, came out between 0.93 and 1.12 */
 #define RUNNER_MEMORY (2ull << 30) /* of a candidate's own, beside the shared buffers */
+#define RUNNER_THREADS 500     /* and those below: thousands on the judge's processor kept it from running for 20 s behind 1 s */
+#define THREADS_A_PROCESSOR 32 /* the blocks of a cooperative launch are threads, so many on each */
 
 /* ---- what this machine is -------------------------------------------------------------------------------------------------------------------- */
 
@@ -191,7 +193,11 @@ static bool cpu_place(kf_device *device, kf_runner_kind kind, kf_runner_place *p
     kf_jail_system(place->paths, &place->path_count, KF_PLACE_PATHS - 3);
     place->paths[place->path_count++] = (kf_sandbox_path){library, KF_PATH_READ | KF_PATH_EXEC, false};
     place->paths[place->path_count++] = (kf_sandbox_path){programs[asan], KF_PATH_READ | KF_PATH_EXEC, false};
+    /* Only where a runner's threads are counted apart: else the user's other programs could take them from an honest candidate. */
+    bool apart = kf_sandbox_available(NULL) & KF_LAYER_USER_NS;
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
     place->limits = (kf_sandbox_limits){
+        .processes = apart ? RUNNER_THREADS + THREADS_A_PROCESSOR * (processors > 0 ? (uint32_t)processors : 1) : 0,
         .memory_bytes = asan ? 0 : RUNNER_MEMORY, /* AddressSanitizer reserves terabytes */
         .file_bytes = 64u << 20,
         .output_bytes = 256u << 10,

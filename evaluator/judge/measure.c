@@ -320,7 +320,8 @@ static bool reserve(kf_run *r, kf_error *error)
 static bool out_of_time(kf_run *r, kf_error *error)
 {
     kf_workbench *bench = r->bench;
-    bool slow = r->candidate_time > 0.5 * (kf_now() - r->started);
+    const kf_peer *peer = r->peers[CANDIDATE];
+    bool slow = r->candidate_time + (peer ? kf_peer_dawdled(peer) : 0) > 0.5 * (kf_now() - r->started);
     r->over = true;
     return kf_verdict_add_finding(
                bench->verdict, bench->result, slow ? KF_TIMEOUT : KF_JUDGE_ERROR, slow ? KF_BLAME_CANDIDATE : KF_BLAME_MACHINE,

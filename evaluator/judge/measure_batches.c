@@ -111,6 +111,7 @@ bool kf_run_batch(kf_run *r, kf_side side, uint32_t first, uint32_t count, char 
                              count == 1 ? "running a call" : "running a batch of calls", error);
     r->bench->deadline += batch->stalled; /* nobody's time */
     r->started += batch->stalled;
+    if (side == CANDIDATE && batch->stalled > 0) kf_peer_hurry(peer, r->bench->deadline);
     charge_waking(r, side, batch);
     if (letter && !add_sample(r, letter, pair, batch)) return no_memory(error);
     if (!look.done) return false;

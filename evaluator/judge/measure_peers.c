@@ -128,6 +128,7 @@ bool kf_run_start_peer(kf_run *r, kf_role role, kf_peer **peer, kf_error *error)
         *peer = kf_crew_take_trusted(bench->crew, role, kf_run_key(bench, role, key), strict, bench->stop);
     else if (bench->going)
         *peer = kf_steal(bench->going);
+    if (*peer && candidate) kf_peer_hurry(*peer, bench->deadline);
     if (*peer && kind != KF_RUNNER_TORCH) return give_scalars(r, role, *peer, error);
     double asked = kf_now();
     if (!*peer && !(*peer = kf_crew_take(bench->crew, kind, strict, bench->stop, error))) return false;
@@ -151,6 +152,7 @@ bool kf_run_start_peer(kf_run *r, kf_role role, kf_peer **peer, kf_error *error)
     if (candidate && kf_run_time_left(r) < patience) patience = fmax(kf_run_time_left(r), 1);
     kf_peer_event event = kf_peer_load(*peer, patience);
     if (event != KF_PEER_OK) return kf_run_report(r, *peer, role, event, 0, "loading it", error);
+    if (candidate) kf_peer_hurry(*peer, bench->deadline);
     return give_scalars(r, role, *peer, error);
 }
 

@@ -5,27 +5,54 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "kforge/cleanup.h"
 #include "kforge/file.h"
+
+#define LAST_PRIORITY 19
 
 void kf_patience_begin(kf_patience *patience, double seconds, double now)
 {
     *patience = (kf_patience){.seconds = seconds, .looked = now, .threads = -1};
 }
 
-static double queued(pid_t pid, pid_t thread)
+/* Seconds for which the thread of that file was ready and not run; `unknown` where the kernel keeps no count. */
+static double read_queued(const char *path, double unknown)
 {
-    char path[64], text[128];
-    snprintf(path, sizeof path, "/proc/%d/task/%d/schedstat", (int)pid, (int)thread);
+    char text[128];
     kf_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return 0;
+    if (fd < 0) return unknown;
     ssize_t size = read(fd, text, sizeof text - 1);
-    if (size <= 0) return 0;
+    if (size <= 0) return unknown;
     text[size] = '\0';
     unsigned long long nanoseconds;
-    return sscanf(text, "%*u %llu", &nanoseconds) == 1 ? 1e-9 * (double)nanoseconds : 0;
+    return sscanf(text, "%*u %llu", &nanoseconds) == 1 ? 1e-9 * (double)nanoseconds : unknown;
+}
+
+static double queued(pid_t pid, pid_t thread)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/schedstat", (int)pid, (int)thread);
+    return read_queued(path, 0);
+}
+
+static double processor_seconds(pid_t pid)
+{
+    clockid_t clock;
+    struct timespec t;
+    if (pid <= 0 || clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &t)) return 0;
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+void kf_patience_watch(kf_patience *patience, pid_t pid)
+{
+    patience->watched = true;
+    patience->computed = processor_seconds(pid);
+    patience->starved = read_queued("/proc/thread-self/schedstat", INFINITY);
 }
 
 /* Notes for how long each thread has queued so far; returns the most that one has queued since the last time. One that is new counts from here. */
@@ -52,12 +79,35 @@ static double look_at_queue(kf_patience *patience, pid_t pid)
     return most;
 }
 
+void kf_patience_spend(kf_patience *patience, double went, double computed, double starved)
+{
+    double late = fmax(went - 2 * KF_PATIENCE_TURN, 0), own = fmin(late, fmax(fmin(computed, starved), 0));
+    patience->used += went - late + own;
+    patience->stalled += late - own;
+}
+
+/* Hundreds of threads that keep the waiter from running would do so for as long as it takes to account for them, a thousand times what that takes alone.
+ * Their priority can't be raised again without rights, so it is lowered for crowds only: what is fair among a few is no reason. */
+static void have_crowd_step_back(pid_t pid)
+{
+    char path[64];
+    struct stat folder;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    if (stat(path, &folder) == 0 && folder.st_nlink > 2 + KF_PATIENCE_CROWD) setpriority(PRIO_PGRP, (id_t)pid, LAST_PRIORITY);
+}
+
 bool kf_patience_look(kf_patience *patience, pid_t pid, double now)
 {
-    double went = now - patience->looked, most = 2 * KF_PATIENCE_TURN;
+    double went = now - patience->looked, computed = 0, starved = 0;
     patience->looked = now;
-    patience->used += fmin(went, most);
-    patience->stalled += fmax(went - most, 0);
+    if (patience->watched && went > KF_PATIENCE_TURN / 2) { /* sooner there is nothing to see, and somebody may be timing */
+        const kf_patience before = *patience;
+        kf_patience_watch(patience, pid);
+        computed = patience->computed - before.computed;
+        starved = isinf(before.starved) ? INFINITY : patience->starved - before.starved;
+    }
+    kf_patience_spend(patience, went, computed, starved);
+    if (went > 2 * KF_PATIENCE_TURN && fmin(computed, starved) > KF_PATIENCE_TURN) have_crowd_step_back(pid);
     /* Not before half of it is gone: whoever answers soon is not to be watched, which takes processor time beside what is timed. */
     if (patience->threads < 0 && patience->used > 0.5 * patience->seconds) look_at_queue(patience, pid);
     if (patience->used < patience->seconds) return true;

@@ -20,6 +20,7 @@
 #include "patience.h"
 
 #define COMMAND_SECONDS 20.0 /* for what takes a runner microseconds */
+#define LATE_SECONDS 0.5     /* for that behind the deadline */
 #define SPIN_SECONDS 0.1     /* most batches are shorter */
 #define MOST_WORDS 8         /* of a runner's command line, beside program and binary */
 
@@ -40,6 +41,8 @@ struct kf_peer {
     double awake_until; /* kf_now() until which waiting for it does not sleep, so that waking up is not in the time */
     int honest_threads;
     uint64_t honest_who; /* which they are */
+    double deadline;     /* kf_now() when a candidate's time is over; 0: nobody hurries */
+    kf_patience hurry;   /* for all commands but LOAD and BATCH together, where somebody does */
     kf_error error;
 };
 
@@ -159,7 +162,29 @@ static kf_peer_event ask(kf_peer *peer, kf_wire_command *command, const void *pa
 {
     kf_patience patience;
     kf_patience_begin(&patience, seconds, kf_now());
+    kf_patience_watch(&patience, kf_sandbox_pid(peer->sandbox));
     return ask_patiently(peer, command, payload, size, fd, &patience, answer);
+}
+
+/* Patience with a command that takes microseconds: `own`, or what is left of that for all of them. */
+static kf_patience *be_patient(kf_peer *peer, kf_patience *own)
+{
+    double now = kf_now();
+    if (!peer->deadline) {
+        kf_patience_begin(own, COMMAND_SECONDS, now);
+        return own;
+    }
+    kf_patience *hurry = &peer->hurry;
+    hurry->looked = now;
+    hurry->threads = -1; /* what queued before is not what queues now */
+    hurry->seconds = fmin(COMMAND_SECONDS, hurry->used + fmax(peer->deadline - now, LATE_SECONDS)) + hurry->granted;
+    return hurry;
+}
+
+static kf_peer_event ask_shortly(kf_peer *peer, kf_wire_command *command, const void *payload, size_t size, kf_wire_answer *answer)
+{
+    kf_patience own;
+    return ask_patiently(peer, command, payload, size, -1, be_patient(peer, &own), answer);
 }
 
 /* ---- stopping and waking --------------------------------------------------------------------------------------------------------------- */
@@ -342,6 +367,18 @@ void kf_peer_obey(kf_peer *peer, const volatile int *stop)
     peer->stop = stop;
 }
 
+void kf_peer_hurry(kf_peer *peer, double deadline)
+{
+    peer->deadline = deadline;
+    kf_patience_begin(&peer->hurry, COMMAND_SECONDS, kf_now());
+    kf_patience_watch(&peer->hurry, kf_sandbox_pid(peer->sandbox));
+}
+
+double kf_peer_dawdled(const kf_peer *peer)
+{
+    return peer->deadline ? peer->hurry.used : 0;
+}
+
 uint64_t kf_peer_calls(const kf_peer *peer)
 {
     return peer->calls;
@@ -384,8 +421,7 @@ kf_peer_event kf_peer_scalars(kf_peer *peer, const uint64_t *values, uint32_t co
     kf_wire_answer answer;
     kf_wire_command command = {.type = KF_WIRE_SCALARS, .count = count};
     kf_peer_event event = wake(peer);
-    if (event == KF_PEER_OK)
-        event = only_good(peer, ask(peer, &command, values, count * sizeof *values, -1, COMMAND_SECONDS, &answer), &answer);
+    if (event == KF_PEER_OK) event = only_good(peer, ask_shortly(peer, &command, values, count * sizeof *values, &answer), &answer);
     if (event == KF_PEER_OK) event = freeze(peer);
     return event;
 }
@@ -398,8 +434,7 @@ kf_peer_event kf_peer_map(kf_peer *peer, const kf_peer_buffer *buffers, size_t c
     for (size_t first = 0; first < count && event == KF_PEER_OK; first += AHEAD) {
         size_t some = count - first < AHEAD ? count - first : AHEAD;
         uint64_t nonces[AHEAD];
-        kf_patience patience;
-        kf_patience_begin(&patience, COMMAND_SECONDS, kf_now());
+        kf_patience own, *patience = be_patient(peer, &own);
         if (!kf_random(nonces, sizeof nonces)) return kf_peer_fail(peer, "the kernel's random source (getrandom) refuses");
         for (size_t i = 0; i < some && event == KF_PEER_OK; i++) {
             const kf_peer_buffer *b = &buffers[first + i];
@@ -417,11 +452,11 @@ kf_peer_event kf_peer_map(kf_peer *peer, const kf_peer_buffer *buffers, size_t c
                                        .region_bytes = b->region_bytes,
                                        .address = b->address,
                                        .region = b->region};
-            event = send_all(peer, &command, sizeof command, b->fd, &patience);
+            event = send_all(peer, &command, sizeof command, b->fd, patience);
         }
         for (size_t i = 0; i < some && event == KF_PEER_OK; i++) {
             kf_wire_answer answer;
-            event = await(peer, nonces[i], &patience, &answer);
+            event = await(peer, nonces[i], patience, &answer);
             if (event == KF_PEER_OK && answer.result != KF_WIRE_OK) event = end(peer, KF_PEER_REFUSED);
         }
     }
@@ -439,7 +474,7 @@ kf_peer_event kf_peer_unmap(kf_peer *peer)
     kf_wire_answer answer;
     kf_wire_command command = {.type = KF_WIRE_UNMAP};
     kf_peer_event event = wake(peer);
-    if (event == KF_PEER_OK) event = only_good(peer, ask(peer, &command, NULL, 0, -1, COMMAND_SECONDS, &answer), &answer);
+    if (event == KF_PEER_OK) event = only_good(peer, ask_shortly(peer, &command, NULL, 0, &answer), &answer);
     return event == KF_PEER_OK ? freeze(peer) : event;
 }
 
@@ -472,17 +507,19 @@ static kf_peer_event run_batch(kf_peer *peer, kf_batch *batch)
     batch->code = 0;
     /* Waking takes a runner a while; the ping keeps that out of the time. A candidate's signal handler may run there, on inputs that are ready: the
      * caller is told how long it took. */
+    kf_patience patience;
+    kf_patience_begin(&patience, batch->timeout, kf_now());
+    kf_patience_watch(&patience, kf_sandbox_pid(peer->sandbox)); /* before anything of it is timed */
     double spent = processor_seconds(peer), woken_at = kf_now();
     kf_peer_event event = wake(peer);
-    if (event == KF_PEER_OK) event = only_good(peer, ask(peer, &ping, NULL, 0, -1, COMMAND_SECONDS, &answer), &answer);
+    if (event == KF_PEER_OK) event = only_good(peer, ask_shortly(peer, &ping, NULL, 0, &answer), &answer);
     if (event != KF_PEER_OK) return event;
     if (!batch->null) peer->calls += batch->count;
     double worked = processor_seconds(peer) - spent, started = kf_now();
     batch->waking = started - woken_at;
     batch->worked = worked;
     peer->awake_until = batch->answered ? started + SPIN_SECONDS : 0;
-    kf_patience patience;
-    kf_patience_begin(&patience, batch->timeout, started);
+    patience.looked = started;
     event = ask_patiently(peer, &command, batch->order, batch->count * sizeof *batch->order, -1, &patience, &answer);
     peer->awake_until = 0;
     batch->stalled = patience.stalled;

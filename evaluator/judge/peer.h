@@ -79,6 +79,11 @@ void kf_peer_attach(kf_peer *peer, void *data, void (*release)(void *data));
 void *kf_peer_attachment(const kf_peer *peer); /* NULL: none */
 /* From now on it is this flag (may be NULL) that interrupts waiting for it. */
 void kf_peer_obey(kf_peer *peer, const volatile int *stop);
+/* What has nothing to do with a call (waking, scalars, buffers) may take a runner 20 s a question. From now on it has 20 s for all of that together, and not
+ * beyond `deadline` (kf_now()), behind which it has half a second more: for one that a candidate is in, which may answer as late as it likes. */
+void kf_peer_hurry(kf_peer *peer, double deadline);
+/* What it has used of that: seconds in the sense of patience.h. */
+double kf_peer_dawdled(const kf_peer *peer);
 /* Begins to kill it; kf_peer_free then waits for what is left. */
 void kf_peer_doom(kf_peer *peer);
 KF_DEFINE_AUTO(kf_peer, kf_peer_free)

@@ -1,4 +1,5 @@
 /* What counts as waiting for a runner, and what as the machine's doing. */
+#include <math.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -36,6 +37,30 @@ static void a_look_that_comes_late_is_a_stall(void **state)
     assert_float_equal(p.used, 0.8, 1e-9);
     assert_float_equal(p.stalled, 239.2, 1e-9);
     assert_false(kf_patience_look(&p, 0, 400)); /* one stall after another is no way to live for ever */
+}
+
+static void who_keeps_the_waiter_from_running_pays_for_that(void **state)
+{
+    (void)state;
+    const struct {
+        double went, computed, starved, used;
+    } rows[] = {
+        {0.1, 0.2, 0, 0.1},  /* in time */
+        {5, 0, 0, 0.2},      /* stood still, all of it */
+        {5, 0, 4.9, 0.2},    /* others had the processor */
+        {5, 5, 0, 0.2},      /* only the waiter stood still; or a virtual machine that takes what it missed for a process's time */
+        {5, 9, 4.9, 5},      /* hundreds of threads of the runner had it */
+        {5, 1, 4.9, 1.2},    /* it and others */
+        {5, 9, INFINITY, 5}, /* a kernel that does not tell who queued */
+        {0.15, 9, 9, 0.15},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        kf_patience p;
+        kf_patience_begin(&p, 10, 0);
+        kf_patience_spend(&p, rows[i].went, rows[i].computed, rows[i].starved);
+        if (fabs(p.used - rows[i].used) > 1e-9 || fabs(p.used + p.stalled - rows[i].went) > 1e-9)
+            fail_msg("row %d: used %g, stalled %g", (int)i, p.used, p.stalled);
+    }
 }
 
 /* A child that spins on one processor; with a lower priority when it is to be kept waiting by the other. */
@@ -92,6 +117,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(time_that_is_looked_at_counts),
         cmocka_unit_test(a_look_that_comes_late_is_a_stall),
+        cmocka_unit_test(who_keeps_the_waiter_from_running_pays_for_that),
         cmocka_unit_test(who_queues_gets_more_and_who_sleeps_does_not),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

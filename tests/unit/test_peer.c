@@ -114,6 +114,28 @@ static void a_deaf_runner_does_not_block_the_judge(void **state)
     kf_peer_free(peer);
 }
 
+/* A candidate that answers for its runner may take its time over each command. */
+static void who_dawdles_has_no_more_than_the_deadline(void **state)
+{
+    (void)state;
+    for (int late = 0; late < 2; late++) {
+        kf_error error = {0};
+        kf_peer *peer = start("dawdles", &error);
+        assert_non_null(peer);
+        assert_int_equal(kf_peer_load(peer, 5), KF_PEER_OK);
+        double started = kf_now();
+        kf_peer_hurry(peer, late ? started - 100 : started + 2.5);
+        uint64_t value = 0;
+        int questions = 0;
+        while (kf_peer_scalars(peer, &value, 1) == KF_PEER_OK && questions < 100) questions++;
+        double took = kf_now() - started;
+        assert_in_range(questions, late ? 0 : 1, 3); /* each takes 0.8 s */
+        assert_true(took < (late ? 2.5 : 5));        /* what queued is given some more */
+        if (!late) assert_true(kf_peer_dawdled(peer) > 1);
+        kf_peer_free(peer);
+    }
+}
+
 static volatile int stop_flag;
 
 static void raise_stop(int number)
@@ -192,6 +214,7 @@ int main(void)
         cmocka_unit_test(bad_hellos_are_no_runner),
         cmocka_unit_test(batches_are_judged),
         cmocka_unit_test(a_deaf_runner_does_not_block_the_judge),
+        cmocka_unit_test(who_dawdles_has_no_more_than_the_deadline),
         cmocka_unit_test(the_caller_can_stop_a_wait),
         cmocka_unit_test(what_the_machine_stood_still_is_not_the_runners_time),
     };
