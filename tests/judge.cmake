@@ -27,6 +27,9 @@ target_include_directories(test_measure_whole PRIVATE ${CMAKE_SOURCE_DIR}/evalua
 target_link_options(test_measure_whole PRIVATE -Wl,--wrap=kf_now)
 kf_fuzz(elf kf_judge)
 kf_fuzz(peer kf_model)
+if(TARGET fuzz_peer) # it includes peer.c, with a sandbox of its own
+  target_sources(fuzz_peer PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/judge/patience.c)
+endif()
 kf_test(scan kf_scan)
 kf_fuzz(scan kf_scan)
 kf_fuzz(form kf_scan)
