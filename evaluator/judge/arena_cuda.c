@@ -7,6 +7,7 @@
 
 #include "kforge/file.h"
 #include "ledger.h"
+#include "work_cuda.h"
 
 #define NO_NUMBER 0xff /* a byte: NaN as any floating-point type, -1 as any integer */
 #define LEAST_ARENA (256ull << 20)
@@ -77,6 +78,7 @@ static arena *arena_new(kf_cuda_device *gpu, const kf_problem *problem, uint64_t
         return NULL;
     }
     a->gpu = gpu;
+    a->region.descriptor = -1;
     kf_cuda_region *r = &a->region;
     cu_allocation allocation = {
         .type = CU_ALLOCATION_PINNED, .handle_types = CU_HANDLE_POSIX, .location = {.type = CU_LOCATION_DEVICE, .id = gpu->device}};
@@ -208,11 +210,10 @@ bool kf_cuda_fetch(kf_sets *sets, kf_peer *peer, kf_role role, const uint32_t *l
     const kf_problem *problem = sets->problem;
     const kf_ledger *ledger = sets->ledgers[role == KF_ROLE_BASELINE];
     int outputs[KF_MAX_ARGUMENTS];
-    uint32_t used = list_outputs(problem, outputs), scattered = 0;
-    uint64_t units = 1;
-    kf_autofree kf_gather_task *tasks = calloc((size_t)count * used + 1, sizeof *tasks);
+    uint32_t used = list_outputs(problem, outputs);
+    kf_autowork work = {0};
     *fault = (kf_fetch_fault){0};
-    if (!tasks) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!kf_cuda_work_begin(&work, sizeof(kf_gather_task), (size_t)count * used, error)) return false;
     kf_cuda_forget_copies(sets);
     for (uint32_t k = 0; k < count; k++)
         for (uint32_t output = 0; output < used; output++) {
@@ -227,15 +228,13 @@ bool kf_cuda_fetch(kf_sets *sets, kf_peer *peer, kf_role role, const uint32_t *l
                 return true;
             }
             if (!place.plain) {
-                gather(&tasks[scattered++], &place, argument, to);
-                if ((uint64_t)argument->elements > units) units = (uint64_t)argument->elements;
+                gather(kf_cuda_work_add(&work, (uint64_t)argument->elements), &place, argument, to);
             } else if (!kf_cuda_check(gpu, gpu->cuda.copy_over(to, place.address, argument->bytes, gpu->stream), "fetching results",
                                       error)) {
                 return false;
             }
         }
-    if (scattered && !kf_cuda_run(gpu, KF_KERNEL_GATHER, tasks, sizeof *tasks, scattered, units, NULL, 0, NULL, error))
-        return false;
+    if (!kf_cuda_work_run(gpu, KF_KERNEL_GATHER, &work, NULL, 0, error)) return false;
     if (!kf_cuda_wait(gpu, "fetching results", error)) return false;
     return role != KF_ROLE_CANDIDATE || kf_ledger_check_overlap(ledger, chosen, sets->count, outputs, fault, error);
 }

@@ -118,7 +118,7 @@ bool kf_cuda_count_place(kf_cuda_device *gpu, kf_runner_place *place, kf_error *
     gpu->count_metrics = NULL;
     if (asprintf(&gpu->count_metrics, KF_COUNT_NAMES "=%s", gpu->count_names) < 0)
         return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    for (const char *const *word = place->environment; *word && count < 12; word++)
+    for (const char *const *word = place->environment; *word && count < 16; word++)
         if (strncmp(*word, "LD_LIBRARY_PATH=", 16) != 0) gpu->count_environment[count++] = *word;
     gpu->count_environment[count++] = gpu->count_search;
     gpu->count_environment[count++] = gpu->count_library;

@@ -25,6 +25,10 @@
 #include "python.h"
 #include "timing_lock.h"
 
+/* A context has as many channels to the GPU for kernels and for copies as these say, 8 where they don't, and to make and end it takes the driver as much
+ * longer, in which it does little for others: 113 and 49 ms on an H200 with 8 of each, 85 and 36 with one for copies, 56 and 22 with one of each. Kernels of
+ * more than four streams of a candidate may wait for each other. */
+#define QUEUES "CUDA_DEVICE_MAX_CONNECTIONS=4", "CUDA_DEVICE_MAX_COPY_CONNECTIONS=1"
 #define RUNNER_MEMORY (8ull << 30) /* of a candidate's own, on the host */
 /* Threads that the driver makes later than at the start. The runner makes it make them all: with host functions, callbacks, asynchronous
  * allocation, graphs and cooperative launches none came later on an H100 with driver 580 (tests/honest). */
@@ -56,36 +60,6 @@ bool kf_cuda_room_need(kf_cuda_device *gpu, kf_cuda_room *room, size_t bytes, kf
     if (!kf_cuda_check(gpu, gpu->cuda.allocate(&room->pointer, wanted), "memory for the judge's own work", error)) return false;
     room->bytes = wanted;
     return true;
-}
-
-unsigned kf_cuda_columns(const kf_cuda_device *gpu, size_t count, uint64_t units)
-{
-    uint64_t blocks = (units + KF_KERNEL_THREADS - 1) / KF_KERNEL_THREADS,
-             most = (uint64_t)gpu->multiprocessors * 32 / (count ? count : 1);
-    if (most < 1) most = 1;
-    return (unsigned)(blocks < 1 ? 1 : blocks < most ? blocks : most);
-}
-
-bool kf_cuda_run(kf_cuda_device *gpu, enum kf_kernel kernel, const void *tasks, size_t task_bytes, size_t count, uint64_t units,
-                 void **parameters, size_t parameter_count, unsigned *columns, kf_error *error)
-{
-    const size_t most = 32768; /* rows of blocks a launch may have: 65535 */
-    void *all[8];
-    if (!kf_cuda_room_need(gpu, &gpu->tasks, count * task_bytes, error) ||
-        !kf_cuda_check(gpu, gpu->cuda.copy_in(gpu->tasks.pointer, tasks, count * task_bytes, gpu->stream), "sending work", error))
-        return false;
-    if (count > most)
-        return kf_fail(error, KF_ERROR_LIMIT, "%s: %zu buffers are more than the judge's kernels take", gpu->head.name, count);
-    unsigned width = kf_cuda_columns(gpu, count, units);
-    if (columns) *columns = width;
-    all[0] = &gpu->tasks.pointer;
-    for (size_t i = 0; i < parameter_count; i++) all[i + 1] = parameters[i];
-    return kf_cuda_check(gpu,
-                         gpu->cuda.launch(gpu->kernels[kernel], width, (unsigned)count, 1, KF_KERNEL_THREADS, 1, 1, 0, gpu->stream,
-                                          all, NULL),
-                         "starting the judge's kernel", error) &&
-           /* tasks are overwritten by the next run */
-           kf_cuda_wait(gpu, "the judge's kernel", error);
 }
 
 bool kf_cuda_wait(kf_cuda_device *gpu, const char *doing, kf_error *error)
@@ -179,8 +153,8 @@ static bool cuda_place(kf_device *device, kf_runner_kind kind, kf_runner_place *
     snprintf(gpu->directory, sizeof gpu->directory, "%s/lib/kforge", kf_root());
     snprintf(gpu->visible, sizeof gpu->visible, "CUDA_VISIBLE_DEVICES=%s", gpu->uuid);
     snprintf(gpu->libraries, sizeof gpu->libraries, "LD_LIBRARY_PATH=%s", gpu->driver_folder);
-    const char *const environment[] = {"PATH=/usr/bin:/bin", "LANG=C.UTF-8",         "HOME=/tmp",    "TMPDIR=/tmp",
-                                       gpu->visible,         "CUDA_CACHE_DISABLE=1", gpu->libraries, NULL};
+    const char *const environment[] = {"PATH=/usr/bin:/bin",   "LANG=C.UTF-8", "HOME=/tmp", "TMPDIR=/tmp", gpu->visible,
+                                       "CUDA_CACHE_DISABLE=1", gpu->libraries, QUEUES,      NULL};
     memcpy(gpu->environment, environment, sizeof environment);
     *place = (kf_runner_place){.kind = kind,
                                .program = gpu->program,
@@ -349,8 +323,9 @@ static bool identify(kf_cuda_device *gpu, kf_error *error)
 
 static bool load_kernels(kf_cuda_device *gpu, kf_error *error)
 {
-    static const char *const names[KF_KERNEL_COUNT] = {"kf_fill",   "kf_poison", "kf_check", "kf_digest", "kf_survey",
-                                                       "kf_glance", "kf_read",   "kf_copy",  "kf_gather"};
+    static const char *const names[KF_KERNEL_COUNT] = {"kf_fill",  "kf_fill_quick", "kf_fill_special", "kf_poison",
+                                                       "kf_check", "kf_digest",     "kf_survey",       "kf_glance",
+                                                       "kf_read",  "kf_copy",       "kf_gather"};
     size_t size;
     kf_autofree char *image = kf_kernels_image(gpu->cache, gpu->major, gpu->minor, &size, error);
     if (!image || !kf_cuda_check(gpu, gpu->cuda.module_load(&gpu->module, image), "loading the judge's kernels", error))

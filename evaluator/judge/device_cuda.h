@@ -1,4 +1,4 @@
-/* The CUDA device's parts: the device itself (device_cuda.c), its ceilings (ceilings_cuda.c), its buffer sets (sets_cuda.c, inspect_cuda.c) and
+/* The CUDA device's parts: the device itself (device_cuda.c), work for its own kernels (work_cuda.h), its ceilings (ceilings_cuda.c), its buffer sets (sets_cuda.c, inspect_cuda.c) and
  * nvcc (build_cuda.c). */
 #ifndef KFORGE_DEVICE_CUDA_H
 #define KFORGE_DEVICE_CUDA_H
@@ -10,6 +10,8 @@
 
 enum kf_kernel {
     KF_KERNEL_FILL,
+    KF_KERNEL_FILL_QUICK,
+    KF_KERNEL_FILL_SPECIAL,
     KF_KERNEL_POISON,
     KF_KERNEL_CHECK,
     KF_KERNEL_DIGEST,
@@ -46,13 +48,13 @@ typedef struct kf_cuda_device {
     double copy_bytes_per_second, read_bytes_per_second;
     /* What a runner is started with; the strings outlive it. */
     char program[4200], directory[4200], node[64], visible[80], libraries[4200];
-    const char *environment[16];
+    const char *environment[20];
     char script[4200], preload[4300]; /* of a runner in Python */
     const char *arguments[6];
     /* Of runners that count: the metrics' names with commas between them, NULL none yet. */
     char *count_names;
     char count_library[4200], count_search[8500], count_folder[4096], *count_metrics;
-    const char *count_environment[16];
+    const char *count_environment[20];
     int lock; /* descriptor of the timing lock's file, -1 none */
 } kf_cuda_device;
 
@@ -61,13 +63,7 @@ typedef struct kf_cuda_device {
 /* False with an error that says what the driver said about `doing`. */
 bool kf_cuda_check(const kf_cuda_device *gpu, cu_result result, const char *doing, kf_error *error);
 bool kf_cuda_room_need(kf_cuda_device *gpu, kf_cuda_room *room, size_t bytes, kf_error *error);
-/* Copies `count` tasks to the device and starts a kernel over them: `units` is the largest task's number of units of work, one thread each. The
- * kernel gets the tasks' address and up to four more parameters. *columns (may be NULL): blocks a task got. Does not wait. */
-bool kf_cuda_run(kf_cuda_device *gpu, enum kf_kernel kernel, const void *tasks, size_t task_bytes, size_t count, uint64_t units,
-                 void **parameters, size_t parameter_count, unsigned *columns, kf_error *error);
 bool kf_cuda_wait(kf_cuda_device *gpu, const char *doing, kf_error *error);
-/* Blocks a task will get from kf_cuda_run. */
-unsigned kf_cuda_columns(const kf_cuda_device *gpu, size_t count, uint64_t units);
 
 /* Measures what the device can do, or reads it from the cache. */
 bool kf_cuda_ceilings(kf_cuda_device *gpu, kf_error *error);
@@ -90,6 +86,7 @@ typedef struct kf_cuda_region {
     cu_handle handle;
     cu_pointer reserved, base;
     uint64_t bytes;
+    int descriptor; /* for runners, the same for all of them: the driver takes a millisecond to make one; -1 none yet */
 } kf_cuda_region;
 
 typedef struct kf_cuda_buffer {

@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "arena_cuda.h"
-#include "device_cuda.h"
 #include "kforge/compare.h"
 #include "kforge/file.h"
+#include "work_cuda.h"
 
 #define UNTOUCHED UINT64_MAX
 
@@ -23,26 +23,19 @@ typedef struct watch {
     int kind; /* of kf_damage */
 } watch;
 
-static void add_check(kf_poison_task *tasks, watch *watches, size_t *used, uint64_t *units, uint64_t start, uint64_t first,
-                      uint64_t count, kf_key key, size_t entry, int kind)
+static void add_check(kf_cuda_work *work, watch *watches, uint64_t start, uint64_t first, uint64_t count, kf_key key, size_t entry,
+                      int kind)
 {
     if (!count) return;
-    if (count / 16 + 2 > *units) *units = count / 16 + 2;
-    watches[*used] = (watch){entry, kind};
-    tasks[(*used)++] = (kf_poison_task){
+    watches[work->count] = (watch){entry, kind};
+    kf_poison_task *task = kf_cuda_work_add(work, count / 16 + 2);
+    *task = (kf_poison_task){
         .start = start, .first = first, .count = count, .secret = key.secret, .set = key.set, .argument = key.argument};
 }
 
-/* Guards of all buffers, and outputs of the sets that were left out. *found: the first damage in the order of buffers, guards first. */
-static bool check_poison(kf_sets *sets, const bool *chosen, size_t *entry_found, kf_damage *found, kf_error *error)
+static void list_checks(kf_sets *sets, const bool *chosen, kf_cuda_work *work, watch *watches)
 {
-    kf_cuda_device *gpu = sets->gpu;
-    size_t arguments = (size_t)sets->problem->argument_count, entries = (size_t)sets->count * arguments, used = 0;
-    kf_autofree kf_poison_task *tasks = calloc(3 * entries + 1, sizeof *tasks);
-    kf_autofree watch *watches = calloc(3 * entries + 1, sizeof *watches);
-    kf_autofree uint64_t *where = malloc((3 * entries + 1) * sizeof *where);
-    uint64_t units = 0;
-    if (!tasks || !watches || !where) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    size_t arguments = (size_t)sets->problem->argument_count, entries = (size_t)sets->count * arguments;
     for (size_t entry = 0; entry < entries; entry++) {
         uint32_t set = (uint32_t)(entry / arguments);
         int i = (int)(entry % arguments);
@@ -51,19 +44,31 @@ static bool check_poison(kf_sets *sets, const bool *chosen, size_t *entry_found,
         if (argument->kind == KF_SCALAR) continue;
         kf_key key = kf_cuda_key(argument->kind == KF_INPUT ? sets->secret : sets->poison_secret, set, i);
         uint64_t start = sets->regions[b->region].base + b->offset, end = b->data_offset + b->bytes;
-        add_check(tasks, watches, &used, &units, start, 0, b->data_offset, key, entry, KF_DAMAGE_GUARD);
-        add_check(tasks, watches, &used, &units, start, end, b->length - end, key, entry, KF_DAMAGE_GUARD);
+        add_check(work, watches, start, 0, b->data_offset, key, entry, KF_DAMAGE_GUARD);
+        add_check(work, watches, start, end, b->length - end, key, entry, KF_DAMAGE_GUARD);
         if (argument->kind == KF_OUTPUT && !chosen[set])
-            add_check(tasks, watches, &used, &units, start, b->data_offset, b->bytes, key, entry, KF_DAMAGE_UNCHOSEN);
+            add_check(work, watches, start, b->data_offset, b->bytes, key, entry, KF_DAMAGE_UNCHOSEN);
     }
-    if (!used) return true;
+}
+
+/* Guards of all buffers, and outputs of the sets that were left out. *found: the first damage in the order of buffers, guards first. */
+static bool check_poison(kf_sets *sets, const bool *chosen, size_t *entry_found, kf_damage *found, kf_error *error)
+{
+    kf_cuda_device *gpu = sets->gpu;
+    size_t most = 3 * (size_t)sets->count * (size_t)sets->problem->argument_count;
+    kf_autofree watch *watches = calloc(most + 1, sizeof *watches);
+    kf_autofree uint64_t *where = malloc((most + 1) * sizeof *where);
+    kf_autowork work = {0};
+    if (!watches || !where) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!kf_cuda_work_begin(&work, sizeof(kf_poison_task), most, error)) return false;
+    list_checks(sets, chosen, &work, watches);
+    size_t used = work.count, bytes = used * sizeof *where;
     void *parameters[] = {&gpu->results.pointer};
-    if (!kf_cuda_room_need(gpu, &gpu->results, used * sizeof *where, error) ||
-        !kf_cuda_check(gpu, gpu->cuda.set_bytes(gpu->results.pointer, 0xff, used * sizeof *where, gpu->stream), "checking",
-                       error) ||
-        !kf_cuda_run(gpu, KF_KERNEL_CHECK, tasks, sizeof *tasks, used, units, parameters, 1, NULL, error) ||
-        !kf_cuda_check(gpu, gpu->cuda.copy_out(where, gpu->results.pointer, used * sizeof *where, gpu->stream), "checking",
-                       error) ||
+    if (!used) return true;
+    if (!kf_cuda_room_need(gpu, &gpu->results, bytes, error) ||
+        !kf_cuda_check(gpu, gpu->cuda.set_bytes(gpu->results.pointer, 0xff, bytes, gpu->stream), "checking", error) ||
+        !kf_cuda_work_run(gpu, KF_KERNEL_CHECK, &work, parameters, 1, error) ||
+        !kf_cuda_check(gpu, gpu->cuda.copy_out(where, gpu->results.pointer, bytes, gpu->stream), "checking", error) ||
         !kf_cuda_wait(gpu, "checking guards", error))
         return false;
     for (size_t k = 0; k < used && found->kind == KF_DAMAGE_NONE; k++) {
@@ -127,15 +132,31 @@ static void add_part(kf_survey *all, const kf_survey_part *part)
     all->failed += part->failed;
 }
 
+/* The sums of all blocks of `work`, added to its tasks' surveys in the order of blocks. */
+static bool run_survey(kf_cuda_device *gpu, kf_cuda_work *work, const size_t *slots, kf_survey *surveys, kf_error *error)
+{
+    if (!kf_cuda_work_deal(gpu, work, error)) return false;
+    size_t bytes = work->blocks * sizeof(kf_survey_part);
+    kf_autofree kf_survey_part *parts = malloc(bytes);
+    void *parameters[] = {&gpu->results.pointer};
+    if (!parts) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!kf_cuda_room_need(gpu, &gpu->results, bytes, error) ||
+        !kf_cuda_work_run(gpu, KF_KERNEL_SURVEY, work, parameters, 1, error) ||
+        !kf_cuda_check(gpu, gpu->cuda.copy_out(parts, gpu->results.pointer, bytes, gpu->stream), "comparing", error) ||
+        !kf_cuda_wait(gpu, "comparing outputs", error))
+        return false;
+    for (size_t i = 0; i < work->blocks; i++) add_part(&surveys[slots[work->slices[i].task]], &parts[i]);
+    return true;
+}
+
 bool kf_cuda_survey(kf_sets *sets, const uint32_t *list, uint32_t count, kf_survey *surveys, kf_error *error)
 {
-    kf_cuda_device *gpu = sets->gpu;
     const kf_problem *problem = sets->problem;
-    size_t arguments = (size_t)problem->argument_count, used = 0;
-    kf_autofree kf_survey_task *tasks = calloc((size_t)count * arguments + 1, sizeof *tasks);
+    size_t arguments = (size_t)problem->argument_count;
     kf_autofree size_t *slots = calloc((size_t)count * arguments + 1, sizeof *slots);
-    uint64_t units = 0;
-    if (!tasks || !slots) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    kf_autowork work = {0};
+    if (!slots) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!kf_cuda_work_begin(&work, sizeof(kf_survey_task), (size_t)count * arguments, error)) return false;
     for (uint32_t k = 0; k < count; k++)
         for (int i = 0; i < problem->argument_count; i++) {
             const kf_problem_argument *argument = &problem->arguments[i];
@@ -145,34 +166,20 @@ bool kf_cuda_survey(kf_sets *sets, const uint32_t *list, uint32_t count, kf_surv
             if ((argument->kind != KF_OUTPUT && argument->kind != KF_INOUT) || !kf_compare_rule(argument, &rule)) continue;
             surveys[slot].known = true;
             surveys[slot].sums.count = argument->elements;
-            slots[used] = slot;
-            tasks[used++] = (kf_survey_task){.got = kf_cuda_address(sets, &sets->buffers[entry]),
-                                             .expected = kf_cuda_address(sets, &sets->truths[entry]),
-                                             .elements = (uint64_t)argument->elements,
-                                             .slope = rule.slope,
-                                             .base = rule.base,
-                                             .largest = rule.largest,
-                                             .roundoff = rule.roundoff,
-                                             .dtype = (int32_t)argument->dtype,
-                                             .counts = rule.counts,
-                                             .rounded = rule.rounded};
-            if ((uint64_t)argument->elements > units) units = (uint64_t)argument->elements;
+            slots[work.count] = slot;
+            kf_survey_task *task = kf_cuda_work_add(&work, ((uint64_t)argument->elements + 3) / 4);
+            *task = (kf_survey_task){.got = kf_cuda_address(sets, &sets->buffers[entry]),
+                                     .expected = kf_cuda_address(sets, &sets->truths[entry]),
+                                     .elements = (uint64_t)argument->elements,
+                                     .slope = rule.slope,
+                                     .base = rule.base,
+                                     .largest = rule.largest,
+                                     .roundoff = rule.roundoff,
+                                     .dtype = (int32_t)argument->dtype,
+                                     .counts = rule.counts,
+                                     .rounded = rule.rounded};
         }
-    if (!used) return true;
-    units = (units + 3) / 4; /* a few elements a thread */
-    unsigned columns = kf_cuda_columns(gpu, used, units);
-    size_t bytes = used * columns * sizeof(kf_survey_part);
-    kf_autofree kf_survey_part *parts = malloc(bytes);
-    void *parameters[] = {&gpu->results.pointer};
-    if (!parts) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    if (!kf_cuda_room_need(gpu, &gpu->results, bytes, error) ||
-        !kf_cuda_run(gpu, KF_KERNEL_SURVEY, tasks, sizeof *tasks, used, units, parameters, 1, &columns, error) ||
-        !kf_cuda_check(gpu, gpu->cuda.copy_out(parts, gpu->results.pointer, bytes, gpu->stream), "comparing", error) ||
-        !kf_cuda_wait(gpu, "comparing outputs", error))
-        return false;
-    for (size_t k = 0; k < used; k++)
-        for (unsigned c = 0; c < columns; c++) add_part(&surveys[slots[k]], &parts[k * columns + c]);
-    return true;
+    return !work.count || run_survey(sets->gpu, &work, slots, surveys, error);
 }
 
 /* ---- is it over -------------------------------------------------------------------------------------------------------------------------- */
@@ -182,14 +189,17 @@ static bool glance(kf_sets *sets, unsigned *changed, kf_error *error)
     kf_cuda_device *gpu = sets->gpu;
     int compare = changed != NULL;
     size_t count = sets->glance_count, bytes = count * KF_GLANCES * 16, counters = count * sizeof *changed;
+    kf_autowork work = {0};
     if (!count) return true;
-    if (!kf_cuda_room_need(gpu, &gpu->glances, bytes + counters, error)) return false;
+    if (!kf_cuda_room_need(gpu, &gpu->glances, bytes + counters, error) ||
+        !kf_cuda_work_begin(&work, sizeof(kf_glance_task), count, error))
+        return false;
+    for (size_t i = 0; i < count; i++) *(kf_glance_task *)kf_cuda_work_add(&work, KF_GLANCES) = sets->glance_tasks[i];
     cu_pointer counts = gpu->glances.pointer + bytes;
     unsigned long long seed = sets->glance_seed;
     void *parameters[] = {&seed, &gpu->glances.pointer, &counts, &compare};
     return kf_cuda_check(gpu, gpu->cuda.set_bytes(counts, 0, counters, gpu->stream), "looking again", error) &&
-           kf_cuda_run(gpu, KF_KERNEL_GLANCE, sets->glance_tasks, sizeof *sets->glance_tasks, count, 1, parameters, 4, NULL,
-                       error) &&
+           kf_cuda_work_run(gpu, KF_KERNEL_GLANCE, &work, parameters, 4, error) &&
            (!compare || kf_cuda_check(gpu, gpu->cuda.copy_out(changed, counts, counters, gpu->stream), "looking again", error)) &&
            kf_cuda_wait(gpu, "looking whether the calls are over", error);
 }

@@ -7,14 +7,14 @@
 
 typedef unsigned long long word64;
 
-__device__ static word64 thread_of_row()
+__device__ static word64 first_unit(const kf_slice &slice)
 {
-    return (word64)blockIdx.x * blockDim.x + threadIdx.x;
+    return (word64)slice.number * blockDim.x + threadIdx.x;
 }
 
-__device__ static word64 threads_of_row()
+__device__ static word64 stride_of(const kf_slice &slice)
 {
-    return (word64)gridDim.x * blockDim.x;
+    return (word64)slice.count * blockDim.x;
 }
 
 // ---- inputs --------------------------------------------------------------------------------------------------------------------------
@@ -52,39 +52,108 @@ __device__ static int size_of(int dtype)
     }
 }
 
+// Data is aligned to 256 bytes, so a group is aligned to its size.
+template <typename T> struct alignas(4 * sizeof(T) < 16 ? 4 * sizeof(T) : 16) four { T e[4]; };
+
 template <typename T> __device__ static void store(void *data, word64 group, const uint64_t elements[4], int count)
 {
     T *out = (T *)data + 4 * group;
-    if (count == 4) { // data is aligned to 256 bytes, so a group is aligned to its size
-        struct alignas(4 * sizeof(T) < 16 ? 4 * sizeof(T) : 16) four { T e[4]; };
-        *(four *)out = four{{(T)elements[0], (T)elements[1], (T)elements[2], (T)elements[3]}};
+    if (count == 4) {
+        *(four<T> *)out = four<T>{{(T)elements[0], (T)elements[1], (T)elements[2], (T)elements[3]}};
     } else {
         for (int i = 0; i < count; i++) out[i] = (T)elements[i];
     }
 }
 
-extern "C" __global__ void kf_fill(const kf_fill_task *tasks)
+__device__ static void store_four(int size, void *data, word64 group, const uint64_t elements[4], int count)
+{
+    switch (size) {
+    case 8: store<uint64_t>(data, group, elements, count); break;
+    case 4: store<uint32_t>(data, group, elements, count); break;
+    case 2: store<uint16_t>(data, group, elements, count); break;
+    default: store<uint8_t>(data, group, elements, count); break;
+    }
+}
+
+__device__ static void store_group(const kf_input_plan *plan, void *data, word64 group, bool wide, uint64_t elements[4])
+{
+    for (int i = 0; i < 4 && wide; i++) elements[i] = (uint64_t)__double_as_longlong(number_of_element(plan->dtype, elements[i]));
+    const word64 left = plan->elements - 4 * group;
+    store_four(wide ? 8 : size_of(plan->dtype), data, group, elements, left < 4 ? (int)left : 4);
+}
+
+// Not inlined: it is large, two kernels have it, and NVRTC would take seconds more.
+__device__ __noinline__ static void fill_group(const kf_fill_task *task, word64 group)
+{
+    uint64_t elements[4];
+    kf_input_four(&task->plan, group, elements);
+    store_group(&task->plan, (void *)task->data, group, task->wide, elements);
+}
+
+extern "C" __global__ void kf_fill(const kf_fill_task *tasks, const kf_slice *slices)
 {
     __shared__ kf_fill_task task;
-    if (threadIdx.x == 0) task = tasks[blockIdx.y];
+    const kf_slice slice = slices[blockIdx.x];
+    if (threadIdx.x == 0) task = tasks[slice.task];
     __syncthreads();
-    const word64 count = task.plan.elements, groups = (count + 3) / 4;
-    const int size = task.wide ? 8 : size_of(task.plan.dtype);
-    void *data = (void *)task.data;
-    for (word64 group = thread_of_row(); group < groups; group += threads_of_row()) {
+    const word64 groups = (task.plan.elements + 3) / 4;
+    for (word64 group = first_unit(slice); group < groups; group += stride_of(slice))
+        fill_group(&task, group);
+}
+
+// With kind and type known the compiler leaves all else of the formula out. Special elements are kf_fill_special's.
+template <int KIND, int DTYPE, bool WIDE> __device__ static void fill_quickly(const kf_fill_task *task, const kf_slice &slice)
+{
+    kf_input_plan plan = task->plan;
+    plan.kind = KIND;
+    plan.dtype = DTYPE;
+    void *data = (void *)task->data;
+    const word64 groups = (plan.elements + 3) / 4, step = stride_of(slice);
+    for (word64 group = first_unit(slice); group < groups; group += step) {
         uint64_t elements[4];
-        kf_input_four(&task.plan, group, elements);
-        if (task.wide)
-            for (int i = 0; i < 4; i++)
-                elements[i] = (uint64_t)__double_as_longlong(number_of_element(task.plan.dtype, elements[i]));
-        const word64 left = count - 4 * group;
-        const int here = left < 4 ? (int)left : 4;
-        switch (size) {
-        case 8: store<uint64_t>(data, group, elements, here); break;
-        case 4: store<uint32_t>(data, group, elements, here); break;
-        case 2: store<uint16_t>(data, group, elements, here); break;
-        default: store<uint8_t>(data, group, elements, here); break;
-        }
+        if (KIND == KF_INTEGERS)
+            kf_carried_integers(&plan, group, elements);
+        else
+            kf_carried_floats(&plan, group, 4, elements);
+        store_group(&plan, data, group, WIDE, elements);
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(KF_KERNEL_THREADS, 6) kf_fill_quick(const kf_fill_task *tasks, const kf_slice *slices)
+{
+    __shared__ kf_fill_task task;
+    const kf_slice slice = slices[blockIdx.x];
+    if (threadIdx.x == 0) task = tasks[slice.task];
+    __syncthreads();
+    switch (task.route) {
+    case KF_FILL_NORMAL_F32: fill_quickly<KF_NORMAL, KF_F32, false>(&task, slice); break;
+    case KF_FILL_NORMAL_F16: fill_quickly<KF_NORMAL, KF_F16, false>(&task, slice); break;
+    case KF_FILL_NORMAL_BF16: fill_quickly<KF_NORMAL, KF_BF16, false>(&task, slice); break;
+    case KF_FILL_NORMAL_WIDE: fill_quickly<KF_NORMAL, KF_F32, true>(&task, slice); break;
+    case KF_FILL_UNIFORM_F32: fill_quickly<KF_UNIFORM, KF_F32, false>(&task, slice); break;
+    case KF_FILL_UNIFORM_F16: fill_quickly<KF_UNIFORM, KF_F16, false>(&task, slice); break;
+    case KF_FILL_UNIFORM_BF16: fill_quickly<KF_UNIFORM, KF_BF16, false>(&task, slice); break;
+    case KF_FILL_UNIFORM_WIDE: fill_quickly<KF_UNIFORM, KF_F32, true>(&task, slice); break;
+    case KF_FILL_INTEGERS_I32: fill_quickly<KF_INTEGERS, KF_I32, false>(&task, slice); break;
+    case KF_FILL_INTEGERS_U8: fill_quickly<KF_INTEGERS, KF_U8, false>(&task, slice); break;
+    }
+}
+
+// The groups that have a special element, anew: at most one a run.
+extern "C" __global__ void kf_fill_special(const kf_fill_task *tasks, const kf_slice *slices)
+{
+    __shared__ kf_fill_task task;
+    const kf_slice slice = slices[blockIdx.x];
+    if (threadIdx.x == 0) task = tasks[slice.task];
+    __syncthreads();
+    const kf_input_plan *plan = &task.plan;
+    const word64 runs = (plan->elements + KF_RUN - 1) / KF_RUN;
+    const uint32_t purpose = plan->variation == KF_VARY_OUTLIER ? KF_FOR_OUTLIERS : KF_FOR_NONFINITE;
+    for (word64 run = first_unit(slice); run < runs; run += stride_of(slice)) {
+        uint32_t words[4];
+        const word64 first = run * (KF_RUN / 4);
+        kf_plan_block(plan, purpose, run, words);
+        fill_group(&task, first + kf_special_of_group(plan, first, words) / 4);
     }
 }
 
@@ -97,13 +166,14 @@ __device__ static uint4 poison_block(const kf_poison_task *task, word64 block)
     return make_uint4(w[0], w[1], w[2], w[3]);
 }
 
-extern "C" __global__ void kf_poison(const kf_poison_task *tasks)
+extern "C" __global__ void kf_poison(const kf_poison_task *tasks, const kf_slice *slices)
 {
-    const kf_poison_task task = tasks[blockIdx.y];
+    const kf_slice slice = slices[blockIdx.x];
+    const kf_poison_task task = tasks[slice.task];
     if (!task.count) return;
     const word64 end = task.first + task.count, last = (end - 1) / 16;
     unsigned char *start = (unsigned char *)task.start;
-    for (word64 block = task.first / 16 + thread_of_row(); block <= last; block += threads_of_row()) {
+    for (word64 block = task.first / 16 + first_unit(slice); block <= last; block += stride_of(slice)) {
         const uint4 value = poison_block(&task, block);
         if (16 * block >= task.first && 16 * block + 16 <= end) {
             ((uint4 *)start)[block] = value;
@@ -116,14 +186,15 @@ extern "C" __global__ void kf_poison(const kf_poison_task *tasks)
 }
 
 // where[task] becomes the first byte that differs, or stays as it is.
-extern "C" __global__ void kf_check(const kf_poison_task *tasks, word64 *where)
+extern "C" __global__ void kf_check(const kf_poison_task *tasks, const kf_slice *slices, word64 *where)
 {
-    const kf_poison_task task = tasks[blockIdx.y];
+    const kf_slice slice = slices[blockIdx.x];
+    const kf_poison_task task = tasks[slice.task];
     if (!task.count) return;
     const word64 end = task.first + task.count, last = (end - 1) / 16;
     const unsigned char *start = (const unsigned char *)task.start;
     word64 first = ~0ull;
-    for (word64 block = task.first / 16 + thread_of_row(); block <= last; block += threads_of_row()) {
+    for (word64 block = task.first / 16 + first_unit(slice); block <= last; block += stride_of(slice)) {
         const uint4 value = poison_block(&task, block);
         const unsigned char *bytes = (const unsigned char *)&value;
         if (16 * block >= task.first && 16 * block + 16 <= end) {
@@ -135,7 +206,7 @@ extern "C" __global__ void kf_check(const kf_poison_task *tasks, word64 *where)
             if (at >= task.first && at < end && start[at] != bytes[i] && at < first) first = at;
         }
     }
-    if (first != ~0ull) atomicMin(&where[blockIdx.y], first);
+    if (first != ~0ull) atomicMin(&where[slice.task], first);
 }
 
 // ---- digests -------------------------------------------------------------------------------------------------------------------------
@@ -151,26 +222,33 @@ __device__ static word64 mix(word64 x)
     return x ^ x >> 33;
 }
 
-extern "C" __global__ void kf_digest(const kf_digest_task *tasks, word64 *digests)
+__device__ static word64 digest_block(const uint4 &w, word64 key, word64 block)
 {
-    const kf_digest_task task = tasks[blockIdx.y];
+    const word64 place = key + block * 0x9e3779b97f4a7c15ull;
+    return mix(mix(((word64)w.y << 32 | w.x) ^ place) + ((word64)w.w << 32 | w.z));
+}
+
+extern "C" __global__ void kf_digest(const kf_digest_task *tasks, const kf_slice *slices, word64 *digests)
+{
+    const kf_slice slice = slices[blockIdx.x];
+    const kf_digest_task task = tasks[slice.task];
     if (!task.bytes) return;
-    const word64 whole = task.bytes / 16;
+    const word64 whole = task.bytes / 16, step = stride_of(slice);
     const uint4 *blocks = (const uint4 *)task.data;
-    word64 sum = 0;
-    for (word64 block = thread_of_row(); block < whole + 1; block += threads_of_row()) {
+    word64 sum = 0, block = first_unit(slice);
+    for (; block + 3 * step < whole; block += 4 * step) { // four loads on their way at a time
+        const uint4 w[4] = {blocks[block], blocks[block + step], blocks[block + 2 * step], blocks[block + 3 * step]};
+        for (int i = 0; i < 4; i++) sum += digest_block(w[i], task.key, block + i * step);
+    }
+    for (; block < whole; block += step) sum += digest_block(blocks[block], task.key, block);
+    if (block == whole) { // what is left of a block, or none of it
         uint4 w = make_uint4(0, 0, 0, 0);
-        if (block < whole) {
-            w = blocks[block];
-        } else {
-            unsigned char *bytes = (unsigned char *)&w;
-            for (word64 i = 16 * whole; i < task.bytes; i++) bytes[i - 16 * whole] = ((const unsigned char *)task.data)[i];
-        }
-        const word64 place = task.key + block * 0x9e3779b97f4a7c15ull;
-        sum += mix(mix(((word64)w.y << 32 | w.x) ^ place) + ((word64)w.w << 32 | w.z));
+        unsigned char *bytes = (unsigned char *)&w;
+        for (word64 i = 16 * whole; i < task.bytes; i++) bytes[i - 16 * whole] = ((const unsigned char *)task.data)[i];
+        sum += digest_block(w, task.key, block);
     }
     for (int offset = 16; offset; offset >>= 1) sum += __shfl_xor_sync(~0u, sum, offset);
-    if (threadIdx.x % 32 == 0) atomicAdd(&digests[blockIdx.y], sum);
+    if (threadIdx.x % 32 == 0) atomicAdd(&digests[slice.task], sum);
 }
 
 // ---- errors against the truth ----------------------------------------------------------------------------------------------------------
@@ -192,6 +270,17 @@ template <int D> __device__ static double as_stored(double value)
     return value;
 }
 
+// What is expected: a float64, or an integer as it is stored.
+template <int D> __device__ static double as_number(double value)
+{
+    return value;
+}
+
+template <int D, typename T> __device__ static double as_number(T bits)
+{
+    return number_of_element(D, bits);
+}
+
 __device__ static void add_part(kf_survey_part *all, double sum_square, double max, double scale_square, double scale_max,
                                 int64_t nonfinite, int64_t first, int64_t failed)
 {
@@ -204,61 +293,73 @@ __device__ static void add_part(kf_survey_part *all, double sum_square, double m
     all->failed += failed;
 }
 
-template <int D, bool IS_FLOAT> __device__ static void survey(const kf_survey_task *task, kf_survey_part *part)
+template <int D, typename T, typename E>
+__device__ static void survey_element(const kf_survey_task *task, kf_survey_part *part, word64 i, T stored, E should)
 {
-    typedef typename storage<D>::type element;
-    const element *data = (const element *)task->got;
-    for (word64 i = thread_of_row(); i < task->elements; i += threads_of_row()) {
-        double error, scale;
-        bool passes;
-        if (D == KF_I64) {
-            const int64_t a = (int64_t)data[i], b = ((const int64_t *)task->expected)[i];
-            error = (double)(a > b ? (uint64_t)a - (uint64_t)b : (uint64_t)b - (uint64_t)a);
-            scale = fabs((double)b);
-            passes = error <= task->slope * scale + task->base;
-        } else {
-            double got = number_of_element(D, data[i]);
-            double expected =
-                IS_FLOAT ? ((const double *)task->expected)[i] : number_of_element(D, ((const element *)task->expected)[i]);
-            double sum_got = got, sum_expected = expected;
-            const bool numbers = kf_comparable(task->largest, task->roundoff, 0, &sum_got, &sum_expected);
-            if (!numbers) {
-                if (part->nonfinite++ == 0) part->first_nonfinite = (int64_t)i;
-                sum_got = sum_expected = 0;
-            }
-            error = fabs(sum_got - sum_expected);
-            scale = fabs(sum_expected);
-            if (task->rounded) {
-                expected = as_stored<D>(expected);
-                passes = kf_comparable(task->largest, task->roundoff, 0, &got, &expected) && fabs(got - expected) <= 0;
-            } else {
-                passes = numbers && error <= fmin(1.7976931348623157e308, task->slope * scale + task->base);
-            }
+    double error, scale;
+    bool passes;
+    if (D == KF_I64) {
+        const int64_t a = (int64_t)stored, b = (int64_t)should;
+        error = (double)(a > b ? (uint64_t)a - (uint64_t)b : (uint64_t)b - (uint64_t)a);
+        scale = fabs((double)b);
+        passes = error <= task->slope * scale + task->base;
+    } else {
+        double got = number_of_element(D, stored), expected = as_number<D>(should);
+        double sum_got = got, sum_expected = expected;
+        const bool numbers = kf_comparable(task->largest, task->roundoff, 0, &sum_got, &sum_expected);
+        if (!numbers) {
+            if (part->nonfinite++ == 0) part->first_nonfinite = (int64_t)i;
+            sum_got = sum_expected = 0;
         }
-        part->sum_square += error * error;
-        part->max = fmax(part->max, error);
-        part->scale_square += scale * scale;
-        part->scale_max = fmax(part->scale_max, scale);
-        part->failed += !passes;
+        error = fabs(sum_got - sum_expected);
+        scale = fabs(sum_expected);
+        if (task->rounded) {
+            expected = as_stored<D>(expected);
+            passes = kf_comparable(task->largest, task->roundoff, 0, &got, &expected) && fabs(got - expected) <= 0;
+        } else {
+            passes = numbers && error <= fmin(1.7976931348623157e308, task->slope * scale + task->base);
+        }
     }
+    part->sum_square += error * error;
+    part->max = fmax(part->max, error);
+    part->scale_square += scale * scale;
+    part->scale_max = fmax(part->scale_max, scale);
+    part->failed += !passes;
 }
 
-extern "C" __global__ void kf_survey(const kf_survey_task *tasks, kf_survey_part *parts)
+// f32, which most outputs are, four at a time, which a few loads bring: of any type that would be much for NVRTC.
+template <int D, typename E> __device__ static void survey(const kf_survey_task *task, const kf_slice &slice, kf_survey_part *part)
+{
+    typedef typename storage<D>::type T;
+    const T *got = (const T *)task->got;
+    const E *expected = (const E *)task->expected;
+    const word64 step = stride_of(slice), whole = D == KF_F32 ? task->elements / 4 : 0;
+    for (word64 group = first_unit(slice); D == KF_F32 && group < whole; group += step) {
+        const four<T> a = ((const four<T> *)got)[group];
+        const four<E> b = ((const four<E> *)expected)[group];
+        for (int i = 0; i < 4; i++) survey_element<D>(task, part, 4 * group + i, a.e[i], b.e[i]);
+    }
+#pragma unroll 1
+    for (word64 i = 4 * whole + first_unit(slice); i < task->elements; i += step) survey_element<D>(task, part, i, got[i], expected[i]);
+}
+
+extern "C" __global__ void kf_survey(const kf_survey_task *tasks, const kf_slice *slices, kf_survey_part *parts)
 {
     __shared__ kf_survey_part warps[KF_KERNEL_THREADS / 32];
-    const kf_survey_task task = tasks[blockIdx.y];
+    const kf_slice slice = slices[blockIdx.x];
+    const kf_survey_task task = tasks[slice.task];
     kf_survey_part part = {0, 0, 0, 0, 0, -1, 0};
     switch (task.dtype) {
-    case KF_F64: survey<KF_F64, true>(&task, &part); break;
+    case KF_F64: survey<KF_F64, double>(&task, slice, &part); break;
     case KF_F32:
-    case KF_TF32: survey<KF_F32, true>(&task, &part); break;
-    case KF_F16: survey<KF_F16, true>(&task, &part); break;
-    case KF_BF16: survey<KF_BF16, true>(&task, &part); break;
-    case KF_I64: survey<KF_I64, false>(&task, &part); break;
-    case KF_I32: survey<KF_I32, false>(&task, &part); break;
-    case KF_I16: survey<KF_I16, false>(&task, &part); break;
-    case KF_I8: survey<KF_I8, false>(&task, &part); break;
-    default: survey<KF_U8, false>(&task, &part); break;
+    case KF_TF32: survey<KF_F32, double>(&task, slice, &part); break;
+    case KF_F16: survey<KF_F16, double>(&task, slice, &part); break;
+    case KF_BF16: survey<KF_BF16, double>(&task, slice, &part); break;
+    case KF_I64: survey<KF_I64, storage<KF_I64>::type>(&task, slice, &part); break;
+    case KF_I32: survey<KF_I32, storage<KF_I32>::type>(&task, slice, &part); break;
+    case KF_I16: survey<KF_I16, storage<KF_I16>::type>(&task, slice, &part); break;
+    case KF_I8: survey<KF_I8, storage<KF_I8>::type>(&task, slice, &part); break;
+    default: survey<KF_U8, storage<KF_U8>::type>(&task, slice, &part); break;
     }
     for (int offset = 16; offset; offset >>= 1)
         add_part(&part, __shfl_xor_sync(~0u, part.sum_square, offset), __shfl_xor_sync(~0u, part.max, offset),
@@ -272,18 +373,20 @@ extern "C" __global__ void kf_survey(const kf_survey_task *tasks, kf_survey_part
     for (int w = 1; w < KF_KERNEL_THREADS / 32; w++)
         add_part(&part, warps[w].sum_square, warps[w].max, warps[w].scale_square, warps[w].scale_max, warps[w].nonfinite,
                  warps[w].first_nonfinite, warps[w].failed);
-    parts[(word64)blockIdx.y * gridDim.x + blockIdx.x] = part;
+    parts[blockIdx.x] = part;
 }
 
 // ---- is it really over -----------------------------------------------------------------------------------------------------------------
 
 // Reads some blocks of each output, drawn by `seed`, the last one always. compare 0: remembers them; 1: counts those that have changed.
-extern "C" __global__ void kf_glance(const kf_glance_task *tasks, word64 seed, uint4 *remembered, unsigned *changed, int compare)
+extern "C" __global__ void kf_glance(const kf_glance_task *tasks, const kf_slice *slices, word64 seed, uint4 *remembered, unsigned *changed,
+                                     int compare)
 {
-    const kf_glance_task task = tasks[blockIdx.y];
+    const uint32_t number_of_task = slices[blockIdx.x].task;
+    const kf_glance_task task = tasks[number_of_task];
     const word64 blocks = task.bytes / 16;
     if (!blocks || threadIdx.x >= KF_GLANCES) return;
-    const word64 number = (word64)blockIdx.y * KF_GLANCES + threadIdx.x;
+    const word64 number = (word64)number_of_task * KF_GLANCES + threadIdx.x;
     const word64 block = threadIdx.x ? __umul64hi(mix(seed + number * 0x9e3779b97f4a7c15ull), blocks) : blocks - 1;
     const volatile uint4 *at = (const volatile uint4 *)task.data + block;
     const uint4 value = make_uint4(at->x, at->y, at->z, at->w);
@@ -291,16 +394,26 @@ extern "C" __global__ void kf_glance(const kf_glance_task *tasks, word64 seed, u
         remembered[number] = value;
     } else {
         const uint4 old = remembered[number];
-        if (old.x != value.x || old.y != value.y || old.z != value.z || old.w != value.w) atomicAdd(&changed[blockIdx.y], 1u);
+        if (old.x != value.x || old.y != value.y || old.z != value.z || old.w != value.w) atomicAdd(&changed[number_of_task], 1u);
     }
 }
 
 // ---- caches and ceilings ---------------------------------------------------------------------------------------------------------------
 
+__device__ static word64 thread_of_grid()
+{
+    return (word64)blockIdx.x * blockDim.x + threadIdx.x;
+}
+
+__device__ static word64 threads_of_grid()
+{
+    return (word64)gridDim.x * blockDim.x;
+}
+
 extern "C" __global__ void kf_read(const uint4 *data, word64 blocks, unsigned *sink)
 {
     uint4 all = make_uint4(0, 0, 0, 0);
-    for (word64 i = thread_of_row(); i < blocks; i += threads_of_row()) {
+    for (word64 i = thread_of_grid(); i < blocks; i += threads_of_grid()) {
         const uint4 w = data[i];
         all.x ^= w.x, all.y ^= w.y, all.z ^= w.z, all.w ^= w.w;
     }
@@ -309,16 +422,16 @@ extern "C" __global__ void kf_read(const uint4 *data, word64 blocks, unsigned *s
 
 extern "C" __global__ void kf_copy(const uint4 *from, uint4 *to, word64 blocks)
 {
-    for (word64 i = thread_of_row(); i < blocks; i += threads_of_row()) to[i] = from[i];
+    for (word64 i = thread_of_grid(); i < blocks; i += threads_of_grid()) to[i] = from[i];
 }
 
 // ---- results of PyTorch --------------------------------------------------------------------------------------------------------------------
 
-template <typename item> static __device__ void gather(const kf_gather_task *task)
+template <typename item> static __device__ void gather(const kf_gather_task *task, const kf_slice &slice)
 {
     const item *from = (const item *)task->from;
     item *to = (item *)task->to;
-    for (word64 i = thread_of_row(); i < task->elements; i += threads_of_row()) {
+    for (word64 i = first_unit(slice); i < task->elements; i += stride_of(slice)) {
         word64 rest = i, at = 0;
         for (int d = (int)task->dims - 1; d >= 0; d--) {
             at += rest % task->sizes[d] * task->strides[d];
@@ -328,13 +441,14 @@ template <typename item> static __device__ void gather(const kf_gather_task *tas
     }
 }
 
-extern "C" __global__ void kf_gather(const kf_gather_task *tasks)
+extern "C" __global__ void kf_gather(const kf_gather_task *tasks, const kf_slice *slices)
 {
-    const kf_gather_task task = tasks[blockIdx.y];
+    const kf_slice slice = slices[blockIdx.x];
+    const kf_gather_task task = tasks[slice.task];
     switch (task.item) {
-    case 1: gather<unsigned char>(&task); break;
-    case 2: gather<unsigned short>(&task); break;
-    case 4: gather<unsigned>(&task); break;
-    default: gather<word64>(&task); break;
+    case 1: gather<unsigned char>(&task, slice); break;
+    case 2: gather<unsigned short>(&task, slice); break;
+    case 4: gather<unsigned>(&task, slice); break;
+    default: gather<word64>(&task, slice); break;
     }
 }

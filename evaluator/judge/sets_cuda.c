@@ -18,6 +18,7 @@
 #include "inputs_plan_make.h"
 #include "kforge/file.h"
 #include "ledger.h"
+#include "work_cuda.h"
 
 #define FRONT 1024
 #define BACK 4096
@@ -71,7 +72,7 @@ static void place(layout *l, kf_cuda_buffer *b, uint32_t set, uint64_t bytes, in
     b->length = (b->data_offset + bytes + BACK + BACK - 1) / BACK * BACK;
     bool shared = b->length <= SHARED_BYTES || set >= OWN_SETS;
     if (!shared || !l->open[class] || sets->regions[l->open[class] - 1].bytes + b->length > REGION_BYTES) {
-        sets->regions[sets->region_count] = (kf_cuda_region){0};
+        sets->regions[sets->region_count] = (kf_cuda_region){.descriptor = -1};
         b->region = sets->region_count++;
         if (shared) l->open[class] = sets->region_count;
     } else {
@@ -192,6 +193,7 @@ void kf_cuda_sets_free(kf_sets *sets)
         if (r->base) cuda->unmap(r->base, r->bytes);
         if (r->reserved) cuda->address_free(r->reserved, r->bytes + 2 * sets->gpu->granule);
         if (r->handle) cuda->handle_release(r->handle);
+        if (r->descriptor >= 0) close(r->descriptor);
     }
     kf_cuda_forget_copies(sets);
     for (int i = 0; i < 2; i++) kf_ledger_free(sets->ledgers[i]);
@@ -215,88 +217,110 @@ kf_peer_event kf_cuda_hand_over(kf_sets *sets, kf_peer *peer, kf_role role)
     bool own_results = kf_peer_kind(peer) == KF_RUNNER_TORCH && role != KF_ROLE_ORACLE;
     size_t entries = (size_t)sets->count * (size_t)problem->argument_count, used = 0;
     kf_autofree kf_peer_buffer *buffers = calloc(entries ? entries : 1, sizeof *buffers);
-    kf_autofree int *fds = malloc((sets->region_count + 1) * sizeof *fds);
-    if (!buffers || !fds) return kf_peer_fail(peer, "out of memory to hand buffers over");
-    for (uint32_t r = 0; r < sets->region_count; r++) fds[r] = -1;
+    if (!buffers) return kf_peer_fail(peer, "out of memory to hand buffers over");
     const char *trouble = NULL;
     for (size_t entry = 0; entry < entries && !trouble; entry++) {
         const kf_problem_argument *argument = &problem->arguments[entry % (size_t)problem->argument_count];
         if (argument->kind == KF_SCALAR || (own_results && argument->kind == KF_OUTPUT)) continue;
         bool truth = role == KF_ROLE_ORACLE && is_truth(argument);
         const kf_cuda_buffer *b = truth ? &sets->truths[entry] : &sets->buffers[entry];
-        if (fds[b->region] < 0 &&
-            cuda->handle_export(&fds[b->region], sets->regions[b->region].handle, CU_HANDLE_POSIX, 0) != CU_SUCCESS) {
-            fds[b->region] = -1;
+        kf_cuda_region *region = &sets->regions[b->region];
+        if (region->descriptor < 0 && cuda->handle_export(&region->descriptor, region->handle, CU_HANDLE_POSIX, 0) != CU_SUCCESS) {
+            region->descriptor = -1;
             trouble = "the driver gives no descriptor for a buffer (cuMemExportToShareableHandle)";
             break;
         }
-        buffers[used++] = (kf_peer_buffer){.fd = fds[b->region],
+        buffers[used++] = (kf_peer_buffer){.fd = region->descriptor,
                                            .set = (uint32_t)(entry / (size_t)problem->argument_count),
                                            .argument = (uint32_t)(entry % (size_t)problem->argument_count),
                                            .offset = b->offset,
                                            .length = b->length,
                                            .data_offset = b->data_offset,
                                            .bytes = b->bytes,
-                                           .region_bytes = sets->regions[b->region].bytes,
-                                           .address = sets->regions[b->region].reserved,
+                                           .region_bytes = region->bytes,
+                                           .address = region->reserved,
                                            .region = b->region,
                                            .read_only = role == KF_ROLE_ORACLE && !truth};
     }
     kf_peer_event event = trouble ? kf_peer_fail(peer, trouble) : kf_peer_map(peer, buffers, used);
-    for (uint32_t r = 0; r < sets->region_count; r++)
-        if (fds[r] >= 0) close(fds[r]);
     return event == KF_PEER_OK && own_results ? kf_cuda_hand_over_ledger(sets, peer, role) : event;
 }
 
 /* ---- filling ----------------------------------------------------------------------------------------------------------------------------- */
 
-/* A list of tasks for one launch, and the units of work of the largest. */
-typedef struct batch {
-    void *tasks;
-    size_t size, count;
-    uint64_t units;
-} batch;
+/* Fills of one occasion, by the kernel that does them. */
+typedef struct fill_works {
+    kf_cuda_work any, quick, special;
+} fill_works;
 
-static bool begin(batch *b, size_t size, size_t most, kf_error *error)
+static void free_fills(fill_works *f)
 {
-    *b = (batch){.tasks = calloc(most ? most : 1, size), .size = size};
-    return b->tasks || kf_fail(error, KF_ERROR_MEMORY, "out of memory for the judge's work on buffers");
+    kf_cuda_work_free(&f->any);
+    kf_cuda_work_free(&f->quick);
+    kf_cuda_work_free(&f->special);
+}
+#define autofills __attribute__((cleanup(free_fills))) fill_works
+
+static bool begin_fills(fill_works *f, size_t most, kf_error *error)
+{
+    return kf_cuda_work_begin(&f->any, sizeof(kf_fill_task), most, error) &&
+           kf_cuda_work_begin(&f->quick, sizeof(kf_fill_task), most, error) &&
+           kf_cuda_work_begin(&f->special, sizeof(kf_fill_task), most, error);
 }
 
-static void *add(batch *b, uint64_t units)
+/* What is special comes last. */
+static bool run_fills(kf_cuda_device *gpu, fill_works *f, kf_error *error)
 {
-    if (units > b->units) b->units = units;
-    return (char *)b->tasks + b->count++ * b->size;
+    return kf_cuda_work_run(gpu, KF_KERNEL_FILL, &f->any, NULL, 0, error) &&
+           kf_cuda_work_run(gpu, KF_KERNEL_FILL_QUICK, &f->quick, NULL, 0, error) &&
+           kf_cuda_work_run(gpu, KF_KERNEL_FILL_SPECIAL, &f->special, NULL, 0, error);
 }
 
-static bool launch(kf_sets *sets, enum kf_kernel kernel, batch *b, kf_error *error)
+static kf_fill_route route_of(const kf_input_plan *plan, bool wide)
 {
-    bool done = !b->count || kf_cuda_run(sets->gpu, kernel, b->tasks, b->size, b->count, b->units, NULL, 0, NULL, error);
-    free(b->tasks);
-    b->tasks = NULL;
-    return done;
+    static const struct {
+        int kind, dtype;
+        bool wide;
+        kf_fill_route route;
+    } rows[] = {
+        {KF_NORMAL, KF_F32, false, KF_FILL_NORMAL_F32},     {KF_NORMAL, KF_F16, false, KF_FILL_NORMAL_F16},
+        {KF_NORMAL, KF_BF16, false, KF_FILL_NORMAL_BF16},   {KF_NORMAL, KF_F32, true, KF_FILL_NORMAL_WIDE},
+        {KF_UNIFORM, KF_F32, false, KF_FILL_UNIFORM_F32},   {KF_UNIFORM, KF_F16, false, KF_FILL_UNIFORM_F16},
+        {KF_UNIFORM, KF_BF16, false, KF_FILL_UNIFORM_BF16}, {KF_UNIFORM, KF_F32, true, KF_FILL_UNIFORM_WIDE},
+        {KF_INTEGERS, KF_I32, false, KF_FILL_INTEGERS_I32}, {KF_INTEGERS, KF_U8, false, KF_FILL_INTEGERS_U8},
+    };
+    int dtype = plan->dtype == KF_TF32 ? KF_F32 : plan->dtype; /* stored alike */
+    int carrier = plan->kind == KF_INTEGERS ? KF_CARRY_INTEGERS : KF_CARRY_FLOATS;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].kind == plan->kind && rows[i].dtype == dtype && rows[i].wide == wide && plan->carrier == carrier)
+            return rows[i].route;
+    return KF_FILL_ANY;
 }
 
-static void add_fill(kf_sets *sets, batch *b, uint32_t set, int i, uint64_t address, bool wide)
+static void add_fill(kf_sets *sets, fill_works *f, uint32_t set, int i, uint64_t address, bool wide)
 {
     const kf_problem_argument *argument = &sets->problem->arguments[i];
     uint32_t source = sets->sources[(size_t)set * (size_t)sets->problem->argument_count + (size_t)i];
     const kf_set_variation *varied = &sets->variations[source % sets->count]; /* fresh numbers: beyond the sets there are */
     kf_variation variation = varied->argument == i ? varied->variation : KF_VARY_NONE;
-    kf_fill_task *task = add(b, ((uint64_t)argument->elements + 3) / 4);
-    *task = (kf_fill_task){
+    kf_fill_task task = {
         .plan = kf_input_plan_make(argument, kf_cuda_key(sets->secret, source, i), variation), .data = address, .wide = wide};
+    task.route = route_of(&task.plan, wide);
+    kf_cuda_work *work = task.route == KF_FILL_ANY ? &f->any : &f->quick;
+    *(kf_fill_task *)kf_cuda_work_add(work, ((uint64_t)argument->elements + 3) / 4) = task;
+    if (task.route == KF_FILL_ANY || (variation != KF_VARY_OUTLIER && variation != KF_VARY_NONFINITE)) return;
+    *(kf_fill_task *)kf_cuda_work_add(&f->special, ((uint64_t)argument->elements + KF_RUN - 1) / KF_RUN) = task;
 }
 
-static void add_poison(batch *b, uint64_t start, uint64_t first, uint64_t count, kf_key key)
+static void add_poison(kf_cuda_work *b, uint64_t start, uint64_t first, uint64_t count, kf_key key)
 {
     if (!count) return;
-    kf_poison_task *task = add(b, count / 16 + 2);
+    kf_poison_task *task = kf_cuda_work_add(b, count / 16 + 2);
     *task = (kf_poison_task){
         .start = start, .first = first, .count = count, .secret = key.secret, .set = key.set, .argument = key.argument};
 }
 
-static void add_guards(kf_sets *sets, batch *b, const kf_cuda_buffer *buffer, kf_key key)
+static void add_guards(kf_sets *sets, kf_cuda_work *b, const kf_cuda_buffer *buffer, kf_key key)
 {
     uint64_t start = sets->regions[buffer->region].base + buffer->offset, end = buffer->data_offset + buffer->bytes;
     add_poison(b, start, 0, buffer->data_offset, key);
@@ -306,24 +330,22 @@ static void add_guards(kf_sets *sets, batch *b, const kf_cuda_buffer *buffer, kf
 bool kf_cuda_digests(kf_sets *sets, const size_t *entries, size_t count, uint64_t *digests, kf_error *error)
 {
     kf_cuda_device *gpu = sets->gpu;
-    batch b;
+    kf_autowork b = {0};
     if (!count) return true;
-    if (!begin(&b, sizeof(kf_digest_task), count, error)) return false;
+    if (!kf_cuda_work_begin(&b, sizeof(kf_digest_task), count, error)) return false;
     for (size_t i = 0; i < count; i++) {
         const kf_cuda_buffer *buffer = &sets->buffers[entries[i]];
-        kf_digest_task *task = add(&b, buffer->bytes / 16 + 1);
+        kf_digest_task *task = kf_cuda_work_add(&b, buffer->bytes / 16 + 1);
         *task = (kf_digest_task){.data = kf_cuda_address(sets, buffer), .bytes = buffer->bytes, .key = sets->digest_key};
     }
     void *parameters[] = {&gpu->results.pointer};
-    bool done =
-        kf_cuda_room_need(gpu, &gpu->results, count * sizeof *digests, error) &&
-        kf_cuda_check(gpu, gpu->cuda.set_bytes(gpu->results.pointer, 0, count * sizeof *digests, gpu->stream), "digests", error) &&
-        kf_cuda_run(gpu, KF_KERNEL_DIGEST, b.tasks, b.size, b.count, b.units, parameters, 1, NULL, error) &&
-        kf_cuda_check(gpu, gpu->cuda.copy_out(digests, gpu->results.pointer, count * sizeof *digests, gpu->stream), "digests",
-                      error) &&
-        kf_cuda_wait(gpu, "digesting inputs", error);
-    free(b.tasks);
-    return done;
+    return kf_cuda_room_need(gpu, &gpu->results, count * sizeof *digests, error) &&
+           kf_cuda_check(gpu, gpu->cuda.set_bytes(gpu->results.pointer, 0, count * sizeof *digests, gpu->stream), "digests",
+                         error) &&
+           kf_cuda_work_run(gpu, KF_KERNEL_DIGEST, &b, parameters, 1, error) &&
+           kf_cuda_check(gpu, gpu->cuda.copy_out(digests, gpu->results.pointer, count * sizeof *digests, gpu->stream), "digests",
+                         error) &&
+           kf_cuda_wait(gpu, "digesting inputs", error);
 }
 
 /* Digests of all buffers of one kind, kept. */
@@ -343,17 +365,15 @@ static bool remember_digests(kf_sets *sets, kf_argument_kind kind, kf_error *err
 bool kf_cuda_fill(kf_sets *sets, uint64_t secret, const kf_set_variation *variations, kf_error *error)
 {
     size_t arguments = (size_t)sets->problem->argument_count, entries = (size_t)sets->count * arguments;
-    batch fills, guards;
+    autofills fills = {0};
+    kf_autowork guards = {0};
     sets->secret = secret;
     sets->glance_count = 0;
     sets->late = (kf_damage){0};
     kf_cuda_forget_copies(sets);
     memcpy(sets->variations, variations, sets->count * sizeof *variations);
-    if (!begin(&fills, sizeof(kf_fill_task), entries, error)) return false;
-    if (!begin(&guards, sizeof(kf_poison_task), 2 * entries, error)) {
-        free(fills.tasks);
+    if (!kf_cuda_work_begin(&guards, sizeof(kf_poison_task), 2 * entries, error) || !begin_fills(&fills, entries, error))
         return false;
-    }
     for (size_t entry = 0; entry < entries; entry++) {
         uint32_t set = (uint32_t)(entry / arguments);
         int i = (int)(entry % arguments);
@@ -366,9 +386,8 @@ bool kf_cuda_fill(kf_sets *sets, uint64_t secret, const kf_set_variation *variat
         add_guards(sets, &guards, b, kf_cuda_key(secret, set, i));
     }
     sets->inouts_digested = false;
-    bool filled = launch(sets, KF_KERNEL_FILL, &fills, error);
-    return launch(sets, KF_KERNEL_POISON, &guards, filled ? error : NULL) && filled && remember_digests(sets, KF_INPUT, error) &&
-           kf_cuda_wait(sets->gpu, "filling inputs", error);
+    return run_fills(sets->gpu, &fills, error) && kf_cuda_work_run(sets->gpu, KF_KERNEL_POISON, &guards, NULL, 0, error) &&
+           remember_digests(sets, KF_INPUT, error) && kf_cuda_wait(sets->gpu, "filling inputs", error);
 }
 
 /* Poison brings the same numbers back until the next fill. */
@@ -382,17 +401,15 @@ static bool digest_inouts(kf_sets *sets, kf_error *error)
 bool kf_cuda_poison(kf_sets *sets, uint64_t secret, kf_error *error)
 {
     size_t arguments = (size_t)sets->problem->argument_count, entries = (size_t)sets->count * arguments;
-    batch fills, poison;
+    autofills fills = {0};
+    kf_autowork poison = {0};
     sets->poison_secret = secret;
     for (int i = 0; i < 2; i++) kf_ledger_clear(sets->ledgers[i]);
     sets->glance_count = 0;
     sets->late = (kf_damage){0};
     kf_cuda_forget_copies(sets);
-    if (!begin(&fills, sizeof(kf_fill_task), entries, error)) return false;
-    if (!begin(&poison, sizeof(kf_poison_task), 2 * entries, error)) {
-        free(fills.tasks);
+    if (!kf_cuda_work_begin(&poison, sizeof(kf_poison_task), 2 * entries, error) || !begin_fills(&fills, entries, error))
         return false;
-    }
     bool inouts = false;
     for (size_t entry = 0; entry < entries; entry++) {
         uint32_t set = (uint32_t)(entry / arguments);
@@ -409,9 +426,8 @@ bool kf_cuda_poison(kf_sets *sets, uint64_t secret, kf_error *error)
             add_poison(&poison, sets->regions[b->region].base + b->offset, 0, b->length, key);
         }
     }
-    bool filled = launch(sets, KF_KERNEL_FILL, &fills, error);
-    return launch(sets, KF_KERNEL_POISON, &poison, filled ? error : NULL) && filled && (!inouts || digest_inouts(sets, error)) &&
-           kf_cuda_wait(sets->gpu, "poisoning outputs", error);
+    return run_fills(sets->gpu, &fills, error) && kf_cuda_work_run(sets->gpu, KF_KERNEL_POISON, &poison, NULL, 0, error) &&
+           (!inouts || digest_inouts(sets, error)) && kf_cuda_wait(sets->gpu, "poisoning outputs", error);
 }
 
 /* Reads twice the cache's size of other data, so that what is left in it is neither the problem's nor to be written back: the whole L2, whatever the
@@ -434,12 +450,11 @@ bool kf_cuda_prepare_truth(kf_sets *sets, const uint32_t *list, uint32_t count, 
 {
     const kf_problem *problem = sets->problem;
     size_t arguments = (size_t)problem->argument_count;
-    batch fills, poison;
-    if (!begin(&fills, sizeof(kf_fill_task), (size_t)count * arguments, error)) return false;
-    if (!begin(&poison, sizeof(kf_poison_task), (size_t)count * arguments, error)) {
-        free(fills.tasks);
+    autofills fills = {0};
+    kf_autowork poison = {0};
+    if (!kf_cuda_work_begin(&poison, sizeof(kf_poison_task), (size_t)count * arguments, error) ||
+        !begin_fills(&fills, (size_t)count * arguments, error))
         return false;
-    }
     for (uint32_t k = 0; k < count; k++)
         for (int i = 0; i < problem->argument_count; i++) {
             const kf_problem_argument *argument = &problem->arguments[i];
@@ -451,8 +466,7 @@ bool kf_cuda_prepare_truth(kf_sets *sets, const uint32_t *list, uint32_t count, 
             else /* not zeros: an oracle that forgets an element must not look right by luck */
                 add_poison(&poison, address, 0, b->bytes, kf_cuda_key(sets->poison_secret ^ 1, list[k], i));
         }
-    bool filled = launch(sets, KF_KERNEL_FILL, &fills, error);
-    return launch(sets, KF_KERNEL_POISON, &poison, filled ? error : NULL) && filled &&
+    return run_fills(sets->gpu, &fills, error) && kf_cuda_work_run(sets->gpu, KF_KERNEL_POISON, &poison, NULL, 0, error) &&
            kf_cuda_wait(sets->gpu, "preparing the truth", error);
 }
 
@@ -460,11 +474,11 @@ bool kf_cuda_copy_input(kf_sets *sets, uint32_t from, uint32_t to, int argument,
 {
     size_t arguments = (size_t)sets->problem->argument_count, entry = (size_t)to * arguments + (size_t)argument;
     kf_cuda_buffer *b = &sets->buffers[entry];
-    batch fills;
+    autofills fills = {0};
     sets->sources[entry] =
         from == KF_FRESH_INPUT ? sets->sources[entry] + sets->count : sets->sources[(size_t)from * arguments + (size_t)argument];
     kf_cuda_forget_copies(sets);
-    if (!begin(&fills, sizeof(kf_fill_task), 1, error)) return false;
+    if (!begin_fills(&fills, 1, error)) return false;
     add_fill(sets, &fills, to, argument, kf_cuda_address(sets, b), false);
-    return launch(sets, KF_KERNEL_FILL, &fills, error) && kf_cuda_digests(sets, &entry, 1, &b->digest, error);
+    return run_fills(sets->gpu, &fills, error) && kf_cuda_digests(sets, &entry, 1, &b->digest, error);
 }

@@ -73,6 +73,7 @@ KF_FORMULA uint64_t kf_element_of_integer(const kf_input_plan *p, int64_t value)
         value = value < INT32_MAX ? value : INT32_MAX;
         return (uint64_t)(value > INT32_MIN ? value : INT32_MIN);
     }
+    if (p->dtype == KF_U8) return (uint64_t)(value < 0 ? 0 : value < UINT8_MAX ? value : UINT8_MAX);
     return kf_element_of_double(p, (double)value);
 }
 
@@ -240,7 +241,34 @@ KF_FORMULA uint64_t kf_special_of_group(const kf_input_plan *p, uint64_t group, 
     return run * KF_RUN + kf_below(words[0], words[1], left < KF_RUN ? left : KF_RUN) - 4 * group;
 }
 
-/* Elements 4 group … 4 group + 3, each in the low bytes of its word. Elements past the end are computed like the others. */
+/* Elements 4 group … 4 group + 3 by the carrier, each in the low bytes of its word; `special`, if it is one of them, is an outlier. Elements past the end
+ * are computed like the others. */
+KF_FORMULA void kf_carried_floats(const kf_input_plan *p, uint64_t group, uint64_t special, uint64_t elements[4])
+{
+    float values[4];
+    kf_four_floats(p, group, values);
+    if (p->variation == KF_VARY_CANCELLATION)
+        for (int i = 0; i < 4; i += 2) values[i + 1] = fmaf(values[i + 1], 0x1p-6f, -values[i]);
+    for (uint64_t i = 0; i < 4; i++) elements[i] = kf_element_of_float(p->dtype, i == special ? values[i] * 32 : values[i]);
+}
+
+KF_FORMULA void kf_carried_doubles(const kf_input_plan *p, uint64_t group, uint64_t special, uint64_t elements[4])
+{
+    double values[4];
+    kf_four_doubles(p, group, values);
+    if (p->variation == KF_VARY_CANCELLATION)
+        for (int i = 0; i < 4; i += 2) values[i + 1] = fma(values[i + 1], 0x1p-6, -values[i]);
+    for (uint64_t i = 0; i < 4; i++) elements[i] = kf_element_of_double(p, i == special ? values[i] * 32 : values[i]);
+}
+
+KF_FORMULA void kf_carried_integers(const kf_input_plan *p, uint64_t group, uint64_t elements[4])
+{
+    int64_t values[4];
+    kf_four_integers(p, group, values);
+    for (int i = 0; i < 4; i++) elements[i] = kf_element_of_integer(p, values[i]);
+}
+
+/* With what a variation makes special. */
 KF_FORMULA void kf_input_four(const kf_input_plan *p, uint64_t group, uint64_t elements[4])
 {
     uint32_t words[4];
@@ -249,23 +277,12 @@ KF_FORMULA void kf_input_four(const kf_input_plan *p, uint64_t group, uint64_t e
         kf_plan_block(p, KF_FOR_OUTLIERS, 4 * group / KF_RUN, words);
         special = kf_special_of_group(p, group, words);
     }
-    if (p->carrier == KF_CARRY_FLOATS) {
-        float values[4];
-        kf_four_floats(p, group, values);
-        if (p->variation == KF_VARY_CANCELLATION)
-            for (int i = 0; i < 4; i += 2) values[i + 1] = fmaf(values[i + 1], 0x1p-6f, -values[i]);
-        for (uint64_t i = 0; i < 4; i++) elements[i] = kf_element_of_float(p->dtype, i == special ? values[i] * 32 : values[i]);
-    } else if (p->carrier == KF_CARRY_DOUBLES) {
-        double values[4];
-        kf_four_doubles(p, group, values);
-        if (p->variation == KF_VARY_CANCELLATION)
-            for (int i = 0; i < 4; i += 2) values[i + 1] = fma(values[i + 1], 0x1p-6, -values[i]);
-        for (uint64_t i = 0; i < 4; i++) elements[i] = kf_element_of_double(p, i == special ? values[i] * 32 : values[i]);
-    } else {
-        int64_t values[4];
-        kf_four_integers(p, group, values);
-        for (int i = 0; i < 4; i++) elements[i] = kf_element_of_integer(p, values[i]);
-    }
+    if (p->carrier == KF_CARRY_FLOATS)
+        kf_carried_floats(p, group, special, elements);
+    else if (p->carrier == KF_CARRY_DOUBLES)
+        kf_carried_doubles(p, group, special, elements);
+    else
+        kf_carried_integers(p, group, elements);
     if (p->variation != KF_VARY_NONFINITE) return;
     kf_plan_block(p, KF_FOR_NONFINITE, 4 * group / KF_RUN, words);
     if (4 * group >= KF_RUN && words[2] % 16 != 0) return;

@@ -3,7 +3,7 @@
 # and one of what was to be reached; says "skipped" where there is no GPU. Without a PART those run that fit into eight minutes together, with few
 # repetitions each; FULL=1 gives each part as many as what it is to reach is about, and then parts are better called one by one.
 #
-# Parts: describe numbers selftests hostile honest faults leak throughput same phases seeds counters agree undisturbed sanitize torch kernelbench profile relu
+# Parts: describe numbers selftests hostile honest faults leak throughput same phases work seeds counters agree undisturbed sanitize torch kernelbench profile relu
 # tuner. torch and kernelbench need PyTorch: KFORGE_PYTHON where it is not of the first Python found; kernelbench a checkout, KERNELBENCH, and judges
 # PROBLEMS of it. GPUS=N: throughput is taken with one GPU and with N; N self-tests run side by side, one a GPU. LOGS=DIR keeps what each part says,
 # results.json (device, parts, figures with what they are to reach) and raw times, a line of JSON a measured workload. GPU_DEVICE=cpu shows on any machine
@@ -152,6 +152,7 @@ for part in $parts; do
     honest) run honest "$check" corpus "$folder/tests" honest/ ;;
     same) run same "$check" same "${TIMES:-$(often 40 6)}" "${SECONDS_EACH:-0}" $(printf "$folder/tests/%s " ${SAME:-tiny small softmax product long}) ;;
     phases) for task in ${SAME:-tiny small softmax product long}; do run "phases-$task" "$check" phases "$folder/tests/$task" "${TIMES:-40}" "${SECONDS_EACH:-0}"; done ;;
+    work) run work "$check" work ${TASKS:-$(tasks axpy row_softmax gemm histogram bias_gelu)} ;;
     faults) run faults "$check" faults "$folder/tests" ;;
     leak) run leak "$check" leak "$folder/tests" "${COUNT:-$(often 500 80)}" ;;
     throughput) run throughput "$check" throughput "$folder/bin/kforge" "${TASK:-$folder/tests/small}" "${COUNT:-$(often 200 30)}" "${SECONDS_EACH:-0}" \
