@@ -26,10 +26,19 @@ static void charge_wakings(kf_series *series, size_t count, uint32_t calls, doub
     for (size_t i = 0; i < count && !isnan(usual); i++) series->seconds[i] += fmax(series->woken[i] - usual, 0) / calls;
 }
 
+/* What a call of one process has against one of another, as part of it: launch_bias where calls wait for their launch, and less the longer they are, but not
+ * at once nothing. In the baseline beside itself, whole lives of processes: 10 % of 4 us, 1 % of 17 us (H200), 0.5 % of 22 us (H100), 0.1 % of 108 us. */
+static double launch_part(const kf_device *device, double call)
+{
+    double longer = call / device->launch_bound;
+    if (!(device->launch_bound > 0)) return 0;
+    return device->launch_bias / call / (longer > 1 ? longer * longer * longer : 1);
+}
+
 /* What calls that wait for their launch vary by is no interference. */
 static bool slower_than(const kf_device *device, const kf_interval *beside, const kf_interval *alone)
 {
-    double bias = alone->value < device->launch_bound ? device->launch_bias : 0;
+    double bias = launch_part(device, alone->value) * alone->value;
     return beside->low > alone->high + bias && beside->value > alone->value * (1 + INTERFERENCE) + bias;
 }
 
@@ -70,8 +79,7 @@ static double slowed(const kf_run *r)
  * both sides. */
 static kf_interval widen_launches(const kf_device *device, kf_interval speedup, double baseline, double candidate)
 {
-    if (!(fmin(baseline, candidate) < device->launch_bound)) return speedup;
-    double factor = 1 + hypot(device->launch_bias / baseline, device->launch_bias / candidate);
+    double factor = 1 + hypot(launch_part(device, baseline), launch_part(device, candidate));
     return (kf_interval){speedup.value, speedup.low / factor, speedup.high * factor};
 }
 

@@ -547,6 +547,32 @@ static void honest_candidates_are_judged_rightly(void **state)
         }
 }
 
+/* Two processes with the same code differ by as much for whole lives, which no interval of one of them may call a speedup: much where calls wait for
+ * their launch, little where they are long. */
+static void what_processes_differ_by_is_no_speedup(void **state)
+{
+    (void)state;
+    static const struct {
+        double call, differs; /* a part of it */
+        bool covered;
+    } rows[] = {{4e-6, 0.1, true}, {17.4e-6, 0.01, true}, {22e-6, 0.005, true}, {17.4e-6, 0.06, false}, {108e-6, 0.02, false}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        machine *m = started(rows[i].call);
+        int covered = 0;
+        candidate_does.call = rows[i].call * (1 + rows[i].differs);
+        for (int job = 0; job < 10; job++) {
+            kf_verdict *v = judged(m, job);
+            const kf_workload_verdict *w = v->workloads;
+            if (w->finding_count) fail_msg("%g us: %s", rows[i].call * 1e6, w->findings[0].text);
+            covered += w->speedup.low <= 1 && 1 <= w->speedup.high;
+            kf_verdict_free(v);
+        }
+        if (rows[i].covered ? covered < 10 : covered > 0)
+            fail_msg("%g us, %g: %d of 10", rows[i].call * 1e6, rows[i].differs, covered);
+        stopped(m);
+    }
+}
+
 /* A job finds the baseline's figures as the one before left them, also when the baseline's process has had its time and another takes its place: that one
  * is measured as if it were the first. */
 static void a_new_process_of_the_baseline_is_measured_like_the_first(void **state)
@@ -713,6 +739,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(honest_candidates_are_judged_rightly),
+        cmocka_unit_test(what_processes_differ_by_is_no_speedup),
         cmocka_unit_test(a_new_process_of_the_baseline_is_measured_like_the_first),
         cmocka_unit_test(who_is_slow_at_first_gets_whole_batches),
         cmocka_unit_test(a_slower_baseline_is_the_machine_s_or_the_candidate_s_doing),
