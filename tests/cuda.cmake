@@ -15,6 +15,6 @@ if(NOT KFORGE_SANITIZE)
 endif()
 # gpu_phases.c puts clocks around these.
 foreach(name kf_run_conclude kf_measure_workload kf_run_draw kf_run_start_peer kf_run_null_batch kf_run_pair kf_run_audit kf_crew_settle kf_peer_batch kf_peer_load
-             kf_peer_map kf_peer_unmap kf_peer_give kf_peer_scalars kf_peer_extra_threads kf_crew_take kf_crew_pause kf_crew_resume kf_crew_retire kf_judge_count)
+             kf_peer_map kf_peer_greet kf_peer_free kf_peer_unmap kf_peer_give kf_peer_scalars kf_peer_extra_threads kf_crew_take kf_crew_pause kf_crew_resume kf_crew_retire kf_judge_count)
     target_link_options(gpu_check PRIVATE -Wl,--wrap=${name})
 endforeach()

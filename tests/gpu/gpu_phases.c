@@ -57,11 +57,17 @@ typedef enum work {
     TRUTH,
     COPY_INPUT,
     SAMPLE,
+    HAND,
+    PLACE,
+    RESERVE,
+    GREET,
+    REAP,
     WORKS
 } work;
 static const char *const work_names[WORKS] = {
-    "batch",    "calls",     "load", "map",    "unmap", "give",    "scalars", "census",  "take",   "pause", "retire",     "freeze",
-    "sets_new", "sets_free", "fill", "poison", "cool",  "inspect", "glance",  "settled", "survey", "truth", "copy_input", "sample"};
+    "batch",  "calls",  "load",       "map",       "unmap",     "give",   "scalars", "census",  "take",   "pause",
+    "retire", "freeze", "sets_new",   "sets_free", "fill",      "poison", "cool",    "inspect", "glance", "settled",
+    "survey", "truth",  "copy_input", "sample",    "hand_over", "place",  "reserve", "greet",   "reap"};
 
 static struct {
     phase now;
@@ -191,6 +197,14 @@ WRAP(kf_peer *, kf_crew_take, (kf_crew * crew, kf_runner_kind kind, bool strict,
 {
     CLOCKED(TAKE, kf_peer *, __real_kf_crew_take(crew, kind, strict, stop, error));
 }
+WRAP(bool, kf_peer_greet, (kf_peer * peer, kf_error *error))
+{
+    CLOCKED(GREET, bool, __real_kf_peer_greet(peer, error));
+}
+WRAP(void, kf_peer_free, (kf_peer * peer))
+{
+    CLOCKED_VOID(REAP, __real_kf_peer_free(peer));
+}
 WRAP(void, kf_crew_pause, (kf_crew * crew))
 {
     CLOCKED_VOID(PAUSE, __real_kf_crew_pause(crew));
@@ -224,6 +238,22 @@ static kf_sets *sets_new(kf_device *d, const kf_problem *p, uint32_t n, bool t, 
 static void sets_free(kf_sets *s)
 {
     CLOCKED_VOID(FREE_SETS, clocks.real->sets_free(s));
+}
+/* What it takes beside the runner's mapping. */
+static kf_peer_event hand_over(kf_sets *s, kf_peer *p, kf_role r)
+{
+    double began = kf_now(), mapped = clocks.works[clocks.now][MAP];
+    kf_peer_event event = clocks.real->hand_over(s, p, r);
+    book(HAND, kf_now() - began - (clocks.works[clocks.now][MAP] - mapped));
+    return event;
+}
+static bool place(kf_device *d, kf_runner_kind a, kf_runner_place *p, kf_error *e)
+{
+    CLOCKED(PLACE, bool, clocks.real->place(d, a, p, e));
+}
+static bool reserve(kf_device *d, bool on, const volatile int *stop, kf_error *e)
+{
+    CLOCKED(RESERVE, bool, clocks.real->reserve(d, on, stop, e));
 }
 static bool fill(kf_sets *s, uint64_t k, const kf_set_variation *v, kf_error *e)
 {
@@ -303,6 +333,8 @@ int check_phases(kf_judge *judge, const char *task_path, int count, double secon
     clocks.real = judge->device->operations;
     wrapped.sets_new = sets_new, wrapped.sets_free = sets_free, wrapped.fill = fill, wrapped.poison = poison, wrapped.cool = cool;
     wrapped.inspect = inspect, wrapped.glance = glance, wrapped.settled = settled, wrapped.survey = survey;
+    wrapped.hand_over = hand_over, wrapped.place = place;
+    if (wrapped.reserve) wrapped.reserve = reserve;
     wrapped.prepare_truth = prepare, wrapped.copy_input = copy_input, wrapped.sample = sample;
     judge->device->operations = &wrapped;
     kf_autofree gpu_pipeline *line = calloc(1, sizeof *line);
