@@ -1,9 +1,12 @@
 #include "counters.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define COUNT_SECONDS 20.0 /* kernels that take long are repeated a dozen times */
+#define COUNT_SECONDS 20.0 /* for a command of a runner that counts */
+#define COUNT_CALLS \
+    20 /* and a call's time so many times: one that takes long is made once, and may take longer while it is counted */
 
 /* The first timed workload: the one that a task calls its main one. */
 static bool choose_workload(const kf_judge *judge, const kf_task *task, kf_problem *problem)
@@ -15,6 +18,14 @@ static bool choose_workload(const kf_judge *judge, const kf_task *task, kf_probl
             return true;
     }
     return false;
+}
+
+/* What a call took by the verdict; NaN where it does not say. */
+static double call_seconds(const kf_verdict *verdict, const char *workload)
+{
+    for (size_t i = 0; i < verdict->workload_count; i++)
+        if (strcmp(verdict->workloads[i].workload, workload) == 0) return verdict->workloads[i].candidate_seconds;
+    return NAN;
 }
 
 bool kf_judge_count(kf_judge *judge, const kf_job *job, const char *binary, kf_verdict *verdict, const volatile int *stop,
@@ -41,6 +52,8 @@ bool kf_judge_count(kf_judge *judge, const kf_job *job, const char *binary, kf_v
         taken = kf_counters_note(&counting.origin, "the task has no timed workload on this device", "");
     else {
         counting.origin.workload = problem->workload;
+        counting.call_seconds = call_seconds(verdict, problem->workload);
+        if (counting.call_seconds > 0) counting.seconds += COUNT_CALLS * counting.call_seconds;
         taken = judge->device->operations->count(judge->device, &counting, error);
         if (!taken) return false;
     }

@@ -11,8 +11,9 @@ typedef struct kf_counting {
     const kf_problem *problem;
     const char *binary, *wanted; /* "all" or names */
     kf_counters_origin origin;   /* the device fills in its compute capability */
-    double seconds;              /* at most, from the start of the runner */
-    kf_crew *crew;               /* that may have started one; NULL: none has */
+    double seconds;              /* at most, each of what the runner is asked for */
+    double call_seconds; /* of a call of the candidate's, which decides how much is counted; 0 or NaN: not known, everything */
+    kf_crew *crew;       /* that may have started one; NULL: none has */
     bool strict_sandbox;
     const volatile int *stop;
 } kf_counting;

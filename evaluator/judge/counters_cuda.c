@@ -1,5 +1,5 @@
-/* Counting on a GPU: a runner that has CUPTI loaded before it was locked in, two sets of buffers, one call that counts for nothing, and then the calls
- * that are counted (evaluator/runner/counters.c). */
+/* Counting on a GPU: a runner that has CUPTI loaded before it was locked in, two sets of buffers, one call that counts for nothing unless it takes long, and
+ * then the calls that are counted (evaluator/runner/counters.c), as many as a call's time allows (kf_counters_passes). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +11,7 @@
 #include "counters.h"
 #include "device_cuda.h"
 #include "kforge/file.h"
+#include "kforge/json.h"
 #include "paths.h"
 
 #define SETS 2
@@ -66,6 +67,10 @@ bool kf_counters_available(char text[512], char remedy[512])
 
 /* ---- one runner ------------------------------------------------------------------------------------------------------------------------------ */
 
+/* What is done one after the other, by the names that its times have in a verdict ("seconds"). */
+enum { LOCK, BUFFERS, RUNNER, LOAD, HAND_OVER, WARM_UP, COUNT, STEPS };
+static const char *const step_names[STEPS] = {"lock", "buffers", "runner", "load", "hand_over", "warm_up", "count"};
+
 typedef struct counter_run {
     kf_cuda_device *gpu;
     kf_device *device;
@@ -75,8 +80,16 @@ typedef struct counter_run {
     kf_peer *peer;
     kf_count_header header;
     kf_count_launch *launches;
+    double since, took[STEPS]; /* kf_now() when the step that is under way began; seconds of those that ended */
     char note[1024];
 } counter_run;
+
+static void ended(counter_run *run, int step)
+{
+    double now = kf_now();
+    run->took[step] = now - run->since;
+    run->since = now;
+}
 
 /* Words for what became of the runner, as a note. False when it is the caller's doing. */
 static bool explain(counter_run *run, kf_peer_event event, const char *doing, kf_error *error)
@@ -167,17 +180,24 @@ static bool fill(counter_run *run, kf_error *error)
 static bool count(counter_run *run, kf_error *error)
 {
     uint64_t scalars[KF_MAX_ARGUMENTS];
-    uint32_t first = 0;
+    uint32_t first = 0, passes = kf_counters_passes(run->counting->call_seconds);
     double seconds = run->counting->seconds;
-    if (!fill(run, error) || !start(run, error)) return false;
+    if (!fill(run, error)) return false;
+    ended(run, BUFFERS);
+    if (!start(run, error)) return false;
+    ended(run, RUNNER);
     kf_problem_scalars(run->counting->problem, scalars);
     kf_batch warm = {.order = &first, .count = 1, .timeout = seconds};
     kf_peer_event event = kf_peer_load(run->peer, seconds);
+    ended(run, LOAD);
     if (event == KF_PEER_OK) event = kf_peer_scalars(run->peer, scalars, (uint32_t)run->counting->problem->argument_count);
     if (event == KF_PEER_OK) event = run->device->operations->hand_over(run->sets, run->peer, KF_ROLE_CANDIDATE);
-    if (event == KF_PEER_OK) event = kf_peer_batch(run->peer, &warm);
+    ended(run, HAND_OVER);
+    if (event == KF_PEER_OK && passes > 1) event = kf_peer_batch(run->peer, &warm);
+    ended(run, WARM_UP);
     if (event != KF_PEER_OK) return explain(run, event, "being made ready for counting", error);
-    event = kf_peer_count(run->peer, 1, seconds, &run->header, run->launches);
+    event = kf_peer_count(run->peer, 1, passes, seconds, &run->header, run->launches);
+    ended(run, COUNT);
     return event == KF_PEER_OK || explain(run, event, "counting", error);
 }
 
@@ -185,7 +205,12 @@ static cJSON *conclude(const counter_run *run)
 {
     const kf_counters_origin *origin = &run->counting->origin;
     if (run->note[0]) return kf_counters_note(origin, run->note, "");
-    if (run->header.stage == KF_COUNT_DONE) return kf_counters_json(origin, run->names, &run->header, run->launches);
+    if (run->header.stage == KF_COUNT_DONE) {
+        cJSON *taken = kf_counters_json(origin, run->names, &run->header, run->launches);
+        cJSON *seconds = cJSON_GetObjectItemCaseSensitive(taken, "seconds");
+        for (int step = 0; seconds && step < STEPS; step++) kf_json_add_number(seconds, step_names[step], run->took[step]);
+        return taken;
+    }
     char note[256], remedy[256];
     kf_counters_explain(&run->header, note, remedy);
     return kf_counters_note(origin, note, remedy);
@@ -198,7 +223,7 @@ cJSON *kf_cuda_count(kf_device *device, kf_counting *counting, kf_error *error)
     counting->origin.major = gpu->major;
     counting->origin.minor = gpu->minor;
     if (!kf_cupti_find(library)) return kf_counters_note(&counting->origin, MISSING, INSTALL);
-    counter_run run = {.gpu = gpu, .device = device, .counting = counting};
+    counter_run run = {.gpu = gpu, .device = device, .counting = counting, .since = kf_now()};
     run.names = kf_counters_names(counting->wanted);
     run.launches = calloc(KF_COUNT_LAUNCHES, sizeof *run.launches);
     kf_error trouble = {0};
@@ -206,6 +231,7 @@ cJSON *kf_cuda_count(kf_device *device, kf_counting *counting, kf_error *error)
     bool done = run.names && run.launches &&
                 (!device->operations->reserve || device->operations->reserve(device, true, counting->stop, &trouble));
     if (done) {
+        ended(&run, LOCK);
         done = count(&run, &trouble);
         if (device->operations->reserve) device->operations->reserve(device, false, NULL, NULL);
     }

@@ -547,10 +547,11 @@ kf_peer_event kf_peer_batch(kf_peer *peer, kf_batch *batch)
     return event;
 }
 
-kf_peer_event kf_peer_count(kf_peer *peer, uint32_t set, double seconds, kf_count_header *header, kf_count_launch *launches)
+kf_peer_event kf_peer_count(kf_peer *peer, uint32_t set, uint32_t passes, double seconds, kf_count_header *header,
+                            kf_count_launch *launches)
 {
     kf_wire_answer answer;
-    kf_wire_command command = {.type = KF_WIRE_COUNT, .set = set};
+    kf_wire_command command = {.type = KF_WIRE_COUNT, .set = set, .count = passes};
     kf_patience patience;
     kf_patience_begin(&patience, seconds, kf_now());
     kf_peer_event event = wake(peer);

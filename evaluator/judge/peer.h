@@ -128,11 +128,11 @@ typedef struct kf_batch {
 } kf_batch;
 kf_peer_event kf_peer_batch(kf_peer *peer, kf_batch *batch);
 
-/* Counters of one call on `set`, by a runner that was started for it. REFUSED: it can't count. What it says is checked by nobody here; a header that
- * breaks the protocol is FORGED. `launches` has room for KF_COUNT_LAUNCHES. */
+/* Counters of one call on `set`, repeated `passes` times at most (kf_count_calls), by a runner that was started for it. REFUSED: it can't count. What it
+ * says is checked by nobody here; a header that breaks the protocol is FORGED. `launches` has room for KF_COUNT_LAUNCHES. */
 struct kf_count_header;
 struct kf_count_launch;
-kf_peer_event kf_peer_count(kf_peer *peer, uint32_t set, double seconds, struct kf_count_header *header,
+kf_peer_event kf_peer_count(kf_peer *peer, uint32_t set, uint32_t passes, double seconds, struct kf_count_header *header,
                             struct kf_count_launch *launches);
 
 /* Calls of the entry that it has been asked for since it was started. */

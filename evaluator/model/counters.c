@@ -15,69 +15,96 @@
 #define TIME "gpu__time_duration.sum"
 #define MOST_KERNELS 16 /* rows that are kept */
 #define MOST_VALUE 1e18
+/* A second is what counting may add to a candidate. With a call of 0.15 ms it takes 0.55 s (11 passes on an H200), and beyond that up to 3.5 calls a pass
+ * (40 ms a pass for 12 ms a call, there). So much of the second is for that. */
+#define PASSES_SECONDS 0.35
+#define PASS_CALLS 3.5
 #define STALL(reason) "smsp__average_warps_issue_stalled_" reason "_per_issue_active.ratio"
 
 /* CudaForge's 24 as far as the chip has them (arXiv:2511.01884; registers and occupancy limits come from the launch), all stall reasons, pipes, use of
- * sectors, bank conflicts, local memory. Asked for at once they share passes. */
+ * sectors, bank conflicts, local memory. Asked for at once they share passes; where there is no time for all passes the last are left out. So their
+ * order is that of what is wanted most, and behind that what comes with no further pass (of a GH100; tests/unit/test_counters.c asks CUPTI). The first pass tells
+ * what bounds a kernel: the sectors of the L2 and the wavefronts of loads and stores in the L1 are the parts of those units' throughputs that most often are
+ * the busiest, and cost one pass where the throughputs themselves cost five. */
 static const char *const all[] = {
     TIME,
-    "sm__cycles_active.avg",
-    "sm__warps_active.avg.pct_of_peak_sustained_active",
-    "sm__inst_executed.sum",
     "sm__issue_active.avg.pct_of_peak_sustained_active",
-    "sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_active",
-    "sm__inst_executed_pipe_alu.avg.pct_of_peak_sustained_active",
-    "sm__inst_executed_pipe_fp64.avg.pct_of_peak_sustained_active",
-    "sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_active",
-    "sm__inst_executed_pipe_lsu.avg.pct_of_peak_sustained_active",
-    "sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active",
-    "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active",
+    "sm__warps_active.avg.pct_of_peak_sustained_active",
+    "dram__throughput.avg.pct_of_peak_sustained_elapsed",
     "dram__bytes_read.sum",
     "dram__bytes_write.sum",
-    "dram__throughput.avg.pct_of_peak_sustained_elapsed",
+    "lts__t_sectors.avg.pct_of_peak_sustained_elapsed",
+    "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_active",
+    "sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_active",
+    "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active",
+    "smsp__average_warps_active_per_issue_active.ratio",
+    "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum",
+    "sm__cycles_active.avg",
     "dram__bytes.sum.per_second",
     "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed",
     "l1tex__t_sector_hit_rate.pct",
-    "l1tex__throughput.avg.pct_of_peak_sustained_active",
     "lts__t_sector_hit_rate.pct",
-    "lts__throughput.avg.pct_of_peak_sustained_elapsed",
-    "lts__throughput.avg.pct_of_peak_sustained_active",
-    "smsp__sass_average_branch_targets_threads_uniform.pct",
-    "smsp__thread_inst_executed_per_inst_executed.ratio",
-    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
-    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",
-    "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum",
-    "smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.pct",
-    "smsp__sass_average_data_bytes_per_sector_mem_global_op_st.pct",
+    STALL("long_scoreboard"),
+    STALL("short_scoreboard"),
+    STALL("barrier"),
     "l1tex__t_bytes_pipe_lsu_mem_local_op_ld.sum",
     "l1tex__t_bytes_pipe_lsu_mem_local_op_st.sum",
-    STALL("barrier"),
-    STALL("branch_resolving"),
-    STALL("dispatch_stall"),
-    STALL("drain"),
-    STALL("gmma"),
-    STALL("imc_miss"),
-    STALL("lg_throttle"),
-    STALL("long_scoreboard"),
-    STALL("math_pipe_throttle"),
-    STALL("membar"),
+    "sm__inst_executed_pipe_alu.avg.pct_of_peak_sustained_active",
+    "sm__inst_executed_pipe_lsu.avg.pct_of_peak_sustained_active",
     STALL("mio_throttle"),
-    STALL("misc"),
-    STALL("no_instruction"),
+    STALL("lg_throttle"),
+    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
+    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",
+    STALL("math_pipe_throttle"),
+    STALL("wait"),
+    STALL("gmma"),
+    "smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.pct",
+    "smsp__sass_average_data_bytes_per_sector_mem_global_op_st.pct",
+    "smsp__sass_average_branch_targets_threads_uniform.pct",
     STALL("not_selected"),
     STALL("selected"),
-    STALL("short_scoreboard"),
+    STALL("no_instruction"),
+    STALL("branch_resolving"),
+    "lts__throughput.avg.pct_of_peak_sustained_elapsed",
+    "lts__throughput.avg.pct_of_peak_sustained_active",
+    "smsp__thread_inst_executed_per_inst_executed.ratio",
+    "sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_active",
+    "sm__inst_executed_pipe_fp64.avg.pct_of_peak_sustained_active",
+    "sm__inst_executed.sum",
+    STALL("dispatch_stall"),
+    STALL("drain"),
+    STALL("imc_miss"),
+    "l1tex__throughput.avg.pct_of_peak_sustained_active",
+    STALL("membar"),
+    STALL("misc"),
     STALL("sleeping"),
     STALL("tex_throttle"),
-    STALL("wait"),
+    "sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active",
 };
+/* Where another pass begins: so many of them take one pass, so many two. */
+static const size_t pass_ends[] = {15, 22, 28, 31, 34, 40, 44, 47, 49, 52};
 #define ALL_COUNT (sizeof all / sizeof *all)
 _Static_assert(ALL_COUNT <= KF_COUNT_METRICS, "more metrics than a record holds");
+
+size_t kf_counters_passes_end(size_t passes)
+{
+    size_t count = sizeof pass_ends / sizeof *pass_ends;
+    return passes == 0 ? 0 : passes <= count ? pass_ends[passes - 1] : ALL_COUNT;
+}
 
 size_t kf_counters_all(const char *const **names)
 {
     *names = all;
     return ALL_COUNT;
+}
+
+/* ---- how much of it ----------------------------------------------------------------------------------------------------------------- */
+
+uint32_t kf_counters_passes(double call_seconds)
+{
+    double passes = PASSES_SECONDS / (PASS_CALLS * call_seconds);
+    if (!(call_seconds > 0) || passes >= KF_COUNT_PASSES) return KF_COUNT_PASSES;
+    return passes < 1 ? 1 : (uint32_t)passes;
 }
 
 /* ---- what is asked for ----------------------------------------------------------------------------------------------------------------- */
@@ -102,7 +129,11 @@ char *kf_counters_names(const char *list)
     kf_autobuffer text = {0};
     kf_buffer_string(&text, TIME);
     bool everything = strcmp(list, "all") == 0;
-    for (size_t i = 1; i < ALL_COUNT && everything; i++) kf_buffer_format(&text, ",%s", all[i]);
+    for (size_t i = 1, passes = 1; i < ALL_COUNT && everything; i++) {
+        bool end = i == kf_counters_passes_end(passes);
+        passes += end;
+        kf_buffer_format(&text, "%c%s", end ? ';' : ',', all[i]);
+    }
     for (const char *at = list; *at && !everything; at += *at == ',') {
         size_t length = strcspn(at, ",");
         if (length != strlen(TIME) || strncmp(at, TIME, length) != 0) kf_buffer_format(&text, ",%.*s", (int)length, at);
@@ -189,8 +220,8 @@ typedef struct metric_name {
 static size_t cut_names(const char *names, metric_name *cut)
 {
     size_t count = 0;
-    for (const char *at = names; *at && count < KF_COUNT_METRICS; at += *at == ',') {
-        size_t length = strcspn(at, ",");
+    for (const char *at = names; *at && count < KF_COUNT_METRICS; at += *at != '\0') {
+        size_t length = strcspn(at, ",;");
         cut[count++] = (metric_name){at, length, folding_of(at, length)};
         at += length;
     }
@@ -293,6 +324,39 @@ static bool put_row(cJSON *array, const kf_counters_origin *origin, const row *r
     return !kf_roofline_of(metrics, &roofline) || put(object, "roofline", kf_roofline_json(&roofline));
 }
 
+/* The names of what became this of. */
+static bool put_names(cJSON *object, const char *key, const metric_name *names, size_t count, const kf_count_header *header,
+                      enum kf_count_metric what)
+{
+    cJSON *array = cJSON_AddArrayToObject(object, key);
+    for (size_t m = 0; array && m < count; m++) {
+        char name[KF_COUNTERS_LIST_BYTES + 1];
+        if (header->metrics[m] != what) continue;
+        snprintf(name, sizeof name, "%.*s", (int)names[m].length, names[m].text);
+        if (!put(array, NULL, cJSON_CreateString(name))) return false;
+    }
+    return array != NULL;
+}
+
+/* What the runner says of its time. */
+static bool put_times(cJSON *object, const kf_count_header *header)
+{
+    cJSON *seconds = cJSON_AddObjectToObject(object, "seconds");
+    const struct {
+        cJSON *parent;
+        const char *key;
+        double value;
+    } times[] = {{object, "setup_seconds", header->setup_seconds}, {object, "count_seconds", header->count_seconds},
+                 {seconds, "enable", header->enable_seconds},      {seconds, "start", header->start_seconds},
+                 {seconds, "stop", header->stop_seconds},          {seconds, "read", header->read_seconds}};
+    for (size_t i = 0; seconds && i < sizeof times / sizeof *times; i++)
+        if (believable(times[i].value)) kf_json_add_number(times[i].parent, times[i].key, times[i].value);
+    cJSON *passes = seconds ? cJSON_AddArrayToObject(seconds, "passes") : NULL;
+    for (uint32_t i = 0; passes && i < header->passes && i < KF_COUNT_PASSES; i++)
+        if (!put(passes, NULL, cJSON_CreateNumber(believable(header->pass_seconds[i]) ? header->pass_seconds[i] : 0))) return false;
+    return passes != NULL;
+}
+
 static cJSON *begin(const kf_counters_origin *origin)
 {
     kf_auto(cJSON) json = cJSON_CreateObject();
@@ -319,8 +383,9 @@ cJSON *kf_counters_json(const kf_counters_origin *origin, const char *names, con
     double total = 0;
     if (!json || !rows || !put_text(json, "chip", header->chip, sizeof header->chip)) return NULL;
     kf_json_add_number(json, "passes", header->passes);
-    if (believable(header->setup_seconds)) kf_json_add_number(json, "setup_seconds", header->setup_seconds);
-    if (believable(header->count_seconds)) kf_json_add_number(json, "count_seconds", header->count_seconds);
+    kf_json_add_number(json, "all_passes", header->all_passes);
+    kf_json_add_number(json, "ranges", header->ranges);
+    if (!put_times(json, header)) return NULL;
     for (uint32_t i = 0; i < header->launches && i < KF_COUNT_LAUNCHES; i++) {
         char symbol[KF_COUNT_NAME];
         snprintf(symbol, sizeof symbol, "%.*s", (int)strnlen(launches[i].name, KF_COUNT_NAME), launches[i].name);
@@ -329,19 +394,17 @@ cJSON *kf_counters_json(const kf_counters_origin *origin, const char *names, con
         r->launches++;
         if (believable(time)) r->seconds += time * 1e-9, total += time * 1e-9;
         for (size_t m = 0; m < count; m++)
-            if (header->available[m] && believable(launches[i].values[m]))
+            if (header->metrics[m] == KF_COUNT_COUNTED && believable(launches[i].values[m]))
                 fold(r, m, cut[m].folding, launches[i].values[m], weight);
     }
     qsort(rows, row_count, sizeof *rows, longer);
-    cJSON *kernels = cJSON_CreateArray(), *missing = cJSON_CreateArray();
-    if (!put(json, "kernels", kernels) || !put(json, "missing", missing)) return NULL;
+    cJSON *kernels = cJSON_AddArrayToObject(json, "kernels");
+    if (!kernels) return NULL;
     for (size_t i = 0; i < row_count && i < MOST_KERNELS; i++)
         if (!put_row(kernels, origin, &rows[i], cut, count, total)) return NULL;
-    for (size_t m = 0; m < count; m++) {
-        char key[KF_COUNTERS_LIST_BYTES + 1];
-        snprintf(key, sizeof key, "%.*s", (int)cut[m].length, cut[m].text);
-        if (!header->available[m] && !put(missing, NULL, cJSON_CreateString(key))) return NULL;
-    }
+    if (!put_names(json, "missing", cut, count, header, KF_COUNT_LACKING) ||
+        !put_names(json, "left_out", cut, count, header, KF_COUNT_LEFT_OUT))
+        return NULL;
     if (header->dropped) kf_json_add_number(json, "dropped", header->dropped);
     return kf_steal(&json);
 }

@@ -6,7 +6,8 @@
 
 #include "kforge/json.h"
 
-#define BUSY 60.0 /* per cent of peak, as in Nsight Compute's section "GPU Speed Of Light" */
+#define LEFT_OUT_NAMES 6 /* that are said */
+#define BUSY 60.0        /* per cent of peak, as in Nsight Compute's section "GPU Speed Of Light" */
 
 static double metric(const cJSON *metrics, const char *name)
 {
@@ -53,12 +54,17 @@ static const struct state {
 static void find_stalls(const cJSON *metrics, kf_roofline *r)
 {
     double cycles[STATE_COUNT], total = 0;
+    bool whole = true;
     for (size_t i = 0; i < STATE_COUNT; i++) {
         char name[128];
         snprintf(name, sizeof name, "smsp__average_warps_issue_stalled_%s_per_issue_active.ratio", states[i].name);
         cycles[i] = metric(metrics, name);
         if (isfinite(cycles[i]) && cycles[i] > 0) total += cycles[i];
+        if (isnan(cycles[i])) whole = false;
     }
+    /* A warp that is active is in one of the states: where some were not counted, that is what all would come to. */
+    double active = metric(metrics, "smsp__average_warps_active_per_issue_active.ratio");
+    if (!whole && active > total && isfinite(active)) total = active;
     while (total > 0 && r->stall_count < KF_ROOFLINE_STALLS) {
         size_t longest = STATE_COUNT;
         for (size_t i = 0; i < STATE_COUNT; i++)
@@ -96,9 +102,11 @@ bool kf_roofline_of(const cJSON *metrics, kf_roofline *r)
     *r = (kf_roofline){.pipe = NAN, .pipe_name = "", .ceiling = "", .percent = NAN};
     r->dram = either(metric(metrics, "dram__throughput.avg.pct_of_peak_sustained_elapsed"),
                      metric(metrics, "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed"));
-    r->l2 = either(metric(metrics, "lts__throughput.avg.pct_of_peak_sustained_elapsed"),
-                   metric(metrics, "lts__throughput.avg.pct_of_peak_sustained_active"));
-    r->l1 = metric(metrics, "l1tex__throughput.avg.pct_of_peak_sustained_active");
+    r->l2 = either(either(metric(metrics, "lts__throughput.avg.pct_of_peak_sustained_elapsed"),
+                          metric(metrics, "lts__throughput.avg.pct_of_peak_sustained_active")),
+                   metric(metrics, "lts__t_sectors.avg.pct_of_peak_sustained_elapsed")); /* a part of the throughput */
+    r->l1 = either(metric(metrics, "l1tex__throughput.avg.pct_of_peak_sustained_active"),
+                   metric(metrics, "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_active")); /* likewise */
     r->issue = metric(metrics, "sm__issue_active.avg.pct_of_peak_sustained_active");
     r->tensor = either(metric(metrics, "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active"),
                        metric(metrics, "sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active"));
@@ -260,6 +268,20 @@ static void word_kernel(const cJSON *kernel, kf_buffer *out)
     word_memory(metrics, out);
 }
 
+/* What there was no time for, the first of them by name. */
+static void word_left_out(const cJSON *counters, kf_buffer *out)
+{
+    const cJSON *names = cJSON_GetObjectItemCaseSensitive(counters, "left_out"), *name;
+    int count = cJSON_GetArraySize(names), said = 0;
+    if (!count) return;
+    kf_buffer_format(out, "a call takes long, so only %.0f of %.0f passes were made; not counted:",
+                     kf_json_get_number(counters, "passes", 0), kf_json_get_number(counters, "all_passes", 0));
+    cJSON_ArrayForEach(name, names) if (cJSON_IsString(name) && said < LEFT_OUT_NAMES)
+        kf_buffer_format(out, "%s %s", said++ ? "," : "", name->valuestring);
+    if (count > said) kf_buffer_format(out, " and %d more", count - said);
+    kf_buffer_string(out, "\n");
+}
+
 void kf_counters_words(const cJSON *counters, kf_buffer *out)
 {
     const char *note = text_of(counters, "note"), *remedy = text_of(counters, "remedy");
@@ -268,4 +290,5 @@ void kf_counters_words(const cJSON *counters, kf_buffer *out)
     cJSON_ArrayForEach(kernel, cJSON_GetObjectItemCaseSensitive(counters, "kernels")) word_kernel(kernel, out);
     double dropped = kf_json_get_number(counters, "dropped", 0);
     if (dropped > 0) kf_buffer_format(out, "and %.0f more launches that were not looked at\n", dropped);
+    word_left_out(counters, out);
 }

@@ -4,6 +4,10 @@
  * Kernel replay, where CUPTI itself repeats each kernel, would find the caches full of the kernel's own data; here every pass begins with an empty
  * L2, like the calls that the judge times. An inout holds the results of the pass before.
  *
+ * How many passes may be made is for the judge to say, since a pass of a slow kernel takes long. Where all metrics take more, those at the end of the list
+ * are left out before the first pass: CUPTI can say how many passes some metrics take without a GPU, and a configuration whose passes are all made is
+ * the only one that it decodes.
+ *
  * CUPTI says nothing of kernels' names in this mode: they are written down by a callback at each launch of the first pass, in order, which is the
  * order of the ranges. */
 #include "counters.h"
@@ -35,15 +39,18 @@ static struct {
     char *names; /* the list, cut into words */
     const char *metrics[KF_COUNT_METRICS], *asked[KF_COUNT_METRICS];
     size_t metric_count, asked_count;
-    uint8_t available[KF_COUNT_METRICS];
+    uint8_t became[KF_COUNT_METRICS];           /* enum kf_count_metric of each that was asked for */
+    bool level_ends[KF_COUNT_METRICS], leveled; /* behind it the list had a semicolon; any had */
     void *host, *profiler, *subscriber;
     uint8_t *config, *data, *availability;
-    size_t config_size, data_size, passes;
+    size_t config_size, data_size, passes, all_passes, ranges;
     cu_pointer flush;
     size_t flush_bytes;
-    double setup_seconds;
+    double setup_seconds, enable_seconds, start_seconds, stop_seconds;
     kf_count_launch *launches; /* while the first pass runs */
     uint32_t launch_count;     /* all of them, also those without a record */
+    uint32_t seen;             /* launches since the beginning, whether something is counted or not */
+    int graph;                 /* a graph was among them, which launches nobody knows how many kernels */
 } count = {.stage = KF_COUNT_NO_LIBRARY};
 
 static double now(void)
@@ -96,10 +103,19 @@ static int load(const char *path)
 
 static int cut_names(const char *list)
 {
-    char *rest = count.names = strdup(list);
-    if (!rest) return fail(KF_COUNT_UNFINISHED, 0, "out of memory", "");
-    for (char *word; (word = strsep(&rest, ",")) && count.asked_count < KF_COUNT_METRICS;)
-        if (*word) count.asked[count.asked_count++] = word;
+    char *at = count.names = strdup(list);
+    if (!at) return fail(KF_COUNT_UNFINISHED, 0, "out of memory", "");
+    while (*at && count.asked_count < KF_COUNT_METRICS) {
+        size_t length = strcspn(at, ",;");
+        bool level = at[length] == ';', last = !at[length];
+        at[length] = '\0';
+        if (length) {
+            count.level_ends[count.asked_count] = level;
+            count.asked[count.asked_count++] = at;
+        }
+        count.leveled |= level;
+        at += length + !last;
+    }
     return 1;
 }
 
@@ -107,7 +123,10 @@ static int cut_names(const char *list)
 static void launched(void *user, int domain, uint32_t number, const cupti_callback *callback)
 {
     (void)user;
-    if (domain != CUPTI_CALLBACKS_DRIVER || callback->site != 0 || !count.launches) return;
+    if (domain != CUPTI_CALLBACKS_DRIVER || callback->site != 0) return;
+    count.seen++;
+    if (number == CUPTI_LAUNCH_GRAPH || number == CUPTI_LAUNCH_GRAPH_PTSZ) count.graph = 1;
+    if (!count.launches) return;
     uint32_t index = count.launch_count++;
     if (index >= KF_COUNT_LAUNCHES) return;
     kf_count_launch *launch = &count.launches[index];
@@ -194,7 +213,7 @@ static int choose_metrics(void)
 {
     if (!open_host()) return 0;
     if (add_metrics(count.asked, count.asked_count) == 0) {
-        memset(count.available, 1, count.asked_count);
+        memset(count.became, KF_COUNT_COUNTED, count.asked_count);
         memcpy(count.metrics, count.asked, sizeof count.metrics);
         count.metric_count = count.asked_count;
         return 1;
@@ -202,7 +221,7 @@ static int choose_metrics(void)
     for (size_t i = 0; i < count.asked_count; i++) {
         if (!open_host()) return 0;
         if (add_metrics(&count.asked[i], 1) != 0) continue;
-        count.available[i] = 1;
+        count.became[i] = KF_COUNT_COUNTED;
         count.metrics[count.metric_count++] = count.asked[i];
     }
     if (!count.metric_count) return fail(KF_COUNT_NO_METRIC, 0, count.chip, "");
@@ -226,6 +245,7 @@ static int configure(void)
     cupti_config_size size = {.size = CUPTI_SIZE(cupti_config_size, config_size), .host = count.host};
     if (!check(c->config_size(&size), "the size of the configuration")) return 0;
     count.config_size = size.config_size;
+    free(count.config);
     if (!(count.config = malloc(size.config_size))) return fail(KF_COUNT_UNFINISHED, 0, "out of memory", "");
     cupti_config_image image = {.size = CUPTI_SIZE(cupti_config_image, config),
                                 .host = count.host,
@@ -237,10 +257,65 @@ static int configure(void)
     return 1;
 }
 
+/* Only the first `number` of the metrics, while the passes that these take are not yet set up. */
+static int take_first(size_t number)
+{
+    return open_host() && check(add_metrics(count.metrics, number), "choosing fewer metrics") && configure();
+}
+
+/* Where the list may end, in metrics that the chip has, from the first level to all of them. */
+static size_t find_ends(size_t ends[KF_COUNT_METRICS])
+{
+    size_t levels = 0, metrics = 0;
+    for (size_t asked = 0; asked < count.asked_count; asked++) {
+        metrics += count.became[asked] == KF_COUNT_COUNTED;
+        bool may_end = count.level_ends[asked] || !count.leveled || asked + 1 == count.asked_count;
+        if (may_end && metrics && (!levels || ends[levels - 1] < metrics)) ends[levels++] = metrics;
+    }
+    return levels;
+}
+
+/* Leaves out the last levels until no more passes than `most` are needed; the first stays in any case. More metrics never take fewer passes, so that halving
+ * finds the place, but CUPTI plans 5 to 20 ms for each try: the first is what the share of the passes suggests, the second its neighbour. Levels
+ * begin where another pass does, so that one that takes just as many as there may be is the last. */
+static int shorten(size_t most)
+{
+    size_t ends[KF_COUNT_METRICS] = {0}, levels = find_ends(ends);
+    count.all_passes = count.passes;
+    if (count.passes <= most) return 1;
+    size_t fits = 0, fails = levels, tried = levels, guess = levels * most / count.passes;
+    bool first = true, exact = false;
+    while (fails - fits > 1 && !exact) {
+        tried = guess <= fits ? fits + 1 : guess >= fails ? fails - 1 : guess;
+        if (!take_first(ends[tried - 1])) return 0;
+        bool good = count.passes <= most;
+        exact = count.leveled && count.passes == most;
+        *(good ? &fits : &fails) = tried;
+        guess = !first ? (fits + fails) / 2 : good ? tried + 1 : tried - 1;
+        first = false;
+    }
+    if (!fits) fits = 1;
+    if (tried != fits && !take_first(ends[fits - 1])) return 0;
+    for (size_t asked = 0, number = 0; asked < count.asked_count; asked++)
+        if (count.became[asked] == KF_COUNT_COUNTED && number++ >= ends[fits - 1]) count.became[asked] = KF_COUNT_LEFT_OUT;
+    count.metric_count = ends[fits - 1];
+    return 1;
+}
+
+/* Room for as many launches as there were so far, a call's, and some more: CUPTI makes, sets up and reads as much memory as it is told to have room for.
+ * Where nothing is repeated, no call may have been made ahead. */
+static size_t room(size_t most_passes)
+{
+    if (!count.seen || count.graph || most_passes < 2) return KF_COUNT_LAUNCHES;
+    size_t wanted = (size_t)count.seen + count.seen / 2 + 4;
+    return wanted < KF_COUNT_LAUNCHES ? wanted : KF_COUNT_LAUNCHES;
+}
+
 /* Whatever touches the GPU's counters comes only when there is something to count: this process may have been started while others are timed. */
-static int enable(void)
+static int enable(size_t most_passes)
 {
     const kf_cupti *c = &count.cupti;
+    count.ranges = room(most_passes);
     cupti_enable on = {.size = CUPTI_SIZE(cupti_enable, profiler), .context = count.context};
     if (!check(c->enable(&on), "enabling the profiler")) return 0;
     count.profiler = on.profiler;
@@ -248,8 +323,8 @@ static int enable(void)
                             .profiler = count.profiler,
                             .names = count.metrics,
                             .count = count.metric_count,
-                            .most_ranges = KF_COUNT_LAUNCHES,
-                            .most_nodes = KF_COUNT_LAUNCHES};
+                            .most_ranges = count.ranges,
+                            .most_nodes = (uint32_t)count.ranges};
     if (!check(c->data_size(&data), "the size of the counters")) return 0;
     count.data_size = data.data_size;
     if (!(count.data = malloc(data.data_size))) return fail(KF_COUNT_UNFINISHED, 0, "out of memory", "");
@@ -265,7 +340,7 @@ static int enable(void)
                             .data = count.data,
                             .range = CUPTI_AUTO_RANGE,
                             .replay = CUPTI_USER_REPLAY,
-                            .ranges_a_pass = KF_COUNT_LAUNCHES,
+                            .ranges_a_pass = count.ranges,
                             .nesting_levels = 1,
                             .least_nesting = 1,
                             .target_nesting = 0};
@@ -303,10 +378,14 @@ static int one_pass(void (*call)(void *context), void *context, int *last)
     cupti_stop stop = {.size = CUPTI_SIZE(cupti_stop, all_submitted), .profiler = count.profiler};
     if (count.flush_bytes) count.cuda->set_bytes(count.flush, 0x5a, count.flush_bytes, count.stream);
     count.cuda->context_synchronize();
+    double flushed = now();
     if (!check(c->start(&start), "starting a pass")) return 0;
+    count.start_seconds += now() - flushed;
     call(context);
     count.cuda->context_synchronize();
+    double called = now();
     if (!check(c->stop(&stop), "ending a pass")) return 0;
+    count.stop_seconds += now() - called;
     *last = stop.all_submitted != 0;
     return 1;
 }
@@ -333,14 +412,23 @@ static int read_values(kf_count_header *header, kf_count_launch *launches)
                                    .values = values};
         if (!check(c->evaluate(&evaluate), "the values")) return 0;
         for (size_t asked = 0, got = 0; asked < KF_COUNT_METRICS; asked++)
-            launches[i].values[asked] = count.available[asked] ? values[got++] : NAN;
+            launches[i].values[asked] = count.became[asked] == KF_COUNT_COUNTED ? values[got++] : NAN;
     }
     header->launches = ranges;
     header->dropped = count.launch_count > ranges ? count.launch_count - ranges : (uint32_t)decode.dropped;
     return 1;
 }
 
-void kf_count_calls(void (*call)(void *context), void *context, kf_count_header *header, kf_count_launch *launches)
+/* Everything between the last call that counts for nothing and the first pass. */
+static void make_ready(uint32_t passes)
+{
+    double started = now();
+    if (count.stage == KF_COUNT_DONE && !count.profiler && shorten(passes) && enable(passes)) make_flush();
+    count.enable_seconds = now() - started;
+}
+
+void kf_count_calls(void (*call)(void *context), void *context, uint32_t most_passes, kf_count_header *header,
+                    kf_count_launch *launches)
 {
     double started = now();
     int last = 0;
@@ -348,22 +436,30 @@ void kf_count_calls(void (*call)(void *context), void *context, kf_count_header 
     memset(launches, 0, KF_COUNT_LAUNCHES * sizeof *launches);
     count.launch_count = 0;
     *header = (kf_count_header){.magic = KF_WIRE_MAGIC, .setup_seconds = count.setup_seconds};
-    if (count.stage == KF_COUNT_DONE && !count.profiler && enable()) make_flush();
+    make_ready(most_passes);
     while (count.stage == KF_COUNT_DONE && !last) {
+        double began = now();
         count.launches = passes ? NULL : launches;
         if (passes == KF_COUNT_PASSES)
             fail(KF_COUNT_UNFINISHED, 0, "the passes never end", "");
         else if (one_pass(call, context, &last))
-            passes++;
+            header->pass_seconds[passes++] = (float)(now() - began);
     }
     count.launches = NULL;
+    double counted = now();
     if (count.stage == KF_COUNT_DONE) read_values(header, launches);
+    header->read_seconds = now() - counted;
     if (count.stage != KF_COUNT_DONE) header->launches = 0;
     header->stage = count.stage;
     header->code = count.code;
     header->passes = passes;
+    header->all_passes = (uint32_t)count.all_passes;
+    header->ranges = (uint32_t)count.ranges;
+    header->enable_seconds = count.enable_seconds;
+    header->start_seconds = count.start_seconds;
+    header->stop_seconds = count.stop_seconds;
     header->count_seconds = now() - started;
     memcpy(header->chip, count.chip, sizeof header->chip);
     memcpy(header->note, count.note, sizeof header->note);
-    memcpy(header->available, count.available, sizeof header->available);
+    memcpy(header->metrics, count.became, sizeof header->metrics);
 }

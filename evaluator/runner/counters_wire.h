@@ -20,24 +20,37 @@ enum kf_count_stage {
     KF_COUNT_UNFINISHED, /* passes that never end */
 };
 
+/* What became of a metric that was asked for. */
+enum kf_count_metric {
+    KF_COUNT_LACKING = 0, /* the chip has no such metric */
+    KF_COUNT_COUNTED,
+    KF_COUNT_LEFT_OUT, /* it has, but the passes that might be made did not suffice */
+};
+
 typedef struct kf_count_header {
     uint32_t magic; /* KF_WIRE_MAGIC */
     uint32_t stage;
     int32_t code;
-    uint32_t launches; /* records that follow */
-    uint32_t dropped;  /* launches without one */
-    uint32_t passes;
-    double setup_seconds, count_seconds;
+    uint32_t launches;                   /* records that follow */
+    uint32_t dropped;                    /* launches without one */
+    uint32_t passes, all_passes;         /* made; what all that the chip has would take */
+    uint32_t ranges;                     /* launches of one pass that there was room for */
+    double setup_seconds;                /* before the runner was locked in */
+    double count_seconds;                /* all of the counting, of which the rest are parts */
+    double enable_seconds;               /* the profiler, until its first pass */
+    double start_seconds, stop_seconds;  /* CUPTI's, around the calls of all passes */
+    double read_seconds;                 /* decoding and evaluating */
+    float pass_seconds[KF_COUNT_PASSES]; /* each pass, with emptying the L2, CUPTI's work around it and the call */
     char chip[32];
-    char note[KF_COUNT_NOTE];            /* which step failed */
-    uint8_t available[KF_COUNT_METRICS]; /* of the metrics asked for, in their order: 1 the chip has it */
+    char note[KF_COUNT_NOTE];          /* which step failed */
+    uint8_t metrics[KF_COUNT_METRICS]; /* enum kf_count_metric of those asked for, in their order */
 } kf_count_header;
 
 typedef struct kf_count_launch {
     char name[KF_COUNT_NAME]; /* as the compiler mangles it; "" unknown */
     uint32_t grid[3], block[3];
     uint32_t registers, static_shared, dynamic_shared, local_bytes; /* a thread's, a block's, a block's, a thread's */
-    double values[KF_COUNT_METRICS];                                /* NaN where not available */
+    double values[KF_COUNT_METRICS];                                /* NaN where not counted */
 } kf_count_launch;
 
 #endif

@@ -22,7 +22,8 @@ int kf_runner_wait_stream(void);
 int kf_runner_wait_device(void);
 /* Words for an error, to standard error. */
 void kf_runner_complain(int code);
-/* Counters of one call, which is repeated for it; 0 where the device has none (counters.h). */
-int kf_runner_count(void (*call)(void *context), void *context, kf_count_header *header, kf_count_launch *launches);
+/* Counters of one call, which is repeated for it `passes` times at most; 0 where the device has none (counters.h). */
+int kf_runner_count(void (*call)(void *context), void *context, uint32_t passes, kf_count_header *header,
+                    kf_count_launch *launches);
 
 #endif

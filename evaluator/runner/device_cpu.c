@@ -94,8 +94,8 @@ void kf_runner_complain(int code)
     fprintf(stderr, "kforge-runner: %s%s%s\n", cudaGetErrorString(code), fault && *fault ? ": " : "", fault ? fault : "");
 }
 
-int kf_runner_count(void (*call)(void *context), void *context, kf_count_header *header, kf_count_launch *launches)
+int kf_runner_count(void (*call)(void *context), void *context, uint32_t passes, kf_count_header *header, kf_count_launch *launches)
 {
-    (void)call, (void)context, (void)header, (void)launches;
+    (void)call, (void)context, (void)passes, (void)header, (void)launches;
     return 0;
 }

@@ -105,8 +105,8 @@ void kf_runner_complain(int code)
     fprintf(stderr, "kforge-runner: %s\n", words);
 }
 
-int kf_runner_count(void (*call)(void *context), void *context, kf_count_header *header, kf_count_launch *launches)
+int kf_runner_count(void (*call)(void *context), void *context, uint32_t passes, kf_count_header *header, kf_count_launch *launches)
 {
-    kf_count_calls(call, context, header, launches);
+    kf_count_calls(call, context, passes, header, launches);
     return 1;
 }

@@ -171,7 +171,7 @@ static int run_count(const kf_wire_command *command)
     static kf_count_header header;
     static kf_count_launch launches[KF_COUNT_LAUNCHES];
     uint32_t set = command->set;
-    if (set >= KF_WIRE_MAX_SETS || !runner.entry || !kf_runner_count(call_one, &set, &header, launches))
+    if (set >= KF_WIRE_MAX_SETS || !runner.entry || !kf_runner_count(call_one, &set, command->count, &header, launches))
         return answer(command->nonce, KF_WIRE_BAD_COMMAND, 0, 0, 0);
     return answer(command->nonce, KF_WIRE_OK, 0, 0, 0) && send_all(&header, sizeof header) &&
            send_all(launches, header.launches * sizeof *launches);

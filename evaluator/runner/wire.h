@@ -26,7 +26,7 @@ enum kf_wire_command_type {
     KF_WIRE_PING,    /* are you awake; answered at once */
     KF_WIRE_BATCH,   /* payload: count × 4 bytes, set numbers; calls the entry for each in order, then synchronises everything */
     KF_WIRE_QUIT,
-    KF_WIRE_COUNT, /* counters of one call on `set`; the answer is followed by what counters_wire.h describes */
+    KF_WIRE_COUNT, /* counters of one call on `set`, repeated `count` times at most; behind the answer comes what counters_wire.h describes */
 };
 
 enum kf_wire_flags {
@@ -41,7 +41,7 @@ typedef struct kf_wire_command {
     uint32_t magic;
     uint32_t type;
     uint64_t nonce;
-    uint32_t count; /* payload entries */
+    uint32_t count; /* payload entries; COUNT: passes */
     uint32_t flags;
     uint32_t set, argument; /* MAP */
     uint64_t offset;        /* MAP: in the file, page-aligned: the start of the front guard page */

@@ -4,11 +4,14 @@
  * candidate that lies here harms nobody but its own next version. Records have a fixed size, and every field is checked before it is kept.
  *
  * A verdict's "counters":
- *   {"candidate": SHA-256 of the source, "code": hash of the machine code, "workload", "chip": "GH100", "passes", "setup_seconds", "count_seconds",
+ *   {"candidate": SHA-256 of the source, "code": hash of the machine code, "workload", "chip": "GH100", "passes", "all_passes": that all metrics would have
+ *    taken, "ranges": launches there was room for, "setup_seconds": of the runner, started ahead, "count_seconds": of the runner behind that,
+ *    "seconds": {by the judge's clock "lock", "buffers", "runner", "load", "hand_over", "warm_up", "count", and by the runner's, within "count", "enable",
+ *                "start", "stop": CUPTI's around the calls of all passes, "read", "passes": [each]},
  *    "kernels": [{"name", "symbol", "launches", "part": of the time of a call, "grid": [x,y,z], "block": [x,y,z], "registers", "shared_bytes",
  *                 "local_bytes", "occupancy", "occupancy_limit": what theory allows this launch, "metrics": {NAME: value…},
  *                 "roofline": see kforge/roofline.h}…],        the one that takes longest first
- *    "missing": names that this chip lacks, "dropped": launches that were not told apart}
+ *    "missing": names that this chip lacks, "left_out": names for which there was no time, "dropped": launches that were not told apart}
  * or, where there are none, {"candidate", "note": what is in the way, "remedy": what to do}.
  */
 #ifndef KFORGE_COUNTERS_H
@@ -17,6 +20,7 @@
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "kforge/buffer.h"
 #include "kforge/error.h"
@@ -26,11 +30,17 @@
 struct kf_count_header; /* evaluator/runner/counters_wire.h */
 struct kf_count_launch;
 
-/* The metrics of "all", by CUPTI's names; their number. On a GH100 they take 11 passes. */
+/* The metrics of "all", by CUPTI's names; their number. Those that say most come first, and behind them what fits into the same pass: all take 11 on a GH100. */
 size_t kf_counters_all(const char *const **names);
+/* How many of them, from the first on, take no more than so many passes on a GH100. */
+size_t kf_counters_passes_end(size_t passes);
+/* How many passes may be made over a call that takes so long, so that counting adds a second at most: KF_COUNT_PASSES where the time is not known or does
+ * not matter, and one where even that takes longer. */
+uint32_t kf_counters_passes(double call_seconds);
 /* What a person may ask for: "all", "none", or names with commas between them, each of letters, digits, '_' and '.'. */
 bool kf_counters_check(const char *list, kf_error *error);
-/* The names of a list that was checked, separated by commas, with the one that tells of time in front: what a runner is given. */
+/* The names of a list that was checked, separated by commas, with the one that tells of time in front: what a runner is given. Of "all" with semicolons where
+ * another pass begins. */
 char *kf_counters_names(const char *list);
 
 typedef struct kf_counters_origin {

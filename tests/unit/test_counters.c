@@ -1,4 +1,5 @@
 /* From what a runner sends to JSON: the fields are an untrusted process's. */
+#include <dlfcn.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,6 +10,8 @@
 #include <cmocka.h>
 
 #include "../../evaluator/runner/counters_wire.h"
+#include "../../evaluator/runner/cupti.h"
+#include "device_cuda.h"
 #include "kforge/counters.h"
 #include "kforge/json.h"
 #include "kforge/roofline.h"
@@ -35,8 +38,12 @@ static void lists_that_may_be_asked_for(void **state)
     kf_autofree char *all = kf_counters_names("all");
     const char *const *rows;
     size_t count = kf_counters_all(&rows), commas = 0;
-    for (const char *c = all; *c; c++) commas += *c == ',';
+    for (const char *c = all; *c; c++) commas += *c == ',' || *c == ';';
     assert_int_equal(commas + 1, count);
+    char *level = strchr(all, ';'); /* behind the first pass */
+    assert_non_null(level);
+    assert_int_equal(strncmp(level + 1, rows[kf_counters_passes_end(1)], strlen(rows[kf_counters_passes_end(1)])), 0);
+    assert_null(strchr(names, ';'));
     assert_string_equal(rows[0], "gpu__time_duration.sum");
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < i; k++) assert_string_not_equal(rows[i], rows[k]);
@@ -88,7 +95,7 @@ static void registers_are_the_compilers(void **state)
         "{\"kernels\":[{\"name\":\"_Z1bPf\",\"registers\":1},{\"name\":\"_Z1aPf\",\"registers\":128,\"shared_bytes\":4096}]}");
     kf_counters_origin with = origin;
     with.build = build;
-    kf_count_header header = {.launches = 1, .available = {1}};
+    kf_count_header header = {.launches = 1, .metrics = {1}};
     kf_count_launch *launches = calloc(KF_COUNT_LAUNCHES, sizeof *launches);
     launch(&launches[0], "_Z1aPf", 128, 1000, 0, 0);
     launches[0].dynamic_shared = 512;
@@ -104,7 +111,7 @@ static void launches_are_folded(void **state)
 {
     (void)state;
     const char *names = "gpu__time_duration.sum,sm__inst_executed.sum,x.pct";
-    kf_count_header header = {.launches = 4, .passes = 3, .available = {1, 1, 1}, .dropped = 2, .chip = "GH100"};
+    kf_count_header header = {.launches = 4, .passes = 3, .metrics = {1, 1, 1}, .dropped = 2, .chip = "GH100"};
     kf_count_launch *launches = calloc(KF_COUNT_LAUNCHES, sizeof *launches);
     launch(&launches[0], "_Z1aPf", 128, 1000, 10, 50);
     launch(&launches[1], "_Z1bPf", 128, 9000, 1, 1);
@@ -129,13 +136,134 @@ static void launches_are_folded(void **state)
     free(launches);
 }
 
+/* What there was no time for is told apart from what the chip lacks, and said. */
+static void what_was_left_out(void **state)
+{
+    (void)state;
+    const char *names = "gpu__time_duration.sum,a.sum,b.pct,c.pct,d.sum,e.sum,f.sum,g.sum,h.sum,i.sum,j.sum";
+    kf_count_header header = {
+        .launches = 1, .passes = 3, .all_passes = 11, .ranges = 5, .metrics = {1, 1, 0}, .pass_seconds = {1, 2, 3}};
+    memset(header.metrics + 3, KF_COUNT_LEFT_OUT, 8);
+    kf_count_launch *launches = calloc(KF_COUNT_LAUNCHES, sizeof *launches);
+    launch(&launches[0], "_Z1aPf", 128, 1000, 10, 50);
+    launches[0].values[4] = 7; /* not believed */
+    kf_auto(cJSON) json =
+        kf_counters_json(&origin, "gpu__time_duration.sum,a.sum,b.pct;c.pct,d.sum;e.sum,f.sum,g.sum,h.sum,i.sum;j.sum", &header,
+                         launches); /* semicolons are commas here */
+    const cJSON *left = cJSON_GetObjectItem(json, "left_out"), *missing = cJSON_GetObjectItem(json, "missing");
+    assert_int_equal(cJSON_GetArraySize(missing), 1);
+    assert_int_equal(cJSON_GetArraySize(left), 8);
+    assert_string_equal(cJSON_GetArrayItem(left, 0)->valuestring, "c.pct");
+    assert_int_equal(
+        cJSON_GetArraySize(cJSON_GetObjectItem(cJSON_GetArrayItem(cJSON_GetObjectItem(json, "kernels"), 0), "metrics")), 2);
+    assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(cJSON_GetObjectItem(json, "seconds"), "passes")), 3);
+    kf_autobuffer words = {0};
+    kf_counters_words(json, &words);
+    assert_non_null(
+        strstr(words.data, "only 3 of 11 passes were made; not counted: c.pct, d.sum, e.sum, f.sum, g.sum, h.sum and 2 more\n"));
+    memset(header.metrics + 3, KF_COUNT_COUNTED, 8);
+    kf_auto(cJSON) whole = kf_counters_json(&origin, names, &header, launches);
+    kf_autobuffer nothing = {0};
+    kf_counters_words(whole, &nothing);
+    assert_null(strstr(nothing.data, "not counted"));
+    free(launches);
+}
+
+/* Seconds of a call, and how many passes there is time for. */
+static void passes_there_is_time_for(void **state)
+{
+    (void)state;
+    static const struct {
+        double call;
+        uint32_t passes;
+    } rows[] = {{0, KF_COUNT_PASSES},
+                {NAN, KF_COUNT_PASSES},
+                {-1, KF_COUNT_PASSES},
+                {1e-9, KF_COUNT_PASSES},
+                {150e-6, KF_COUNT_PASSES},
+                {2.1e-3, 47},
+                {9e-3, 11},
+                {12e-3, 8},
+                {0.03, 3},
+                {0.1, 1},
+                {2, 1},
+                {INFINITY, 1}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (kf_counters_passes(rows[i].call) != rows[i].passes)
+            fail_msg("%g s: %u passes instead of %u", rows[i].call, kf_counters_passes(rows[i].call), rows[i].passes);
+}
+
+/* How many passes the first `count` metrics of "all" take on a GH100; CUPTI says so without a GPU. */
+static size_t passes_of_first(const kf_cupti *cupti, size_t count)
+{
+    const char *const *names;
+    kf_counters_all(&names);
+    cupti_host host = {.size = CUPTI_SIZE(cupti_host, host), .chip = "GH100"};
+    assert_int_equal(cupti->host_initialize(&host), 0);
+    cupti_add_metrics add = {
+        .size = CUPTI_SIZE(cupti_add_metrics, count), .host = host.host, .names = (const char **)(uintptr_t)names, .count = count};
+    assert_int_equal(cupti->add_metrics(&add), 0);
+    cupti_config_size size = {.size = CUPTI_SIZE(cupti_config_size, config_size), .host = host.host};
+    assert_int_equal(cupti->config_size(&size), 0);
+    kf_autofree uint8_t *config = malloc(size.config_size);
+    cupti_config_image image = {
+        .size = CUPTI_SIZE(cupti_config_image, config), .host = host.host, .config_size = size.config_size, .config = config};
+    cupti_passes passes = {.size = CUPTI_SIZE(cupti_passes, passes), .config_size = size.config_size, .config = config};
+    assert_int_equal(cupti->config_image(&image), 0);
+    assert_int_equal(cupti->passes(&passes), 0);
+    cupti->host_end(&(cupti_host_end){.size = CUPTI_SIZE(cupti_host_end, host), .host = host.host});
+    return passes.passes;
+}
+
+/* What says what bounds a kernel takes one pass, and no metric that costs nothing more waits for a later pass: the order of the table, as CUPTI counts. */
+static void the_first_cost_least(void **state)
+{
+    (void)state;
+    char path[4096];
+    kf_cupti cupti = {.library = NULL};
+#ifdef __SANITIZE_ADDRESS__
+    skip(); /* what it allocates for good is its own affair */
+#endif
+    if (!kf_cupti_find(path) || !(cupti.library = dlopen(path, RTLD_NOW | RTLD_LOCAL))) skip();
+#define X(name, symbol, arguments)                                       \
+    {                                                                    \
+        void *function = dlsym(cupti.library, symbol);                   \
+        assert_non_null(function);                                       \
+        memcpy((void *)&cupti.name, (void *)&function, sizeof function); \
+    }
+    KF_CUPTI_FUNCTIONS(X)
+#undef X
+    static const char *const wanted[] = {"dram__throughput.avg.pct_of_peak_sustained_elapsed",
+                                         "lts__t_sectors.avg.pct_of_peak_sustained_elapsed",
+                                         "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_active",
+                                         "sm__issue_active.avg.pct_of_peak_sustained_active",
+                                         "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active",
+                                         "sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_active",
+                                         "sm__warps_active.avg.pct_of_peak_sustained_active",
+                                         "dram__bytes_read.sum",
+                                         "dram__bytes_write.sum"};
+    const char *const *names;
+    size_t all = kf_counters_all(&names);
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        size_t at = 0;
+        while (at < all && strcmp(names[at], wanted[i]) != 0) at++;
+        assert_true(at < kf_counters_passes_end(1));
+    }
+    size_t passes = 1;
+    for (size_t end; (end = kf_counters_passes_end(passes)) < all; passes++) {
+        assert_int_equal(passes_of_first(&cupti, end), passes);
+        assert_int_equal(passes_of_first(&cupti, end + 1), passes + 1);
+    }
+    assert_int_equal(passes_of_first(&cupti, all), passes);
+    assert_int_equal(passes, 11);
+}
+
 /* A candidate may write whatever it likes. */
 static void lies_are_cut(void **state)
 {
     (void)state;
     const char *names = "gpu__time_duration.sum,a.sum,b.pct";
-    kf_count_header header = {
-        .launches = 2, .passes = 0xffffffff, .available = {1, 1, 0}, .setup_seconds = NAN, .count_seconds = -1};
+    kf_count_header header = {.launches = 2, .passes = 0xffffffff, .metrics = {1, 1, 0}, .setup_seconds = NAN, .count_seconds = -1};
     kf_count_launch *launches = calloc(KF_COUNT_LAUNCHES, sizeof *launches);
     memset(header.chip, 'x', sizeof header.chip); /* no end */
     memset(&launches[0], 0xff, sizeof launches[0]);
@@ -200,6 +328,9 @@ static kf_roofline of(const char *text)
 #define ISSUE "\"sm__issue_active.avg.pct_of_peak_sustained_active\":"
 #define TENSOR "\"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active\":"
 #define FMA "\"sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_active\":"
+#define L2_PART "\"lts__t_sectors.avg.pct_of_peak_sustained_elapsed\":"
+#define L1_PART "\"l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_active\":"
+#define ACTIVE "\"smsp__average_warps_active_per_issue_active.ratio\":"
 #define STALLED(name) "\"smsp__average_warps_issue_stalled_" name "_per_issue_active.ratio\":"
 
 static void what_bounds(void **state)
@@ -231,6 +362,25 @@ static void what_bounds(void **state)
     kf_autobuffer words = {0};
     kf_roofline_words(&none, &words);
     assert_int_equal(words.size, 0);
+}
+
+/* Where the units' throughputs were left out, the parts of them that were not say what bounds. */
+static void bounds_of_the_first_pass(void **state)
+{
+    (void)state;
+    kf_roofline r = of("{" DRAM "20," L1_PART "91," L2_PART "30}");
+    assert_int_equal(r.bound, KF_BOUND_L1);
+    assert_true(r.percent == 91 && r.l2 == 30);
+    r = of("{" DRAM "20," L1_PART "10," L2_PART "75}");
+    assert_int_equal(r.bound, KF_BOUND_L2);
+    r = of("{" DRAM "20," L1_PART "65," L1 "70," L2_PART "75," L2 "68}"); /* the whole is known */
+    assert_true(r.bound == KF_BOUND_L1 && r.percent == 70 && r.l2 == 68);
+    /* Three of all states counted: their parts are of all active warps, not of the three. */
+    r = of("{" DRAM "20," ACTIVE "20," STALLED("long_scoreboard") "6," STALLED("barrier") "2}");
+    assert_int_equal(r.stall_count, 2);
+    assert_true(fabs(r.stalls[0].percent - 30) < 1e-9);
+    r = of("{" DRAM "20," ACTIVE "5," STALLED("long_scoreboard") "6," STALLED("barrier") "2}"); /* of another pass, and less */
+    assert_true(fabs(r.stalls[0].percent - 75) < 1e-9);
 }
 
 static void three_stalls(void **state)
@@ -286,8 +436,12 @@ int main(void)
         cmocka_unit_test(registers_are_the_compilers),
         cmocka_unit_test(launches_are_folded),
         cmocka_unit_test(lies_are_cut),
+        cmocka_unit_test(what_was_left_out),
+        cmocka_unit_test(passes_there_is_time_for),
+        cmocka_unit_test(the_first_cost_least),
         cmocka_unit_test(reasons_have_remedies),
         cmocka_unit_test(what_bounds),
+        cmocka_unit_test(bounds_of_the_first_pass),
         cmocka_unit_test(three_stalls),
         cmocka_unit_test(words_for_people),
     };

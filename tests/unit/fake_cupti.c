@@ -1,0 +1,196 @@
+/* A CUPTI that needs no GPU: as many of its functions as evaluator/runner/counters.c calls. It knows every metric but those whose names begin with "lacks", puts a
+ * fixed number of them into a pass, and says of each the number in its name plus a hundred for each range before. What is out of order it refuses. */
+#include "fake_cupti.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../evaluator/runner/cupti.h"
+
+#define REFUSED 999
+
+extern fake_cupti fake; /* what the test finds by their names; nobody else includes this */
+fake_cupti fake;
+void fake_launch(const char *symbol);
+#define X(name, symbol, arguments) cupti_result name arguments __asm__(symbol);
+KF_CUPTI_FUNCTIONS(X)
+#undef X
+
+typedef struct fake_host {
+    size_t metrics;
+} fake_host;
+
+static struct {
+    cupti_callback_function callback;
+    void *user;
+    size_t metrics, pass, ranges_in_pass, ranges; /* of the configuration in force; the last: of the first pass */
+    int running, decoded;
+} now;
+
+static size_t passes_of(size_t metrics)
+{
+    return fake.metrics_a_pass ? (metrics + fake.metrics_a_pass - 1) / fake.metrics_a_pass : 1;
+}
+
+cupti_result initialize(cupti_initialize *p)
+{
+    (void)p;
+    return 0;
+}
+
+cupti_result chip_name(cupti_chip *p)
+{
+    p->name = "FAKE";
+    return 0;
+}
+
+cupti_result availability(cupti_availability *p)
+{
+    p->image_size = 1;
+    return 0;
+}
+
+cupti_result host_initialize(cupti_host *p)
+{
+    if (fake.hosts++ && fake.refuses_fewer) return REFUSED;
+    p->host = calloc(1, sizeof(fake_host));
+    return p->host ? 0 : REFUSED;
+}
+
+cupti_result host_end(cupti_host_end *p)
+{
+    free(p->host);
+    return 0;
+}
+
+cupti_result add_metrics(cupti_add_metrics *p)
+{
+    for (size_t i = 0; i < p->count; i++)
+        if (strncmp(p->names[i], "lacks", 5) == 0) return REFUSED;
+    ((fake_host *)p->host)->metrics += p->count;
+    return 0;
+}
+
+cupti_result config_size(cupti_config_size *p)
+{
+    p->config_size = sizeof(size_t);
+    return 0;
+}
+
+cupti_result config_image(cupti_config_image *p)
+{
+    memcpy(p->config, &((fake_host *)p->host)->metrics, sizeof(size_t));
+    fake.configured++;
+    return 0;
+}
+
+cupti_result passes(cupti_passes *p)
+{
+    size_t metrics;
+    memcpy(&metrics, p->config, sizeof metrics);
+    p->passes = passes_of(metrics);
+    return 0;
+}
+
+cupti_result enable(cupti_enable *p)
+{
+    p->profiler = &now;
+    return 0;
+}
+
+cupti_result data_size(cupti_data_size *p)
+{
+    fake.data_ranges = p->most_ranges;
+    fake.nodes = p->most_nodes;
+    now.metrics = p->count;
+    p->data_size = 16;
+    return p->profiler == &now ? 0 : REFUSED;
+}
+
+cupti_result data_initialize(cupti_data_initialize *p)
+{
+    return p->data && p->data_size == 16 ? 0 : REFUSED;
+}
+
+cupti_result set_config(cupti_set_config *p)
+{
+    size_t metrics;
+    memcpy(&metrics, p->config, sizeof metrics);
+    fake.set_up = metrics;
+    fake.ranges = p->ranges_a_pass;
+    return metrics == now.metrics && p->ranges_a_pass == fake.data_ranges ? 0 : REFUSED;
+}
+
+cupti_result start(cupti_start *p)
+{
+    (void)p;
+    if (now.running) return REFUSED;
+    now.running = 1;
+    now.ranges_in_pass = 0;
+    fake.started++;
+    return 0;
+}
+
+cupti_result stop(cupti_stop *p)
+{
+    if (!now.running) return REFUSED;
+    now.running = 0;
+    now.ranges = now.ranges_in_pass;
+    fake.stopped++;
+    p->all_submitted = ++now.pass == passes_of(now.metrics) && !fake.endless;
+    return 0;
+}
+
+cupti_result decode(cupti_decode *p)
+{
+    p->dropped = 0;
+    fake.decoded++;
+    now.decoded = !now.running && now.pass == passes_of(now.metrics);
+    return now.decoded ? 0 : REFUSED; /* what is not whole */
+}
+
+cupti_result data_info(cupti_data_info *p)
+{
+    p->ranges = now.ranges;
+    return now.decoded ? 0 : REFUSED;
+}
+
+cupti_result evaluate(cupti_evaluate *p)
+{
+    if (!now.decoded || p->count != now.metrics || ((fake_host *)p->host)->metrics != now.metrics) return REFUSED;
+    for (size_t i = 0; i < p->count; i++)
+        p->values[i] = (double)strtol(p->names[i] + strcspn(p->names[i], "0123456789"), NULL, 10) + 100 * (double)p->range;
+    fake.evaluated++;
+    fake.evaluated_names = p->count;
+    return 0;
+}
+
+cupti_result subscribe(void **subscriber, cupti_callback_function function, void *user)
+{
+    *subscriber = &now;
+    now.callback = function;
+    now.user = user;
+    return 0;
+}
+
+cupti_result enable_callback(uint32_t on, void *subscriber, int domain, uint32_t number)
+{
+    (void)on, (void)subscriber, (void)domain, (void)number;
+    return 0;
+}
+
+cupti_result result_text(cupti_result result, const char **text)
+{
+    (void)result;
+    *text = "it was made to";
+    return 0;
+}
+
+void fake_launch(const char *symbol)
+{
+    cupti_launch parameters = {.grid = {8, 1, 1}, .block = {32, 1, 1}};
+    cupti_callback callback = {.parameters = &parameters, .symbol = symbol};
+    if (!now.running) fake.outside++;
+    if (now.running && now.ranges_in_pass < fake.ranges) now.ranges_in_pass++;
+    now.callback(now.user, CUPTI_CALLBACKS_DRIVER, symbol ? CUPTI_LAUNCH_KERNEL : CUPTI_LAUNCH_GRAPH, &callback);
+}

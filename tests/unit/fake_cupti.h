@@ -1,0 +1,22 @@
+/* What unit.count_runner and its CUPTI (fake_cupti.c) say to each other. */
+#ifndef KFORGE_FAKE_CUPTI_H
+#define KFORGE_FAKE_CUPTI_H
+
+#include <stddef.h>
+
+/* The program finds it in the library by the name "fake". */
+typedef struct fake_cupti {
+    size_t metrics_a_pass; /* as many as fit; 0: all */
+    int endless;           /* passes that never end */
+    int refuses_fewer;     /* a host object after the first is refused */
+    /* what was asked of it */
+    size_t hosts, configured, set_up, evaluated_names;
+    size_t ranges, data_ranges, nodes;
+    size_t started, stopped, decoded, evaluated;
+    size_t outside; /* launches while no pass ran */
+} fake_cupti;
+
+/* Found by the name "fake_launch": a kernel of that name is launched; a graph where it is NULL. */
+typedef void (*fake_launch_function)(const char *symbol);
+
+#endif
