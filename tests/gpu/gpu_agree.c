@@ -146,6 +146,37 @@ static struct {
     double seconds[MOST_COUNTED];
 } counting_took;
 
+/* Where the time of counting went, which the judge saw take `whole` seconds: its own steps, what CUPTI did around the calls, each pass, and what lies between. */
+static void print_times(const cJSON *counters, double whole)
+{
+    static const char *const steps[] = {"lock", "buffers", "runner", "load", "hand_over", "warm_up", "count"}, *const parts[] = {
+                                                                                                                   "enable",
+                                                                                                                   "start", "stop",
+                                                                                                                   "read"};
+    const cJSON *seconds = cJSON_GetObjectItemCaseSensitive(counters, "seconds"),
+                *passes = cJSON_GetObjectItemCaseSensitive(seconds, "passes"), *pass;
+    double known = 0, inside = 0;
+    printf("     ms:");
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        double took = kf_json_get_number(seconds, steps[i], NAN);
+        printf(" %s %.1f,", steps[i], took * 1e3);
+        known += isnan(took) ? 0 : took;
+    }
+    printf(" behind that %.1f; set up ahead %.1f\n     of count:", (whole - known) * 1e3,
+           kf_json_get_number(counters, "setup_seconds", NAN) * 1e3);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        printf(" %s %.1f,", parts[i], kf_json_get_number(seconds, parts[i], NAN) * 1e3);
+    printf(" %.0f of %.0f passes, room for %.0f launches; each:", kf_json_get_number(counters, "passes", 0),
+           kf_json_get_number(counters, "all_passes", 0), kf_json_get_number(counters, "ranges", 0));
+    cJSON_ArrayForEach(pass, passes)
+    {
+        printf(" %.1f", pass->valuedouble * 1e3);
+        inside += pass->valuedouble;
+    }
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i += 3) inside += kf_json_get_number(seconds, parts[i], 0);
+    printf("; the rest of it %.1f\n", (kf_json_get_number(seconds, "count", NAN) - inside) * 1e3);
+}
+
 /* Every seed with counters: what they say, and what they cost. */
 static int count_seeds(kf_judge *judge, const char *task_path, double seconds)
 {
@@ -175,13 +206,12 @@ static int count_seeds(kf_judge *judge, const char *task_path, double seconds)
         kf_autobuffer words = {0};
         if (verdict) kf_counters_words(verdict->counters, &words);
         cJSON *missing = verdict ? cJSON_GetObjectItem(verdict->counters, "missing") : NULL;
-        printf("  == %s %s: %s, %.2f s without, %.2f s with counters, of which %.2f s (%.0f passes, set up %.2f s, counted %.2f "
-               "s), %d missing\n%s",
+        printf("  == %s %s: %s, %.2f s without, %.2f s with counters, of which %.2f s; a call %.3f ms, %d missing\n",
                kf_task_name(task), file->name, verdict ? kf_status_name(verdict->status) : error.text, without, with,
-               gpu_counting_seconds, verdict ? kf_json_get_number(verdict->counters, "passes", 0) : 0,
-               verdict ? kf_json_get_number(verdict->counters, "setup_seconds", NAN) : NAN,
-               verdict ? kf_json_get_number(verdict->counters, "count_seconds", NAN) : NAN, cJSON_GetArraySize(missing),
-               words.data ? words.data : "");
+               gpu_counting_seconds, verdict && verdict->workload_count ? verdict->workloads[0].candidate_seconds * 1e3 : NAN,
+               cJSON_GetArraySize(missing));
+        if (taken) print_times(verdict->counters, gpu_counting_seconds);
+        printf("%s", words.data ? words.data : "");
         kf_verdict_free(plain);
         kf_verdict_free(verdict);
         kf_job_free(job);
