@@ -176,6 +176,12 @@ static bool fill(counter_run *run, kf_error *error)
     return run->sets && device->fill(run->sets, secrets[0], variations, error) && device->poison(run->sets, secrets[1], error);
 }
 
+static void drop_sets(counter_run *run)
+{
+    if (run->sets) run->device->operations->sets_free(run->sets);
+    run->sets = NULL;
+}
+
 /* Sets run->note when the runner did not come to its end; false for the machine's and the caller's part. */
 static bool count(counter_run *run, kf_error *error)
 {
@@ -242,11 +248,13 @@ cJSON *kf_cuda_count(kf_device *device, kf_counting *counting, kf_error *error)
     else if (done)
         taken = conclude(&run);
     if (!taken && trouble.code != KF_ERROR_BUSY) kf_fail(error, KF_ERROR_MEMORY, "out of memory for counters");
+    bool clean = done && !run.note[0];
+    if (clean) drop_sets(&run); /* the driver takes twice as long for that while it ends a process */
     if (counting->crew)
-        kf_crew_retire(counting->crew, run.peer, !done || run.note[0]);
+        kf_crew_retire(counting->crew, run.peer, !clean);
     else
         kf_peer_free(run.peer);
-    if (run.sets) device->operations->sets_free(run.sets);
+    drop_sets(&run);
     free(run.names);
     free(run.launches);
     return taken;
