@@ -15,13 +15,18 @@ kf_status kf_cuda_error_status(int code, const char **name)
         {4, KF_CRASH, "cudaErrorCudartUnloading"},
         {9, KF_LAUNCH_FAILURE, "cudaErrorInvalidConfiguration"},
         {13, KF_LAUNCH_FAILURE, "cudaErrorInvalidSymbol"},
+        {35, KF_LAUNCH_FAILURE, "cudaErrorInsufficientDriver"},
+        {46, KF_LAUNCH_FAILURE, "cudaErrorDevicesUnavailable"},
         {98, KF_LAUNCH_FAILURE, "cudaErrorInvalidDeviceFunction"},
+        {100, KF_LAUNCH_FAILURE, "cudaErrorNoDevice"},
         {101, KF_LAUNCH_FAILURE, "cudaErrorInvalidDevice"},
         {200, KF_LAUNCH_FAILURE, "cudaErrorInvalidKernelImage"},
         {201, KF_LAUNCH_FAILURE, "cudaErrorDeviceUninitialized"},
         {209, KF_LAUNCH_FAILURE, "cudaErrorNoKernelImageForDevice"},
-        {214, KF_JUDGE_ERROR, "cudaErrorECCUncorrectable"},
+        {214, KF_CRASH, "cudaErrorECCUncorrectable"},
         {218, KF_LAUNCH_FAILURE, "cudaErrorInvalidPtx"},
+        {220, KF_CRASH, "cudaErrorNvlinkUncorrectable"},
+        {222, KF_LAUNCH_FAILURE, "cudaErrorUnsupportedPtxVersion"},
         {304, KF_LAUNCH_FAILURE, "cudaErrorOperatingSystem"},
         {400, KF_LAUNCH_FAILURE, "cudaErrorInvalidResourceHandle"},
         {401, KF_LAUNCH_FAILURE, "cudaErrorIllegalState"},
@@ -41,10 +46,14 @@ kf_status kf_cuda_error_status(int code, const char **name)
         {720, KF_LAUNCH_FAILURE, "cudaErrorCooperativeLaunchTooLarge"},
         {800, KF_LAUNCH_FAILURE, "cudaErrorNotPermitted"},
         {801, KF_UNSUPPORTED_DEVICE, "cudaErrorNotSupported"},
+        {802, KF_LAUNCH_FAILURE, "cudaErrorSystemNotReady"},
+        {803, KF_LAUNCH_FAILURE, "cudaErrorSystemDriverMismatch"},
+        {804, KF_LAUNCH_FAILURE, "cudaErrorCompatNotSupportedOnDevice"},
         {900, KF_LAUNCH_FAILURE, "cudaErrorStreamCaptureUnsupported"},
         {901, KF_LAUNCH_FAILURE, "cudaErrorStreamCaptureInvalidated"},
         {904, KF_LAUNCH_FAILURE, "cudaErrorStreamCaptureUnjoined"},
         {906, KF_LAUNCH_FAILURE, "cudaErrorStreamCaptureImplicit"},
+        {999, KF_LAUNCH_FAILURE, "cudaErrorUnknown"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].code == code) {
@@ -53,4 +62,12 @@ kf_status kf_cuda_error_status(int code, const char **name)
         }
     *name = "a CUDA error";
     return KF_LAUNCH_FAILURE;
+}
+
+bool kf_cuda_error_is_machine(int code)
+{
+    static const int codes[] = {35, 46, 100, 214, 220, 304, 802, 803, 804, 999};
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+        if (codes[i] == code) return true;
+    return false;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../runner/wire.h"
+#include "error_codes.h"
 #include "measure_internal.h"
 #include "torch_plan.h"
 
@@ -60,8 +61,9 @@ bool kf_run_report(kf_run *r, kf_peer *peer, kf_role role, kf_peer_event event, 
             snprintf(why.text + strlen(why.text), sizeof why.text - strlen(why.text), ": %s (%d)", name, code);
     }
     if (role != KF_ROLE_CANDIDATE) {
+        bool machine = event == KF_PEER_DEVICE_ERROR && kf_cuda_error_is_machine(code);
         r->over = true;
-        return kf_verdict_add_finding(bench->verdict, bench->result, KF_JUDGE_ERROR, KF_BLAME_TASK,
+        return kf_verdict_add_finding(bench->verdict, bench->result, KF_JUDGE_ERROR, machine ? KF_BLAME_MACHINE : KF_BLAME_TASK,
                                       role == KF_ROLE_BASELINE ? "baseline.failed" : "oracle.failed", NAN, NAN,
                                       "the task's %s fails: %s%s", role == KF_ROLE_BASELINE ? "baseline" : "oracle", why.text,
                                       words) != NULL ||

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "error_codes.h"
 #include "libraries.h"
 #include "measure_internal.h"
 
@@ -19,14 +20,16 @@ double __wrap_kf_now(void); /* the linker has everybody ask this one */
 static struct {
     double now;
     uint64_t random;
-    const struct kf_peer *last; /* who had the last batch */
-    double stall;               /* seconds that one batch in fifty is held up for, on average */
-    double disturbance;         /* times that the baseline's calls take beside a candidate's process; 0: none */
-    int candidates;             /* processes with one */
-    bool wrong[1024];           /* by set: the last call on it was left out */
-    int comparisons;            /* of the job */
-    double set_seconds;         /* to fill, poison or look at a set */
-    uint64_t later_calls;       /* of the candidate behind the comparisons of two pairs, two in each */
+    const struct kf_peer *last;      /* who had the last batch */
+    double stall;                    /* seconds that one batch in fifty is held up for, on average */
+    double disturbance;              /* times that the baseline's calls take beside a candidate's process; 0: none */
+    int candidates;                  /* processes with one */
+    bool wrong[1024];                /* by set: the last call on it was left out */
+    int comparisons;                 /* of the job */
+    double set_seconds;              /* to fill, poison or look at a set */
+    uint64_t later_calls;            /* of the candidate behind the comparisons of two pairs, two in each */
+    const struct behaviour *failing; /* whose runner reports an error of the device with each call */
+    int failure;                     /* which; 0: none does */
 } world;
 
 double __wrap_kf_now(void)
@@ -171,8 +174,9 @@ char *kf_peer_output(const kf_peer *peer, size_t most)
 void kf_peer_explain(const kf_peer *peer, kf_peer_event event, const char *doing, kf_peer_explanation *explanation)
 {
     (void)peer, (void)event;
-    fail_msg("a runner failed while %s", doing);
-    *explanation = (kf_peer_explanation){.status = KF_CRASH};
+    if (!world.failure) fail_msg("a runner failed while %s", doing);
+    *explanation = (kf_peer_explanation){.status = KF_CRASH, .rule = "device.error"};
+    snprintf(explanation->text, sizeof explanation->text, "an error while %s", doing);
 }
 
 void kf_peer_doom(kf_peer *peer)
@@ -230,6 +234,7 @@ static void write_outputs(const kf_peer *peer, const kf_batch *batch)
 kf_peer_event kf_peer_batch(kf_peer *peer, kf_batch *batch)
 {
     bool again = world.last == peer;
+    if (world.failure && peer->does == world.failing && !batch->null) return batch->code = world.failure, KF_PEER_DEVICE_ERROR;
     for (uint32_t i = 0; i < batch->count && !batch->null && peer->does != &oracle_does; i++)
         for (uint32_t k = 0; k < i; k++)
             assert_true(batch->count > 900 || batch->count == 32 || batch->order[i] != batch->order[k]);
@@ -386,6 +391,7 @@ static double floor_seconds(const kf_device *device, const kf_problem *problem)
 
 static const kf_device_operations operations = {.kind = "cuda",
                                                 .place = place,
+                                                .error_status = kf_cuda_error_status,
                                                 .floor_seconds = floor_seconds,
                                                 .sample = sample,
                                                 .sets_new = sets_new,
@@ -735,6 +741,38 @@ static void dear_inputs_still_make_batches_that_tell(void **state)
     }
 }
 
+/* What is neither the task's nor the candidate's doing is blamed on the machine where one of the task's own runners says so; a candidate's word clears
+ * nobody, since it may say what it likes. */
+static void errors_of_the_machine_are_told_from_those_of_programs(void **state)
+{
+    (void)state;
+    static const struct {
+        const behaviour *failing;
+        int code;
+        kf_status status;
+        kf_blame blame;
+    } rows[] = {
+        {&baseline_does, 46, KF_JUDGE_ERROR, KF_BLAME_MACHINE},  {&baseline_does, 214, KF_JUDGE_ERROR, KF_BLAME_MACHINE},
+        {&baseline_does, 999, KF_JUDGE_ERROR, KF_BLAME_MACHINE}, {&oracle_does, 100, KF_JUDGE_ERROR, KF_BLAME_MACHINE},
+        {&oracle_does, 35, KF_JUDGE_ERROR, KF_BLAME_MACHINE},    {&baseline_does, 700, KF_JUDGE_ERROR, KF_BLAME_TASK},
+        {&oracle_does, 719, KF_JUDGE_ERROR, KF_BLAME_TASK},      {&candidate_does, 700, KF_CRASH, KF_BLAME_CANDIDATE},
+        {&candidate_does, 719, KF_CRASH, KF_BLAME_CANDIDATE},    {&candidate_does, 46, KF_LAUNCH_FAILURE, KF_BLAME_CANDIDATE},
+        {&candidate_does, 214, KF_CRASH, KF_BLAME_CANDIDATE},    {&candidate_does, 999, KF_LAUNCH_FAILURE, KF_BLAME_CANDIDATE},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        machine *m = started(108e-6);
+        world.failing = rows[i].failing;
+        world.failure = rows[i].code;
+        kf_verdict *v = judged(m, (int)i);
+        assert_int_equal(v->workloads->finding_count, 1);
+        const kf_finding *f = &v->workloads->findings[0];
+        if (f->status != rows[i].status || f->blame != rows[i].blame)
+            fail_msg("error %d: %s, %s: %s", rows[i].code, kf_status_name(f->status), kf_blame_name(f->blame), f->text);
+        kf_verdict_free(v);
+        stopped(m);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -746,6 +784,7 @@ int main(void)
         cmocka_unit_test(one_launch_for_a_batch_is_impossible),
         cmocka_unit_test(no_call_is_left_out_unnoticed),
         cmocka_unit_test(a_slow_oracle_does_not_make_a_job_long),
+        cmocka_unit_test(errors_of_the_machine_are_told_from_those_of_programs),
         cmocka_unit_test(dear_inputs_still_make_batches_that_tell),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
