@@ -25,6 +25,7 @@
 #define KF_NEGATIVES 32     /* latest candidates slower than their parent that are remembered */
 #define KF_MOVE_BYTES 400   /* of what a model says it changed */
 #define KF_REFUSALS 3       /* jobs in a row that workers refuse: the run ends */
+#define KF_FAULTS 6         /* verdicts in a row for which the machine had no judging to offer: the run ends */
 
 typedef enum kf_step {
     KF_STEP_BASELINE,
@@ -269,7 +270,7 @@ typedef struct kf_search {
     size_t tries_count;
     int64_t judged_since_verify;
     double verified_best; /* speedup, 0 none */
-    int refusals;
+    int refusals, faults;
     int64_t answered; /* replies of proposers, usable or not; what settings->samples counts */
     int64_t idle_mark;
     bool idle;        /* nothing is left to do but to wait for models */

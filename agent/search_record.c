@@ -283,6 +283,9 @@ bool kf_record_result(kf_search *s, kf_proposal *p, const kf_workers_result *res
         !finish(s, error))
         return false;
     tell(s, p, attempt.outcome, verdict->status, verdict->speedup, verdict->message);
+    s->faults = verdict->status == KF_JUDGE_ERROR && verdict->blame == KF_BLAME_MACHINE ? s->faults + 1 : 0;
+    if (s->faults >= KF_FAULTS)
+        return kf_fail(error, KF_ERROR_MACHINE, "the machine failed %d jobs in a row; the last: %s", s->faults, verdict->message);
     return kf_best_note(s, recorded.candidate, p->step == KF_STEP_VERIFY || verdict->reverified, verdict->status,
                         verdict->speedup.value, error);
 }
