@@ -60,8 +60,11 @@ static bool judge_starts(kf_doctor *doctor, const char *device, cJSON *judges)
         kf_doctor_add(doctor, "judge", KF_FACT_GOOD, "", "judges on %s (%s), ready after %s", kf_judge_device(judge),
                       kf_judge_hardware(judge), kf_figure_seconds(kf_now() - start, figure));
         cJSON_AddItemToArray(judges, kf_judge_describe(judge));
-    } else
-        kf_doctor_add(doctor, "judge", KF_FACT_MISSING, "", "none on %s: %s", device, error.text);
+    } else {
+        char *todo = strstr(error.text, "; ");
+        if (todo) *todo = '\0', todo += 2;
+        kf_doctor_add(doctor, "judge", KF_FACT_MISSING, todo ? todo : "", "none on %s: %s", device, error.text);
+    }
     return judge != NULL;
 }
 

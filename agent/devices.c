@@ -8,6 +8,7 @@ static bool add(kf_devices *devices, int number, int available, kf_error *error)
 {
     char name[16];
     snprintf(name, sizeof name, "cuda:%d", number);
+    if (!available) return kf_fail(error, KF_ERROR_MACHINE, "devices: the driver shows no GPU; `kforge doctor` says why");
     if (number >= available)
         return kf_fail(error, KF_ERROR_MACHINE,
                        "devices: %s: the driver shows %d GPU%s (CUDA_VISIBLE_DEVICES hides some where it is set)", name, available,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "doctor.h"
+#include "kforge/gpu.h"
 
 typedef struct driver {
     void *library;
@@ -78,10 +79,22 @@ static void describe(kf_doctor *doctor, const driver *d, int count)
         d->memory(&bytes, i);
         d->attribute(&major, CAPABILITY_MAJOR, i);
         d->attribute(&minor, CAPABILITY_MINOR, i);
-        kf_doctor_add(doctor, "gpu", KF_FACT_GOOD, "", "cuda:%d %s, %.0f GiB, compute capability %d.%d, CUDA %d.%d%s%s", i, name,
-                      (double)bytes / (1 << 30), major, minor, version / 1000, version % 1000 / 10, release[0] ? ", driver " : "",
-                      release);
+        bool old = major < KF_GPU_LEAST_MAJOR;
+        kf_doctor_add(doctor, "gpu", old ? KF_FACT_MISSING : KF_FACT_GOOD,
+                      old ? "kforge needs compute capability 7.0 or later" : "",
+                      "cuda:%d %s, %.0f GiB, compute capability %d.%d, CUDA %d.%d%s%s", i, name, (double)bytes / (1 << 30), major,
+                      minor, version / 1000, version % 1000 / 10, release[0] ? ", driver " : "", release);
     }
+}
+
+/* True, and said, where that is why the driver shows none, or does not even start. */
+static bool no_instance(kf_doctor *doctor)
+{
+    char text[512], *todo = kf_gpu_without_instance(text, sizeof text) ? strstr(text, "; ") : NULL;
+    if (!todo) return false;
+    *todo = '\0';
+    kf_doctor_add(doctor, "gpu", KF_FACT_MISSING, todo + 2, "the driver shows no GPU: %s", text);
+    return true;
 }
 
 int kf_doctor_gpu(kf_doctor *doctor)
@@ -95,15 +108,17 @@ int kf_doctor_gpu(kf_doctor *doctor)
     }
     int count = 0, error = d.init(0);
     if (error == 0) error = d.count(&count);
+    if (error == KF_GPU_NONE && no_instance(doctor)) return 0;
     if (error != 0) {
         const char *text = NULL;
         if (d.error_string(error, &text) != 0 || !text) text = "unknown error";
-        kf_doctor_add(doctor, "gpu", KF_FACT_MISSING,
-                      "is the kernel module loaded (nvidia-smi), and are the device files /dev/nvidia* given to this container?",
+        const char *remedy = kf_gpu_remedy(error);
+        kf_doctor_add(doctor, "gpu", error == KF_GPU_NONE ? KF_FACT_MISSING : KF_FACT_FAULT,
+                      remedy ? remedy : "look whether nvidia-smi works, and into dmesg",
                       "the CUDA driver does not start: %s (error %d)", text, error);
         return 0;
     }
-    if (count == 0)
+    if (count == 0 && !no_instance(doctor))
         kf_doctor_add(doctor, "gpu", KF_FACT_MISSING, "CUDA_VISIBLE_DEVICES may hide them", "the driver works and shows no GPU");
     describe(doctor, &d, count);
     return count;

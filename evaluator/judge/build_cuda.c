@@ -148,8 +148,8 @@ static bool make_shim(const kf_cuda_device *gpu, const kf_build_request *request
 static kf_status status_of(int exit_status, const char *log)
 {
     (void)exit_status;
-    static const char *const machine[] = {"host compiler", "No space left", "Could not open output file", "cannot find -l",
-                                          "not found"};
+    static const char *const machine[] = {"host compiler",  "No space left", "Could not open output file",
+                                          "cannot find -l", "not found",     "Unsupported gpu architecture"};
     if (strstr(log, "nvcc fatal") || strstr(log, "cannot find -l"))
         for (size_t i = 0; i < sizeof machine / sizeof *machine; i++)
             if (strstr(log, machine[i])) return KF_JUDGE_ERROR;

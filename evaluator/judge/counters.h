@@ -23,6 +23,8 @@ typedef struct kf_counting {
 bool kf_judge_count(kf_judge *judge, const kf_job *job, const char *binary, kf_verdict *verdict, const volatile int *stop,
                     kf_error *error);
 
+/* Does the driver let only administrators count? By its own word, /proc/driver/nvidia/params, which may be NULL. Pure. */
+bool kf_counters_restricted(const char *params);
 /* counters_cuda.c. kf_cuda_count: NULL as above. */
 bool kf_cuda_expect_count(kf_device *device, kf_crew *crew, const char *wanted);
 /* Makes of a place for a runner one for counting (environment, paths). */

@@ -39,11 +39,9 @@ bool kf_cupti_find(char path[4096])
     return false;
 }
 
-/* The driver's word for who may count: /proc/driver/nvidia/params, "RmProfilingAdminOnly: 1". */
-static bool only_administrators(void)
+bool kf_counters_restricted(const char *params)
 {
-    kf_autofree char *text = kf_system_file("/proc/driver/nvidia/params", 1 << 20);
-    const char *line = text ? strstr(text, "RmProfilingAdminOnly: ") : NULL;
+    const char *line = params ? strstr(params, "RmProfilingAdminOnly: ") : NULL;
     return line && line[strlen("RmProfilingAdminOnly: ")] == '1';
 }
 
@@ -56,7 +54,8 @@ bool kf_counters_available(char text[512], char remedy[512])
         snprintf(remedy, 512, INSTALL);
         return false;
     }
-    if (only_administrators() && geteuid() != 0) {
+    kf_autofree char *params = kf_system_file("/proc/driver/nvidia/params", 1 << 20);
+    if (kf_counters_restricted(params) && geteuid() != 0) {
         snprintf(text, 512, "hardware counters are for administrators here (RmProfilingAdminOnly)");
         snprintf(remedy, 512, "run as root, or load the driver with NVreg_RestrictProfilingToAdminUsers=0");
         return false;

@@ -98,6 +98,10 @@ typedef struct kf_device_operations {
     bool (*expect_count)(kf_device *device, struct kf_crew *crew, const char *wanted);
     /* Hardware counters of one call of a candidate, in a runner of its own (counters.h); NULL where there are none. */
     cJSON *(*count)(kf_device *device, struct kf_counting *counting, kf_error *error);
+    /* Is the device itself gone, or its memory broken, since it was opened? By the judge's own look at it, which may take a millisecond; then no verdict of
+     * this job says anything, and none that follows will: true, with an error that says so. It waits for others that time; `stop` ends that. NULL where
+     * a device can't be lost. */
+    bool (*lost)(kf_device *device, const volatile int *stop, kf_error *error);
     /* SM clock and throttle reasons now, for a sample. */
     void (*sample)(kf_device *device, kf_sample *sample);
 

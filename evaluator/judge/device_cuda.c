@@ -21,6 +21,7 @@
 #include "jail.h"
 #include "kernels_build.h"
 #include "kforge/file.h"
+#include "kforge/gpu.h"
 #include "paths.h"
 #include "python.h"
 #include "timing_lock.h"
@@ -44,7 +45,9 @@ bool kf_cuda_check(const kf_cuda_device *gpu, cu_result result, const char *doin
     if (result == CU_SUCCESS) return true;
     char words[256];
     kf_cuda_describe(&gpu->cuda, result, words, sizeof words);
-    return kf_fail(error, KF_ERROR_MACHINE, "%s, %s: %s", gpu->head.name, doing, words);
+    const char *remedy = kf_gpu_remedy(result);
+    return kf_fail(error, KF_ERROR_MACHINE, "%s, %s: %s%s%s", gpu->head.name, doing, words, remedy ? "; " : "",
+                   remedy ? remedy : "");
 }
 
 bool kf_cuda_room_need(kf_cuda_device *gpu, kf_cuda_room *room, size_t bytes, kf_error *error)
@@ -75,10 +78,10 @@ static void cuda_free(kf_device *device)
     const kf_cuda *cuda = &gpu->cuda;
     kf_cuda_room *rooms[] = {&gpu->tasks, &gpu->results, &gpu->glances, &gpu->flush};
     for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++)
-        if (rooms[i]->pointer) cuda->release(rooms[i]->pointer);
-    if (gpu->module) cuda->module_unload(gpu->module);
-    if (gpu->stream) cuda->stream_destroy(gpu->stream);
-    if (gpu->context) cuda->context_release(gpu->device);
+        if (rooms[i]->pointer && !gpu->lost) cuda->release(rooms[i]->pointer);
+    if (gpu->module && !gpu->lost) cuda->module_unload(gpu->module);
+    if (gpu->stream && !gpu->lost) cuda->stream_destroy(gpu->stream);
+    if (gpu->context && !gpu->lost) cuda->context_release(gpu->device);
     kf_nvml_close(gpu->nvml);
     if (gpu->lock >= 0) close(gpu->lock);
     free(gpu->cache);
@@ -172,6 +175,9 @@ static bool cuda_place(kf_device *device, kf_runner_kind kind, kf_runner_place *
         add_path(place, nodes[i], KF_PATH_READ | KF_PATH_WRITE | KF_PATH_DEVICE, true);
     int minor = kf_nvml_minor(gpu->nvml);
     snprintf(gpu->node, sizeof gpu->node, "/dev/nvidia%d", minor >= 0 ? minor : gpu->ordinal);
+    if (access(gpu->node, F_OK) != 0)
+        return kf_fail(error, KF_ERROR_MACHINE, "%s: its device file %s is not there; give it to this container (--gpus, --device)",
+                       gpu->head.name, gpu->node);
     add_path(place, gpu->node, KF_PATH_READ | KF_PATH_WRITE | KF_PATH_DEVICE, false);
     for (size_t i = 0; python && i < python->path_count; i++)
         if (strncmp(python->paths[i], "/opt/", 5) != 0) add_path(place, python->paths[i], KF_PATH_READ | KF_PATH_EXEC, true);
@@ -223,6 +229,32 @@ static bool cuda_reserve(kf_device *device, bool take, const volatile int *stop,
     return true;
 }
 
+/* What happens in a candidate's context stays there, so that the judge's own tells whether the GPU is still to be had: nothing that a runner says does. An
+ * error that the memory's check bits can't correct may end the runner that met it and nobody else; the driver counts those. */
+static bool cuda_lost(kf_device *device, const volatile int *stop, kf_error *error)
+{
+    kf_cuda_device *gpu = (kf_cuda_device *)device;
+    const kf_cuda *cuda = &gpu->cuda;
+    char words[256] = "";
+    if (!cuda_reserve(device, true, stop, NULL)) return false;
+    cu_result result = cuda->context_set(gpu->context);
+    if (result == CU_SUCCESS) result = cuda->set_bytes(gpu->results.pointer, 0, 4, gpu->stream);
+    if (result == CU_SUCCESS) result = cuda->stream_synchronize(gpu->stream);
+    cuda_reserve(device, false, NULL, NULL);
+    if (result != CU_SUCCESS)
+        kf_cuda_describe(cuda, result, words, sizeof words);
+    else if (kf_nvml_is_lost(gpu->nvml))
+        snprintf(words, sizeof words, "NVML does not find it any more");
+    else if (kf_nvml_broken_words(gpu->nvml) > gpu->broken_words)
+        snprintf(words, sizeof words, "its memory had an uncorrectable error");
+    else
+        return false;
+    gpu->lost = true;
+    kf_fail(error, KF_ERROR_MACHINE, "%s was lost: %s; look into dmesg for Xid, and whether nvidia-smi still shows it",
+            gpu->head.name, words);
+    return true;
+}
+
 /* ---- opening -------------------------------------------------------------------------------------------------------------------------------- */
 
 static const kf_device_operations cuda_operations = {
@@ -239,6 +271,7 @@ static const kf_device_operations cuda_operations = {
     .expect_count = kf_cuda_expect_count,
     .count = kf_cuda_count,
     .sample = cuda_sample,
+    .lost = cuda_lost,
     .sets_new = kf_cuda_sets_new,
     .sets_free = kf_cuda_sets_free,
     .hand_over = kf_cuda_hand_over,
@@ -310,12 +343,19 @@ static bool identify(kf_cuda_device *gpu, kf_error *error)
             return false;
     gpu->l2_bytes = (size_t)l2;
     write_uuid(&uuid, gpu->uuid, sizeof gpu->uuid);
-    if (gpu->major < 7 || !vmm || !posix)
+    if (gpu->major < KF_GPU_LEAST_MAJOR || !vmm || !posix)
         return kf_fail(error, KF_ERROR_MACHINE,
                        "%s, %s: compute capability %d.%d%s; kforge needs 7.0 or later with buffers shared by file descriptor",
                        gpu->head.name, gpu->head.hardware, gpu->major, gpu->minor,
                        vmm && posix ? "" : ", no shareable virtual memory");
     kf_cuda_compiler(gpu->head.compiler);
+    /* What nvcc links, its runtime library, wants a driver of its major version. Without nvcc Python is judged all the same. */
+    int nvcc = 0, nvcc_minor = 0, driver = gpu->driver_version / 1000;
+    if (sscanf(gpu->head.compiler, "nvcc %d.%d", &nvcc, &nvcc_minor) == 2 && nvcc > driver)
+        return kf_fail(
+            error, KF_ERROR_MACHINE,
+            "%s: the driver is for CUDA %d.%d, nvcc is %d.%d; update the driver, or point CUDA_HOME to a toolkit of CUDA %d",
+            gpu->head.name, driver, gpu->driver_version % 1000 / 10, nvcc, nvcc_minor, driver);
     /* Instructions of one generation alone (wgmma, setmaxnreg) need the "a" target. */
     snprintf(gpu->architecture, sizeof gpu->architecture, "%d%d%s", gpu->major, gpu->minor, gpu->major >= 9 ? "a" : "");
     return true;
@@ -328,8 +368,18 @@ static bool load_kernels(kf_cuda_device *gpu, kf_error *error)
                                                        "kf_read",  "kf_copy",       "kf_gather"};
     size_t size;
     kf_autofree char *image = kf_kernels_image(gpu->cache, gpu->major, gpu->minor, &size, error);
-    if (!image || !kf_cuda_check(gpu, gpu->cuda.module_load(&gpu->module, image), "loading the judge's kernels", error))
-        return false;
+    cu_result loaded = image ? gpu->cuda.module_load(&gpu->module, image) : CU_SUCCESS;
+    int nvrtc = atoi(kf_nvrtc_version()), driver = gpu->driver_version / 1000;
+    if (loaded != CU_SUCCESS && nvrtc > driver) {
+        char words[256];
+        kf_cuda_describe(&gpu->cuda, loaded, words, sizeof words);
+        return kf_fail(
+            error, KF_ERROR_MACHINE,
+            "%s, loading the judge's kernels: %s: NVRTC %s made them, the driver is for CUDA %d.%d; update the driver, or point "
+            "CUDA_HOME and LD_LIBRARY_PATH to a toolkit of CUDA %d",
+            gpu->head.name, words, kf_nvrtc_version(), driver, gpu->driver_version % 1000 / 10, driver);
+    }
+    if (!image || !kf_cuda_check(gpu, loaded, "loading the judge's kernels", error)) return false;
     for (int i = 0; i < KF_KERNEL_COUNT; i++)
         if (!kf_cuda_check(gpu, gpu->cuda.module_function(&gpu->kernels[i], gpu->module, names[i]), names[i], error)) return false;
     return true;
@@ -365,6 +415,16 @@ static void choose(kf_cuda_device *gpu, int ordinal, int count)
     snprintf(gpu->head.name, sizeof gpu->head.name, "cuda:%d", gpu->ordinal);
 }
 
+/* A MIG instance has a UUID of its own, which the driver does not tell from a GPU's; NVML and CUDA_VISIBLE_DEVICES know it under another prefix. */
+static void open_nvml(kf_cuda_device *gpu)
+{
+    char instance[sizeof gpu->uuid];
+    snprintf(instance, sizeof instance, "MIG-%.40s", gpu->uuid + strlen("GPU-"));
+    if (!(gpu->nvml = kf_nvml_open(gpu->uuid)) && (gpu->nvml = kf_nvml_open(instance)))
+        snprintf(gpu->uuid, sizeof gpu->uuid, "%s", instance);
+    gpu->broken_words = kf_nvml_broken_words(gpu->nvml);
+}
+
 kf_device *kf_device_cuda_open(int ordinal, const char *cache, kf_error *error)
 {
     kf_cuda_device *gpu = calloc(1, sizeof *gpu);
@@ -391,12 +451,16 @@ kf_device *kf_device_cuda_open(int ordinal, const char *cache, kf_error *error)
     gpu->head.merged_call = 40e-6;
     snprintf(gpu->head.name, sizeof gpu->head.name, ordinal < 0 ? "cuda" : "cuda:%d", ordinal);
     if (!kf_cuda_load(&gpu->cuda, words, sizeof words)) {
-        kf_fail(error, KF_ERROR_MACHINE, "%s: %s", gpu->head.name, words);
+        char why[512];
+        char *todo = gpu->cuda.library && kf_gpu_without_instance(why, sizeof why) ? strstr(words, "; ") : NULL;
+        if (todo) *todo = '\0';
+        kf_fail(error, KF_ERROR_MACHINE, "%s: %s%s%s", gpu->head.name, words, todo ? ": " : "", todo ? why : "");
     } else if (gpu->cuda.device_count(&count) != CU_SUCCESS || ordinal >= count || !count) {
-        kf_fail(error, KF_ERROR_MACHINE, "%s: the driver shows %d GPU%s (CUDA_VISIBLE_DEVICES hides some where it is set)",
-                gpu->head.name, count, count == 1 ? "" : "s");
+        bool mig = !count && kf_gpu_without_instance(words, sizeof words);
+        kf_fail(error, KF_ERROR_MACHINE, "%s: the driver shows %d GPU%s%s%s", gpu->head.name, count, count == 1 ? "" : "s",
+                mig ? ": " : "", mig ? words : "; CUDA_VISIBLE_DEVICES hides some where it is set");
     } else if (choose(gpu, ordinal, count), identify(gpu, error)) {
-        gpu->nvml = kf_nvml_open(gpu->uuid);
+        open_nvml(gpu);
         if (!kf_nvml_driver(gpu->nvml, gpu->driver, sizeof gpu->driver)) snprintf(gpu->driver, sizeof gpu->driver, "unknown");
         if (!kf_cuda_folder(&gpu->cuda, gpu->driver_folder, sizeof gpu->driver_folder))
             snprintf(gpu->driver_folder, sizeof gpu->driver_folder, "/usr/lib");

@@ -119,7 +119,7 @@ typedef struct kf_cuda {
 #undef X
 } kf_cuda;
 
-/* Loads the driver and initialises it. False: `text` says what is missing and what to do. */
+/* Loads the driver and initialises it. False: `text` says what is missing, "; " and what to do. */
 bool kf_cuda_load(kf_cuda *cuda, char *text, size_t size);
 /* "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered", borrowed parts; never NULL. */
 void kf_cuda_describe(const kf_cuda *cuda, cu_result result, char *text, size_t size);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "kforge/cleanup.h"
+#include "kforge/gpu.h"
 
 /* ---- NVRTC ---------------------------------------------------------------------------------------------------------------------------- */
 
@@ -122,8 +123,12 @@ char *kf_nvrtc_compile(const kf_source_file *files, size_t count, int major, int
     char *image = NULL;
     if (nvrtc.compile(program, (int)used, list)) {
         kf_autofree char *complaint = first_error(program);
-        kf_fail(error, KF_ERROR_MACHINE, "NVRTC %s does not compile the judge's kernels for sm_%d%d: %s", nvrtc.words, major, minor,
-                complaint ? complaint : "no message");
+        char remedy[160] = "";
+        if (complaint && strstr(complaint, "gpu-architecture")) /* too old, or too new: CUDA 13 has given up 7.0 */
+            snprintf(remedy, sizeof remedy,
+                     "; point CUDA_HOME and LD_LIBRARY_PATH to a toolkit that knows compute capability %d.%d", major, minor);
+        kf_fail(error, KF_ERROR_MACHINE, "NVRTC %s does not compile the judge's kernels for sm_%d%d: %s%s", nvrtc.words, major,
+                minor, complaint ? complaint : "no message", remedy);
     } else if (nvrtc.cubin_size(program, size) || !*size || !(image = malloc(*size)) || nvrtc.cubin(program, image)) {
         free(image);
         image = NULL;
@@ -142,15 +147,20 @@ struct kf_nvml {
     int (*throttle)(void *device, unsigned long long *reasons);
     int (*minor)(void *device, unsigned *number);
     int (*driver)(char *version, unsigned length);
+    int (*memory_errors)(void *device, int type, int counter, unsigned long long *count);
 };
+
+enum { NVML_GPU_IS_LOST = 15, NVML_RESET_REQUIRED = 16 };
 
 kf_nvml *kf_nvml_open(const char *uuid)
 {
     kf_autofree kf_nvml *nvml = calloc(1, sizeof *nvml);
     if (!nvml || !(nvml->library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL))) return NULL;
-    int (*start)(void), (*find)(const char *text, void **device);
+    int (*start)(void), (*find)(const char *text, void **device), (*whole)(void *instance, void **device);
     *(void **)&start = dlsym(nvml->library, "nvmlInit_v2");
     *(void **)&find = dlsym(nvml->library, "nvmlDeviceGetHandleByUUID");
+    *(void **)&whole = dlsym(nvml->library, "nvmlDeviceGetDeviceHandleFromMigDeviceHandle");
+    *(void **)&nvml->memory_errors = dlsym(nvml->library, "nvmlDeviceGetTotalEccErrors");
     *(void **)&nvml->shutdown = dlsym(nvml->library, "nvmlShutdown");
     *(void **)&nvml->clock = dlsym(nvml->library, "nvmlDeviceGetClockInfo");
     *(void **)&nvml->throttle = dlsym(nvml->library, "nvmlDeviceGetCurrentClocksThrottleReasons");
@@ -160,7 +170,9 @@ kf_nvml *kf_nvml_open(const char *uuid)
         dlclose(nvml->library);
         return NULL;
     }
-    if (find(uuid, &nvml->device)) {
+    bool found = find(uuid, &nvml->device) == 0;
+    if (found && strncmp(uuid, "MIG-", 4) == 0) found = whole && whole(nvml->device, &nvml->device) == 0;
+    if (!found) {
         nvml->shutdown();
         dlclose(nvml->library);
         return NULL;
@@ -193,6 +205,50 @@ int kf_nvml_minor(kf_nvml *nvml)
 {
     unsigned number;
     return nvml && nvml->minor && nvml->minor(nvml->device, &number) == 0 ? (int)number : -1;
+}
+
+bool kf_nvml_is_lost(kf_nvml *nvml)
+{
+    unsigned mhz;
+    int said = nvml && nvml->clock ? nvml->clock(nvml->device, 1, &mhz) : 0;
+    return said == NVML_GPU_IS_LOST || said == NVML_RESET_REQUIRED;
+}
+
+uint64_t kf_nvml_broken_words(kf_nvml *nvml)
+{
+    unsigned long long count;
+    const int uncorrected = 1, since_load = 0; /* NVML_MEMORY_ERROR_TYPE_UNCORRECTED, NVML_VOLATILE_ECC */
+    return nvml && nvml->memory_errors && nvml->memory_errors(nvml->device, uncorrected, since_load, &count) == 0 ? count : 0;
+}
+
+bool kf_gpu_without_instance(char *text, size_t size)
+{
+    unsigned count = 0, current, pending;
+    void *device, *library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!library) return false;
+    int (*start)(void), (*stop)(void), (*count_all)(unsigned *count), (*get)(unsigned index, void **device);
+    int (*mode)(void *device, unsigned *current, unsigned *pending);
+    *(void **)&start = dlsym(library, "nvmlInit_v2");
+    *(void **)&stop = dlsym(library, "nvmlShutdown");
+    *(void **)&count_all = dlsym(library, "nvmlDeviceGetCount_v2");
+    *(void **)&get = dlsym(library, "nvmlDeviceGetHandleByIndex_v2");
+    *(void **)&mode = dlsym(library, "nvmlDeviceGetMigMode");
+    bool found = false;
+    if (start && stop && count_all && get && mode && start() == 0) {
+        if (count_all(&count)) count = 0;
+        for (unsigned i = 0; i < count && !found; i++) {
+            found = get(i, &device) == 0 && mode(device, &current, &pending) == 0 && current;
+            if (found)
+                snprintf(text, size,
+                         "GPU %u is in MIG mode and no instance of it is visible; nvidia-smi -L lists them, nvidia-smi mig -i %u "
+                         "-cgi … -C makes one, "
+                         "nvidia-smi -i %u -mig 0 ends the mode",
+                         i, i, i);
+        }
+        stop();
+    }
+    dlclose(library);
+    return found;
 }
 
 bool kf_nvml_driver(kf_nvml *nvml, char *text, size_t size)

@@ -22,13 +22,15 @@ char *kf_nvrtc_compile(const kf_source_file *files, size_t count, int major, int
 const char *kf_nvrtc_version(void);
 
 typedef struct kf_nvml kf_nvml;
-/* For the device with this UUID ("GPU-…"); NULL where NVML is not there or does not know it. */
+/* For the device with this UUID ("GPU-…"; of a MIG instance, "MIG-…", for the GPU that it is a part of); NULL where NVML is not there or does not know it. */
 kf_nvml *kf_nvml_open(const char *uuid);
 void kf_nvml_close(kf_nvml *nvml);
 /* NAN and 0 where unknown. */
 double kf_nvml_clock_mhz(kf_nvml *nvml);
 uint64_t kf_nvml_throttle(kf_nvml *nvml);
-int kf_nvml_minor(kf_nvml *nvml); /* N of /dev/nvidiaN, -1 unknown */
+int kf_nvml_minor(kf_nvml *nvml);             /* N of /dev/nvidiaN, -1 unknown */
+bool kf_nvml_is_lost(kf_nvml *nvml);          /* fallen off the bus, or to be reset; false where unknown */
+uint64_t kf_nvml_broken_words(kf_nvml *nvml); /* memory errors beyond correction since the driver was loaded; 0 unknown */
 bool kf_nvml_driver(kf_nvml *nvml, char *text, size_t size);
 
 #endif

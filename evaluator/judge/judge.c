@@ -467,6 +467,13 @@ static bool judge_job(kf_judge *judge, kf_prepared *p, bool more, const volatile
     return true;
 }
 
+/* A candidate's runner that ends, hangs or reports errors on a device that is gone is no candidate's fault, whatever the finding says. */
+static bool is_lost(kf_judge *judge, const volatile int *stop, kf_error *error)
+{
+    const kf_device_operations *device = judge->device->operations;
+    return device->lost && device->lost(judge->device, stop, error);
+}
+
 static kf_verdict *measure(kf_judge *judge, const kf_job *job, kf_prepared *prepared, bool more, const volatile int *stop,
                            const kf_error *unprepared, double started, kf_error *error)
 {
@@ -490,6 +497,8 @@ static kf_verdict *measure(kf_judge *judge, const kf_job *job, kf_prepared *prep
         kf_verdict_add_finding(verdict, NULL, KF_JUDGE_ERROR, blame, "judge.failed", NAN, NAN, "%s", trouble.text);
         kf_verdict_conclude(verdict);
     }
+    bool ran = !judged || (kf_prepared_is_built(prepared) && is_measurable(prepared)); /* else nothing was on the device */
+    if (ran && verdict->status != KF_CORRECT && is_lost(judge, stop, error)) return NULL;
     verdict->judge_seconds = kf_now() - started;
     return kf_steal(&verdict);
 }

@@ -54,7 +54,8 @@ const char *kf_judge_conditions(const kf_judge *judge);
 /* What the judge knows of its device, for `doctor` and provenance: a new JSON object, NULL when out of memory. */
 cJSON *kf_judge_describe(const kf_judge *judge);
 
-/* Judges one job. Whatever goes wrong becomes a verdict: NULL only when there is no memory for one. `stop` (may be NULL) is polled: once it
+/* Judges one job. Whatever goes wrong becomes a verdict: NULL only when there is no memory for one, or when the device was lost (KF_ERROR_MACHINE): then
+ * nothing is known of the candidate, and this judge is of no more use; a process of its own may find the device again. `stop` (may be NULL) is polled: once it
  * is non-zero the candidate is killed and NULL is returned with KF_ERROR_BUSY "interrupted". */
 kf_verdict *kf_judge_run(kf_judge *judge, const kf_job *job, const volatile int *stop, kf_error *error);
 

@@ -1,41 +1,140 @@
-/* Stands in for libcuda.so.1 and libnvidia-ml.so.1 where `doctor` looks for a GPU: two GPUs, or the error in $FAKE_CUDA_ERROR. It can tell only that
- * doctor calls what it should and words the answers; whether the driver answers so is for a machine with a GPU. */
+/* Stands in for libcuda.so.1, libnvidia-ml.so.1 and libnvrtc.so.13: two GPUs whose memory holds nothing and whose kernels do nothing. A device opens on it and a
+ * job begins; no runner starts, since there is no /dev/nvidia0. It can tell only that kforge asks what it should, and words what it hears; whether a driver answers
+ * so is for a machine with a GPU. What of the driver is not here is in fake_driver_rest.c.
+ *
+ *   FAKE_CUDA_ERROR=N                 the driver does not start: cuInit's answer
+ *   FAKE_CUDA_NONE=1                  it starts and shows no GPU
+ *   FAKE_CUDA_VERSION=12040           of CUDA, that the driver is for
+ *   FAKE_CUDA_CAPABILITY=6.1          of both GPUs
+ *   FAKE_CUDA_LOSS=FUNCTION:ERROR     from its first call on that function and all others answer so: the GPU is gone for this process
+ *   FAKE_CUDA_GONE=FILE               … is written then; once it is there the driver shows no device to anybody
+ *   FAKE_ECC=1                        an uncorrectable error is counted with each look
+ *   FAKE_MIG=instance|empty           the GPU shown is a MIG instance; or all are in MIG mode and have none
+ *   FAKE_NVRTC=12.4                   NVRTC's version; FAKE_NVRTC_REFUSES=1: it knows no such GPU */
+#include "fake_driver.h"
+
+#include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
-int cuInit(unsigned flags);
-int cuDriverGetVersion(int *version);
-int cuDeviceGetCount(int *count);
-int cuDeviceGetName(char *text, int size, int device);
 int cuDeviceTotalMem_v2(size_t *bytes, int device);
-int cuDeviceGetAttribute(int *value, int attribute, int device);
-int cuGetErrorString(int error, const char **text);
 int nvmlInit_v2(void);
 int nvmlShutdown(void);
 int nvmlSystemGetDriverVersion(char *text, unsigned size);
+int nvmlDeviceGetCount_v2(unsigned *count);
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **device);
+int nvmlDeviceGetHandleByUUID(const char *uuid, void **device);
+int nvmlDeviceGetDeviceHandleFromMigDeviceHandle(void *instance, void **device);
+int nvmlDeviceGetMigMode(void *device, unsigned *current, unsigned *pending);
+int nvmlDeviceGetMinorNumber(void *device, unsigned *number);
+int nvmlDeviceGetTotalEccErrors(void *device, int type, int counter, unsigned long long *count);
+int nvrtcVersion(int *major, int *minor);
+int nvrtcCreateProgram(void **program, const char *source, const char *name, int headers, const char **texts, const char **names);
+int nvrtcDestroyProgram(void **program);
+int nvrtcCompileProgram(void *program, int options, const char **list);
+int nvrtcGetCUBINSize(void *program, size_t *size);
+int nvrtcGetCUBIN(void *program, char *image);
+int nvrtcGetProgramLogSize(void *program, size_t *size);
+int nvrtcGetProgramLog(void *program, char *text);
 
-int cuInit(unsigned flags)
+static const char *wish(const char *name)
 {
-    const char *error = getenv("FAKE_CUDA_ERROR");
-    return flags ? 1 : error ? atoi(error) : 0;
+    const char *value = getenv(name);
+    return value ? value : "";
 }
 
-int cuDriverGetVersion(int *version)
+static bool wishes(const char *name, const char *value)
 {
-    *version = 13010;
-    return 0;
+    return strcmp(wish(name), value) == 0;
 }
 
-int cuDeviceGetCount(int *count)
+/* ---- the driver ----------------------------------------------------------------------------------------------------------------------------- */
+
+cu_result fake_answer(const char *function)
 {
-    *count = getenv("FAKE_CUDA_NONE") ? 0 : 2;
-    return 0;
+    static cu_result lost;
+    const char *rule = wish("FAKE_CUDA_LOSS"), *colon = strchr(rule, ':');
+    if (!lost && colon && strlen(function) == (size_t)(colon - rule) && strncmp(rule, function, strlen(function)) == 0) {
+        lost = atoi(colon + 1);
+        if (*wish("FAKE_CUDA_GONE")) close(open(wish("FAKE_CUDA_GONE"), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+    }
+    return lost;
 }
 
-int cuDeviceGetName(char *text, int size, int device)
+cu_result fake_init(unsigned flags)
 {
-    snprintf(text, (size_t)size, "Pretend GPU %c", 'A' + device);
-    return 0;
+    if (*wish("FAKE_CUDA_GONE") && access(wish("FAKE_CUDA_GONE"), F_OK) == 0) return 100;
+    return flags ? 1 : atoi(wish("FAKE_CUDA_ERROR"));
+}
+
+cu_result fake_version(int *version)
+{
+    *version = *wish("FAKE_CUDA_VERSION") ? atoi(wish("FAKE_CUDA_VERSION")) : 13010;
+    return CU_SUCCESS;
+}
+
+cu_result fake_error_name(cu_result result, const char **name)
+{
+    static const struct {
+        cu_result result;
+        const char *name;
+    } rows[] = {{34, "CUDA_ERROR_STUB_LIBRARY"},
+                {46, "CUDA_ERROR_DEVICE_UNAVAILABLE"},
+                {100, "CUDA_ERROR_NO_DEVICE"},
+                {200, "CUDA_ERROR_INVALID_IMAGE"},
+                {719, "CUDA_ERROR_LAUNCH_FAILED"},
+                {802, "CUDA_ERROR_SYSTEM_NOT_READY"},
+                {803, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"},
+                {804, "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE"},
+                {999, "CUDA_ERROR_UNKNOWN"}};
+    *name = NULL;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows && !*name; i++)
+        if (rows[i].result == result) *name = rows[i].name;
+    return *name ? CU_SUCCESS : 1;
+}
+
+cu_result fake_error_text(cu_result result, const char **text)
+{
+    *text = result == 100 ? "no CUDA-capable device is detected" : NULL;
+    return *text ? CU_SUCCESS : 1;
+}
+
+cu_result fake_device_count(int *count)
+{
+    *count = *wish("FAKE_CUDA_NONE") || wishes("FAKE_MIG", "empty") ? 0 : *wish("FAKE_MIG") ? 1 : 2;
+    return CU_SUCCESS;
+}
+
+cu_result fake_device_get(cu_device *device, int ordinal)
+{
+    *device = ordinal;
+    return CU_SUCCESS;
+}
+
+cu_result fake_device_name(char *name, int length, cu_device device)
+{
+    snprintf(name, (size_t)length, "Pretend GPU %c%s", 'A' + device, *wish("FAKE_MIG") ? " MIG 1g.5gb" : "");
+    return CU_SUCCESS;
+}
+
+cu_result fake_device_attribute(int *value, int attribute, cu_device device)
+{
+    int major = 9, minor = device;
+    sscanf(wish("FAKE_CUDA_CAPABILITY"), "%d.%d", &major, &minor);
+    *value = attribute == CU_ATTRIBUTE_MAJOR      ? major
+             : attribute == CU_ATTRIBUTE_MINOR    ? minor
+             : attribute == CU_ATTRIBUTE_L2_BYTES ? 1 << 20
+                                                  : 1;
+    return CU_SUCCESS;
+}
+
+cu_result fake_device_uuid(cu_uuid *uuid, cu_device device)
+{
+    memset(uuid, device + 1, sizeof *uuid);
+    return CU_SUCCESS;
 }
 
 int cuDeviceTotalMem_v2(size_t *bytes, int device)
@@ -44,17 +143,29 @@ int cuDeviceTotalMem_v2(size_t *bytes, int device)
     return 0;
 }
 
-int cuDeviceGetAttribute(int *value, int attribute, int device)
+cu_result fake_memory_info(size_t *free_bytes, size_t *total)
 {
-    *value = attribute == 75 ? 9 : attribute == 76 ? device : -1;
-    return 0;
+    *free_bytes = *total = (size_t)1 << 34;
+    return fake_answer("cuMemGetInfo_v2");
 }
 
-int cuGetErrorString(int error, const char **text)
+cu_result fake_granularity(size_t *bytes, const cu_allocation *allocation, int option)
 {
-    *text = error == 100 ? "no CUDA-capable device is detected" : NULL;
-    return *text ? 0 : 1;
+    (void)allocation, (void)option;
+    *bytes = 1 << 21;
+    return fake_answer("cuMemGetAllocationGranularity");
 }
+
+cu_result fake_event_elapsed(float *milliseconds, cu_event start, cu_event end)
+{
+    (void)start, (void)end;
+    *milliseconds = 0.5f;
+    return fake_answer("cuEventElapsedTime");
+}
+
+/* ---- NVML ----------------------------------------------------------------------------------------------------------------------------------- */
+
+static char gpu, instance;
 
 int nvmlInit_v2(void)
 {
@@ -69,5 +180,108 @@ int nvmlShutdown(void)
 int nvmlSystemGetDriverVersion(char *text, unsigned size)
 {
     snprintf(text, size, "580.65.06");
+    return 0;
+}
+
+int nvmlDeviceGetCount_v2(unsigned *count)
+{
+    *count = 1;
+    return 0;
+}
+
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **device)
+{
+    *device = &gpu;
+    return index ? 2 : 0;
+}
+
+int nvmlDeviceGetHandleByUUID(const char *uuid, void **device)
+{
+    bool asked = strncmp(uuid, "MIG-", 4) == 0, is = wishes("FAKE_MIG", "instance");
+    *device = is ? &instance : &gpu;
+    return asked == is ? 0 : 6; /* NVML_ERROR_NOT_FOUND */
+}
+
+int nvmlDeviceGetDeviceHandleFromMigDeviceHandle(void *mig, void **device)
+{
+    *device = &gpu;
+    return mig == &instance ? 0 : 2;
+}
+
+int nvmlDeviceGetMigMode(void *device, unsigned *current, unsigned *pending)
+{
+    *current = *pending = *wish("FAKE_MIG") != 0;
+    return device == &gpu ? 0 : 2;
+}
+
+int nvmlDeviceGetMinorNumber(void *device, unsigned *number)
+{
+    *number = 7;
+    return device == &gpu ? 0 : 3; /* NVML_ERROR_NOT_SUPPORTED: an instance has none */
+}
+
+int nvmlDeviceGetTotalEccErrors(void *device, int type, int counter, unsigned long long *count)
+{
+    static unsigned long long errors;
+    *count = errors;
+    errors += *wish("FAKE_ECC") && type == 1 && counter == 0;
+    return device == &gpu ? 0 : 3;
+}
+
+/* ---- NVRTC ---------------------------------------------------------------------------------------------------------------------------------- */
+
+int nvrtcVersion(int *major, int *minor)
+{
+    *major = 13, *minor = 1;
+    sscanf(wish("FAKE_NVRTC"), "%d.%d", major, minor);
+    return 0;
+}
+
+int nvrtcCreateProgram(void **program, const char *source, const char *name, int headers, const char **texts, const char **names)
+{
+    (void)source, (void)name, (void)headers, (void)texts, (void)names;
+    *program = &gpu;
+    return 0;
+}
+
+int nvrtcDestroyProgram(void **program)
+{
+    *program = NULL;
+    return 0;
+}
+
+int nvrtcCompileProgram(void *program, int options, const char **list)
+{
+    (void)program, (void)options, (void)list;
+    return *wish("FAKE_NVRTC_REFUSES") ? 5 : 0;
+}
+
+int nvrtcGetCUBINSize(void *program, size_t *size)
+{
+    (void)program;
+    *size = 1;
+    return 0;
+}
+
+int nvrtcGetCUBIN(void *program, char *image)
+{
+    (void)program;
+    *image = 0;
+    return 0;
+}
+
+static const char complaint[] = "nvrtc: error: invalid value for --gpu-architecture (-arch)\n";
+
+int nvrtcGetProgramLogSize(void *program, size_t *size)
+{
+    (void)program;
+    *size = sizeof complaint;
+    return 0;
+}
+
+int nvrtcGetProgramLog(void *program, char *text)
+{
+    (void)program;
+    memcpy(text, complaint, sizeof complaint);
     return 0;
 }

@@ -39,6 +39,7 @@ static void what_is_no_list(void **state)
         {"cpu", 2, KF_ERROR_INPUT, "expected all"},   {"0,0", 2, KF_ERROR_INPUT, "cuda:0 is named twice"},
         {"0,2", 2, KF_ERROR_MACHINE, "shows 2 GPUs"}, {"all", 0, KF_ERROR_MACHINE, "no GPU"},
         {"99999", 2, KF_ERROR_INPUT, "expected all"}, {"1", 1, KF_ERROR_MACHINE, "shows 1 GPU ("},
+        {"0", 0, KF_ERROR_MACHINE, "kforge doctor"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         kf_devices devices;
