@@ -4,9 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "devices.h"
 #include "kforge/counters.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
+#include "kforge/judge.h"
 #include "kforge/signature.h"
 #include "search.h"
 #include "show.h"
@@ -247,6 +249,8 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     if (!workers) return -1;
     __attribute__((cleanup(kf_workers_result_free))) kf_workers_result result = {0};
     if (!judge(invocation, workers, job, &result, error)) return -1;
+    if (!wanted->device && !wanted->workers.count)
+        kf_devices_explain_cpu(invocation->log, kf_workers_hardware(workers), kf_judge_gpu_trouble);
     if (wanted->sign && !sign(&result, wanted->sign, error)) return -1;
     if (before) tell_replay(invocation->log, before, result.verdict);
     kf_view view = kf_view_of(invocation, wanted->json);

@@ -243,7 +243,9 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
                         &(kf_workers_options){.device = device, .devices = devices.items, .device_count = devices.count}, error);
     if (!workers || (p.hardware && !kf_workers_expect(workers, p.hardware))) return -1;
     p.search.device = device;
-    kf_progress_view view = {.log = invocation->log, .terminal = invocation->terminal};
+    kf_progress_view view = {.log = invocation->log,
+                             .terminal = invocation->terminal,
+                             .trouble = device || wanted->workers.count ? NULL : kf_judge_gpu_trouble};
     if (!p.run[0] && !has_model(&p)) fprintf(invocation->log, "no model is given (--model), so the tuner works alone\n");
     kf_search_observer observer = {.notify = kf_progress_notify, .context = &view};
     kf_search_result result;

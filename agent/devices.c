@@ -40,3 +40,9 @@ bool kf_devices_parse(const char *text, int available, kf_devices *devices, kf_e
         if (!*at) return true;
     }
 }
+
+void kf_devices_explain_cpu(FILE *log, const char *hardware, kf_gpu_trouble *trouble)
+{
+    char text[512];
+    if (strncmp(hardware, "cpu ", 4) == 0 && trouble(text, sizeof text)) fprintf(log, "on the CPU, since %s\n", text);
+}

@@ -106,6 +106,7 @@ void kf_progress_notify(void *context, kf_search_event event, const kf_search_pr
     case KF_SEARCH_STARTED:
         kf_progress_clear(view);
         fprintf(view->log, "run %s on %s\n", text, progress->hardware);
+        if (view->trouble) kf_devices_explain_cpu(view->log, progress->hardware, view->trouble);
         break;
     default: kf_progress_clear(view); fprintf(view->log, "%8s  %s\n", kf_figure_seconds(progress->elapsed, figure), text);
     }

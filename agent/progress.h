@@ -4,11 +4,13 @@
 
 #include <stdio.h>
 
+#include "devices.h"
 #include "search.h"
 
 typedef struct kf_progress_view {
     FILE *log;
     bool terminal;
+    kf_gpu_trouble *trouble; /* where no device was named: what is the matter with the GPU is asked of this; else NULL */
     double drawn, waiting_since;
     int width; /* of what stands on the line */
     int64_t failures_told, judged_told;

@@ -177,5 +177,7 @@ kf_device *kf_device_cpu_open(kf_parallel *parallel, kf_error *error);
 kf_device *kf_device_cuda_open(int ordinal, const char *cache, kf_error *error);
 /* GPUs that the driver shows, 0 without a driver. */
 int kf_device_cuda_count(void);
+/* As kf_judge_gpu_trouble. */
+bool kf_device_cuda_trouble(char *text, size_t size);
 
 #endif

@@ -477,3 +477,10 @@ int kf_device_cuda_count(void)
     int count = 0;
     return kf_cuda_load(&cuda, words, sizeof words) && cuda.device_count(&count) == CU_SUCCESS ? count : 0;
 }
+
+bool kf_device_cuda_trouble(char *text, size_t size)
+{
+    kf_cuda cuda;
+    if (kf_cuda_load(&cuda, text, size) || !cuda.library) return false;
+    return !cuda.init || cuda.init(0) != KF_GPU_NONE;
+}

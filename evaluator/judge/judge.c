@@ -87,6 +87,11 @@ int kf_judge_gpu_count(void)
     return kf_device_cuda_count();
 }
 
+bool kf_judge_gpu_trouble(char *text, size_t size)
+{
+    return kf_device_cuda_trouble(text, size);
+}
+
 size_t kf_judge_jobs(const kf_judge *judge)
 {
     if (!judge->device->slow_start) return 1;

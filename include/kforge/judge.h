@@ -31,6 +31,8 @@ KF_DEFINE_AUTO(kf_judge, kf_judge_free)
 
 /* GPUs that the driver shows; 0 without a driver. */
 int kf_judge_gpu_count(void);
+/* Is there a driver that does not start, for another reason than that there is no GPU? Then `text` says why, "; " and what to do. */
+bool kf_judge_gpu_trouble(char *text, size_t size);
 
 /* "cpu" or "cuda:0"; and the hardware in words that are the same on each machine of its kind: "NVIDIA H200", "cpu AMD EPYC 9654". Borrowed. */
 const char *kf_judge_device(const kf_judge *judge);

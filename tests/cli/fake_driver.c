@@ -1,5 +1,5 @@
 /* Stands in for libcuda.so.1, libnvidia-ml.so.1 and libnvrtc.so.13: two GPUs whose memory holds nothing and whose kernels do nothing. A device opens on it and a
- * job begins; no runner starts, since there is no /dev/nvidia0. It can tell only that kforge asks what it should, and words what it hears; whether a driver answers
+ * job begins; no runner starts, since there is no /dev/nvidia4711. It can tell only that kforge asks what it should, and words what it hears; whether a driver answers
  * so is for a machine with a GPU. What of the driver is not here is in fake_driver_rest.c.
  *
  *   FAKE_CUDA_ERROR=N                 the driver does not start: cuInit's answer
@@ -216,7 +216,7 @@ int nvmlDeviceGetMigMode(void *device, unsigned *current, unsigned *pending)
 
 int nvmlDeviceGetMinorNumber(void *device, unsigned *number)
 {
-    *number = 7;
+    *number = 4711;
     return device == &gpu ? 0 : 3; /* NVML_ERROR_NOT_SUPPORTED: an instance has none */
 }
 

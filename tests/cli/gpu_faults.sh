@@ -19,6 +19,11 @@ tells() {
     done
 }
 
+# The same among other lines.
+tells_of() {
+    case $err in *"$1"*) ;; *) fail "the messages do not say \"$1\": $err" ;; esac
+}
+
 # Everything that opens the device ends by itself, with status 3 and such a line; what it began is gone.
 all_say() {
     for command in "eval $axpy $axpy/baseline.cu" "optimize $axpy" worker "selftest --filter vecadd"; do
@@ -76,6 +81,15 @@ done <<'ROWS'
 ROWS
 unset FAKE_CUDA_ERROR
 
+# Who names no device gets the CPU, and is told what is the matter with the GPU; where there is none there is nothing to tell.
+for command in "eval $axpy $axpy/baseline.cu --check-only" "optimize $axpy --candidates 1 --time 60"; do
+    err=$(FAKE_CUDA_ERROR=803 "$program" $command 2>&1 >/dev/null) # what the CPU makes of it is not looked at
+    tells_of "on the CPU, since the NVIDIA driver does not start: cuInit says CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"
+    tells_of reboot
+    err=$(FAKE_CUDA_ERROR=100 "$program" $command 2>&1 >/dev/null)
+    case $err in *cuInit*) fail "a machine without a GPU: $err" ;; esac
+done
+
 # ---- it shows none, not that one, or one that is too old ----
 FAKE_CUDA_NONE=1 all_say "cuda: the driver shows 0 GPUs" "CUDA_VISIBLE_DEVICES"
 FAKE_CUDA_NONE=1 doctor_says missing gpu "shows no GPU" "CUDA_VISIBLE_DEVICES"
@@ -106,12 +120,11 @@ FAKE_MIG=instance doctor_says ok gpu "cuda:0 Pretend GPU A MIG 1g.5gb" ""
 # ---- the device file is not there: the sandbox can't show it to runners ----
 # (nothing the machine lacks is the task's or the candidate's fault)
 expect 3 eval "$axpy" "$axpy/baseline.cu" --device cuda
-says "/dev/nvidia7 is not there"
+says "/dev/nvidia4711 is not there"
 says "the fault is the machine's"
 expect 3 optimize "$axpy" --device cuda
-tells() { case $err in *"$1"*) ;; *) fail "not said: $1: $err" ;; esac; }
-tells "/dev/nvidia7 is not there"
-tells "in a row"
+tells_of "/dev/nvidia4711 is not there"
+tells_of "in a row"
 nothing_is_left
 
 # ---- lost in the middle of a job: nobody's fault but the machine's, nothing stored, one line ----
@@ -120,12 +133,12 @@ export FAKE_CUDA_LOSS=cuMemCreate:719
 for command in eval optimize; do
     # It comes back with each new process, and goes again: the job is given up after two.
     expect 3 $command "$axpy" $([ $command = eval ] && echo "$axpy/baseline.cu") --device cuda
-    tells "cuda:0 was lost"
-    tells "CUDA_ERROR_LAUNCH_FAILED"
-    tells "dmesg"
+    tells_of "cuda:0 was lost"
+    tells_of "CUDA_ERROR_LAUNCH_FAILED"
+    tells_of "dmesg"
     # It stays away.
     FAKE_CUDA_GONE=$work/gone expect 3 $command "$axpy" $([ $command = eval ] && echo "$axpy/baseline.cu") --device cuda
-    tells "the NVIDIA driver does not start: cuInit says CUDA_ERROR_NO_DEVICE"
+    tells_of "the NVIDIA driver does not start: cuInit says CUDA_ERROR_NO_DEVICE"
     [ -e gone ] || fail "$command: the device was not lost on the way"
     rm -f gone
 done
@@ -146,7 +159,7 @@ wait $eval 2>/dev/null
 unset FAKE_CUDA_LOSS
 # Memory that breaks is the machine's fault, too, though its driver goes on.
 FAKE_ECC=1 expect 3 eval "$axpy" "$axpy/baseline.cu" --device cuda
-tells "cuda:0 was lost: its memory had an uncorrectable error"
+tells_of "cuda:0 was lost: its memory had an uncorrectable error"
 
 # ---- counters are for administrators: a note, and the GPU judges all the same ----
 restricted='mount -t tmpfs none /proc/driver && mkdir /proc/driver/nvidia && echo "RmProfilingAdminOnly: 1" >/proc/driver/nvidia/params && exec unshare -U "$@"'
@@ -175,8 +188,8 @@ if PATH=/usr/bin:/bin hide sh -c '! command -v nvcc && ! [ -e /usr/local/cuda/bi
     says "install the CUDA toolkit, or set CUDA_HOME"
     says "the fault is the machine's"
     expect 3 optimize "$axpy" --device cuda
-    tells "nvcc is missing"
-    tells "in a row"
+    tells_of "nvcc is missing"
+    tells_of "in a row"
 else
     echo "not tried: no nvcc (it can't be hidden here)"
 fi
