@@ -402,23 +402,50 @@ static bool judge_round_of(judge_round *r, kf_verdict **verdict, kf_error *error
     return true;
 }
 
-bool kf_judge_tries_again(kf_status status, int rounds, double seconds, double timeout)
+/* Does what the verdict accuses the candidate of rest on how long something took, and on nothing that it did? */
+static bool is_by_the_clock(const kf_verdict *verdict)
 {
-    return status == KF_INTERFERENCE && rounds < KF_DISTURBED_ROUNDS && seconds * (rounds + 1) < timeout * rounds;
+    if (verdict->status == KF_IMPOSSIBLE) return true;
+    for (size_t w = 0; w < verdict->workload_count && verdict->status == KF_CHEATING; w++) {
+        const kf_workload_verdict *workload = &verdict->workloads[w];
+        for (size_t i = 0; i < workload->finding_count; i++)
+            if (strcmp(workload->findings[i].rule, "runner.early") == 0) return true;
+    }
+    return false;
 }
 
-/* A round; one that the machine disturbed is measured again, with another key and in fresh processes, while the job's time allows. The verdict is the
- * last one's. */
+bool kf_judge_tries_again(kf_rounds *rounds, const kf_verdict *verdict, double seconds, double timeout)
+{
+    bool disturbed = verdict->status == KF_INTERFERENCE, accused = is_by_the_clock(verdict),
+         cleared = verdict->status == KF_CORRECT && rounds->accused > 0;
+    rounds->made++;
+    rounds->disturbed += disturbed;
+    rounds->accused += accused;
+    rounds->cleared += cleared;
+    bool open = disturbed            ? rounds->disturbed < KF_DISTURBED_ROUNDS
+                : accused || cleared ? (accused ? rounds->accused : rounds->cleared) < KF_CLOCK_ROUNDS
+                                     : false;
+    return open && seconds * (rounds->made + 1) < timeout * rounds->made;
+}
+
+static bool flag_rounds(const kf_rounds *rounds, kf_verdict *verdict)
+{
+    int again = rounds->disturbed - (verdict->status == KF_INTERFERENCE); /* that were followed by another */
+    return (!again || kf_verdict_add_flag(verdict, "interference.again:%d", again)) &&
+           (!rounds->accused || kf_verdict_add_flag(verdict, "clock.accused:%d:%d", rounds->accused, rounds->made));
+}
+
+/* A round; one that the machine disturbed, or that accuses by the clock alone, is measured again, with another key and in fresh processes, while the job's
+ * time allows. The verdict is the last one's. */
 static bool judge_undisturbed(judge_round *r, kf_verdict **verdict, kf_error *error)
 {
     const kf_job_options *options = &r->job->options;
     double started = kf_now();
     r->deadline = started + options->timeout_seconds;
-    for (int rounds = 1;; rounds++) {
+    for (kf_rounds rounds = {0};;) {
         if (!judge_round_of(r, verdict, error)) return false;
-        if (!kf_judge_tries_again((*verdict)->status, rounds, kf_now() - started, options->timeout_seconds))
-            return rounds == 1 || kf_verdict_add_flag(*verdict, "interference.again:%d", rounds - 1) ||
-                   kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        if (!kf_judge_tries_again(&rounds, *verdict, kf_now() - started, options->timeout_seconds))
+            return flag_rounds(&rounds, *verdict) || kf_fail(error, KF_ERROR_MEMORY, "out of memory");
         r->going = NULL;
         r->afresh = true;
         if (!kf_secret_new(r->secret, options->replay_key, error)) return false;

@@ -19,9 +19,17 @@ struct kf_judge {
 };
 
 #define KF_DISTURBED_ROUNDS 3 /* a measurement that something disturbed is made so often at most */
+/* What only a clock says of a candidate has to be said so often, in other processes each time, and so has the contrary once it was said: of 400 jobs on a
+ * busy host with two GPUs the clock accused five honest ones, each in its process's whole life. Best of five, that is one in 60,000. */
+#define KF_CLOCK_ROUNDS 3
 
-/* Is what was measured in `rounds` rounds, `seconds` in all, with this status in the end, measured once more? Only what the machine disturbed, and only
- * when another round as long fits into the job's timeout. */
-bool kf_judge_tries_again(kf_status status, int rounds, double seconds, double timeout);
+typedef struct kf_rounds {
+    int made, disturbed;  /* of them */
+    int accused, cleared; /* by the clock alone; and behind the first of those, found right */
+} kf_rounds;
+
+/* Books what the last round said. Is what `seconds` have been spent on measured once more? Only what the machine disturbed and what rests on the clock alone,
+ * and only when another round as long fits into the job's timeout. */
+bool kf_judge_tries_again(kf_rounds *rounds, const kf_verdict *verdict, double seconds, double timeout);
 
 #endif

@@ -27,16 +27,54 @@ static void the_selftest_passes(void **state)
     assert_int_equal(sum.late, 0);
 }
 
+/* What rounds of these statuses come to: "i" interference, "m" impossible, "e" early, "c" correct, "w" wrong, "g" cheating of another kind; how many of them
+ * are made where each takes so many seconds of 60. */
+static int rounds_made(const char *statuses, double seconds)
+{
+    kf_rounds rounds = {0};
+    for (;;) {
+        kf_auto(kf_verdict) v = kf_verdict_new("id", "scale", "cuda");
+        kf_workload_verdict *w = v ? kf_verdict_add_workload(v, "main", true) : NULL;
+        assert_non_null(w);
+        char what = statuses[rounds.made];
+        if (what == 'm') kf_verdict_add_finding(v, w, KF_IMPOSSIBLE, KF_BLAME_CANDIDATE, "calls.merged", 1, 0, "merged");
+        if (what == 'e') kf_verdict_add_finding(v, w, KF_CHEATING, KF_BLAME_CANDIDATE, "runner.early", 1, 0, "early");
+        if (what == 'g') kf_verdict_add_finding(v, w, KF_CHEATING, KF_BLAME_CANDIDATE, "protocol.forged", 1, 0, "forged");
+        if (what == 'w') kf_verdict_add_finding(v, w, KF_WRONG_RESULT, KF_BLAME_CANDIDATE, "output.mismatch", 1, 0, "wrong");
+        if (what == 'i') kf_verdict_add_finding(v, w, KF_INTERFERENCE, KF_BLAME_MACHINE, "baseline.disturbed", 1, 0, "disturbed");
+        w->status = what == 'c' ? KF_CORRECT : w->status;
+        kf_verdict_conclude(v);
+        if (!kf_judge_tries_again(&rounds, v, (rounds.made + 1) * seconds, 60)) return rounds.made;
+        assert_true(statuses[rounds.made] != '\0');
+    }
+}
+
 static void what_is_disturbed_is_measured_again(void **state)
 {
     (void)state;
-    for (int status = 0; status < KF_STATUS_COUNT; status++)
-        assert_int_equal(kf_judge_tries_again((kf_status)status, 1, 1, 60), status == KF_INTERFERENCE);
-    assert_true(kf_judge_tries_again(KF_INTERFERENCE, KF_DISTURBED_ROUNDS - 1, 2, 60));
-    assert_false(kf_judge_tries_again(KF_INTERFERENCE, KF_DISTURBED_ROUNDS, 2, 60));
-    assert_true(kf_judge_tries_again(KF_INTERFERENCE, 1, 29, 60)); /* a second round ends in time */
-    assert_false(kf_judge_tries_again(KF_INTERFERENCE, 1, 31, 60));
-    assert_false(kf_judge_tries_again(KF_INTERFERENCE, 2, 41, 60));
+    assert_int_equal(rounds_made("c", 1), 1);
+    assert_int_equal(rounds_made("w", 1), 1);
+    assert_int_equal(rounds_made("g", 1), 1);
+    assert_int_equal(rounds_made("ic", 1), 2);
+    assert_int_equal(rounds_made("iii", 1), KF_DISTURBED_ROUNDS);
+    assert_int_equal(rounds_made("ic", 29), 2); /* a second round ends in time */
+    assert_int_equal(rounds_made("i", 31), 1);
+    assert_int_equal(rounds_made("ii", 20.5), 2);
+}
+
+/* What only the clock says has to be said three times, and its contrary as often then; what a candidate did is said once. */
+static void the_clock_alone_convicts_nobody_at_once(void **state)
+{
+    (void)state;
+    assert_int_equal(rounds_made("mmm", 1), 3);
+    assert_int_equal(rounds_made("eee", 1), 3);
+    assert_int_equal(rounds_made("mccc", 1), 4);
+    assert_int_equal(rounds_made("mcmcm", 1), 5);
+    assert_int_equal(rounds_made("mcmcc", 1), 5);
+    assert_int_equal(rounds_made("mw", 1), 2);
+    assert_int_equal(rounds_made("mg", 1), 2);
+    assert_int_equal(rounds_made("mimm", 1), 4);
+    assert_int_equal(rounds_made("m", 31), 1); /* no time for more: it stands */
 }
 
 /* Which function of a library a call reaches is told by the file's relocations, not by its code. */
@@ -275,6 +313,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(devices_have_names),
         cmocka_unit_test(what_is_disturbed_is_measured_again),
+        cmocka_unit_test(the_clock_alone_convicts_nobody_at_once),
         cmocka_unit_test(a_replay_key_repeats_the_inputs),
         cmocka_unit_test(another_function_is_other_code),
         cmocka_unit_test(one_truth_at_a_time),
