@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "doctor.h"
 #include "kforge/gpu.h"
@@ -121,5 +122,9 @@ int kf_doctor_gpu(kf_doctor *doctor)
     if (count == 0 && !no_instance(doctor))
         kf_doctor_add(doctor, "gpu", KF_FACT_MISSING, "CUDA_VISIBLE_DEVICES may hide them", "the driver works and shows no GPU");
     describe(doctor, &d, count);
+    if (count && access("/dev/cpu_dma_latency", W_OK) != 0)
+        kf_doctor_add(doctor, "timing", KF_FACT_MISSING,
+                      "be root, or give kforge's user write access to /dev/cpu_dma_latency (a udev rule)",
+                      "processors may sleep while a GPU is timed: intervals get wider or take longer");
     return count;
 }

@@ -25,6 +25,7 @@
 #include "paths.h"
 #include "python.h"
 #include "timing_lock.h"
+#include "wakeful.h"
 
 /* A context has as many channels to the GPU for kernels and for copies as these say, 8 where they don't, and to make and end it takes the driver as much
  * longer, in which it does little for others: 113 and 49 ms on an H200 with 8 of each, 85 and 36 with one for copies, 56 and 22 with one of each. Kernels of
@@ -84,6 +85,7 @@ static void cuda_free(kf_device *device)
     if (gpu->context && !gpu->lost) cuda->context_release(gpu->device);
     kf_nvml_close(gpu->nvml);
     if (gpu->lock >= 0) close(gpu->lock);
+    if (gpu->wakeful >= 0) close(gpu->wakeful);
     free(gpu->cache);
     free(gpu->count_names);
     free(gpu->count_metrics);
@@ -222,9 +224,14 @@ static void cuda_sample(kf_device *device, kf_sample *sample)
 static bool cuda_reserve(kf_device *device, bool take, const volatile int *stop, kf_error *error)
 {
     kf_cuda_device *gpu = (kf_cuda_device *)device;
-    if (take)
-        return (gpu->lock >= 0 || (gpu->lock = kf_timing_lock_open(gpu->uuid, error)) >= 0) &&
-               kf_timing_lock_take(gpu->lock, stop, error);
+    if (take) {
+        if (gpu->lock < 0 && (gpu->lock = kf_timing_lock_open(gpu->uuid, error)) < 0) return false;
+        if (!kf_timing_lock_take(gpu->lock, stop, error)) return false;
+        if (gpu->wakeful < 0) gpu->wakeful = kf_wakeful_begin();
+        return true;
+    }
+    if (gpu->wakeful >= 0) close(gpu->wakeful);
+    gpu->wakeful = -1;
     if (gpu->lock >= 0) kf_timing_lock_give_back(gpu->lock);
     return true;
 }
@@ -435,7 +442,7 @@ kf_device *kf_device_cuda_open(int ordinal, const char *cache, kf_error *error)
         kf_fail(error, KF_ERROR_MEMORY, "out of memory");
         return NULL;
     }
-    gpu->lock = -1;
+    gpu->lock = gpu->wakeful = -1;
     gpu->head.operations = &cuda_operations;
     gpu->head.default_seconds = 3;
     gpu->head.batch_seconds = 0.003; /* 20 times an empty batch; where that is too short for the interval, more pairs follow */

@@ -22,7 +22,8 @@
 #define COMMAND_SECONDS 20.0 /* for what takes a runner microseconds */
 #define LATE_SECONDS 0.5     /* for that behind the deadline */
 #define SPIN_SECONDS 0.1     /* most batches are shorter */
-#define MOST_WORDS 8         /* of a runner's command line, beside program and binary */
+#define PING_SPIN_SECONDS 0.002
+#define MOST_WORDS 8 /* of a runner's command line, beside program and binary */
 
 struct kf_peer {
     kf_sandbox *sandbox;
@@ -511,8 +512,11 @@ static kf_peer_event run_batch(kf_peer *peer, kf_batch *batch)
     kf_patience_begin(&patience, batch->timeout, kf_now());
     kf_patience_watch(&patience, kf_sandbox_pid(peer->sandbox)); /* before anything of it is timed */
     double spent = processor_seconds(peer), woken_at = kf_now();
+    /* Nor does the judge sleep meanwhile, where it will not behind the ping: a processor that comes out of deep sleep is slow for a while. */
+    if (batch->answered) peer->awake_until = woken_at + PING_SPIN_SECONDS;
     kf_peer_event event = wake(peer);
     if (event == KF_PEER_OK) event = only_good(peer, ask_shortly(peer, &ping, NULL, 0, &answer), &answer);
+    peer->awake_until = 0;
     if (event != KF_PEER_OK) return event;
     if (!batch->null) peer->calls += batch->count;
     double worked = processor_seconds(peer) - spent, started = kf_now();
