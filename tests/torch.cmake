@@ -1,9 +1,12 @@
 # The PyTorch worker: solutions in Python through the judge; skipped where there is no PyTorch.
 kf_test(torch kf_judge)
 kf_test(torch_timed kf_judge)
+kf_test(torch_crew kf_judge)
+target_include_directories(test_torch_crew PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/model ${CMAKE_SOURCE_DIR}/evaluator/judge)
 add_test(NAME cli.torch COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/torch.sh ${CMAKE_BINARY_DIR}/bin)
 set_tests_properties(cli.torch PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
 set_tests_properties(unit.torch PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600 ENVIRONMENT "KFORGE_ROOT=${CMAKE_BINARY_DIR}")
+set_tests_properties(unit.torch_crew PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300 ENVIRONMENT "KFORGE_ROOT=${CMAKE_BINARY_DIR}")
 set_tests_properties(unit.torch_timed PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600 RUN_SERIAL TRUE ENVIRONMENT "KFORGE_ROOT=${CMAKE_BINARY_DIR}")
 # Those that compile extensions: C++ and PyTorch's headers, so not beside what measures time, and once is enough (tests/ci/all.sh).
 kf_test(torch_extensions kf_judge)

@@ -14,6 +14,7 @@
 #define OWN_ARENA (1ull << 30) /* cuBLAS's and cuDNN's workspaces, kernels' scratch */
 #define TEMPORARIES 8          /* times inputs, weights and outputs of one call: what a module may need meanwhile */
 #define FIRST_SETS 3           /* that a measurement begins with; more come later */
+#define SPACIOUS 2             /* times what a problem wants: an arena of more takes memory from others */
 #define ORACLE_PART 5 / 2      /* of a call's buffers, widened to float64, on the device beside all else */
 
 typedef struct arena {
@@ -41,14 +42,30 @@ uint64_t kf_cuda_arena_least(const kf_problem *problem)
     return LEAST_ARENA + FIRST_SETS * result_bytes(problem);
 }
 
+static uint64_t set_count(const kf_problem *problem, uint64_t set_bytes, uint32_t most_sets)
+{
+    uint64_t sets = least(set_bytes / (problem->total_bytes ? problem->total_bytes : 1), most_sets);
+    return sets < FIRST_SETS ? FIRST_SETS : sets;
+}
+
+uint64_t kf_cuda_arena_wanted(const kf_problem *problem, uint64_t set_bytes, uint32_t most_sets)
+{
+    /* A batch's results and those of the call behind it are all kept until the judge has read them. */
+    return OWN_ARENA + TEMPORARIES * (problem->total_bytes ? problem->total_bytes : 1) +
+           set_count(problem, set_bytes, most_sets) * result_bytes(problem);
+}
+
+bool kf_cuda_arena_suits(uint64_t bytes, const kf_problem *problem, uint64_t set_bytes, uint32_t most_sets)
+{
+    uint64_t wanted = kf_cuda_arena_wanted(problem, set_bytes, most_sets);
+    return bytes >= wanted && bytes <= SPACIOUS * wanted;
+}
+
 uint64_t kf_cuda_arena_bytes(const kf_problem *problem, kf_role role, uint64_t free_bytes, uint64_t set_bytes, uint32_t most_sets)
 {
     uint64_t one = problem->total_bytes ? problem->total_bytes : 1, results = result_bytes(problem),
              bound = kf_cuda_arena_least(problem);
-    uint64_t sets = least(set_bytes / one, most_sets);
-    if (sets < FIRST_SETS) sets = FIRST_SETS;
-    /* A batch's results and those of the call behind it are all kept until the judge has read them. */
-    uint64_t wanted = OWN_ARENA + TEMPORARIES * one + sets * results;
+    uint64_t sets = set_count(problem, set_bytes, most_sets), wanted = kf_cuda_arena_wanted(problem, set_bytes, most_sets);
     /* More sets are made once it is known how long a call takes, with the truth of each. */
     uint64_t later = (sets - FIRST_SETS) * (one + 2 * results) + one * ORACLE_PART;
     uint64_t room = free_bytes > later ? free_bytes - later : 0;
@@ -132,6 +149,13 @@ static bool hand_arena_over(arena *a, kf_peer *peer, kf_error *error)
     kf_autofree char *said = kf_peer_output(peer, 500);
     kf_peer_explain(peer, event, "taking its device memory", &why);
     return kf_fail(error, KF_ERROR_MACHINE, "a runner in Python: %s%s%s", why.text, said ? ": " : "", said ? said : "");
+}
+
+bool kf_cuda_suits(const kf_device *device, const kf_peer *peer, kf_role role, const kf_problem *problem)
+{
+    const arena *a = kf_peer_attachment(peer);
+    if (role == KF_ROLE_ORACLE || !a) return true;
+    return kf_cuda_arena_suits(a->region.bytes, problem, device->set_bytes, (uint32_t)device->most_sets);
 }
 
 bool kf_cuda_equip(kf_device *device, kf_peer *peer, kf_role role, const kf_problem *problem, kf_error *error)

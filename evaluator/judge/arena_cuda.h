@@ -11,6 +11,8 @@
 
 /* The device's `equip`. Nothing happens for a runner that has one, and for the oracle, which writes into the truth's buffers itself. */
 bool kf_cuda_equip(kf_device *device, kf_peer *peer, kf_role role, const kf_problem *problem, kf_error *error);
+/* The device's `suits`: an arena is as long-lived as its runner, and neither too small for another problem nor far too large. */
+bool kf_cuda_suits(const kf_device *device, const kf_peer *peer, kf_role role, const kf_problem *problem);
 /* Are these bytes in the arena of that runner, or among the sets' inputs, which a result may be a view of? `address` is one of the judge's. */
 bool kf_cuda_may_hold_result(const kf_sets *sets, const kf_peer *peer, uint64_t address, uint64_t bytes);
 /* The device's `fetch`. */
@@ -22,6 +24,10 @@ bool kf_cuda_glance_tasks(kf_sets *sets, const uint32_t *list, uint32_t count, s
 kf_peer_event kf_cuda_hand_over_ledger(kf_sets *sets, kf_peer *peer, kf_role role);
 /* What a runner needs at least: the results of the first sets. Pure. */
 uint64_t kf_cuda_arena_least(const kf_problem *problem);
+/* How large an arena would be where there is memory for it. Pure. */
+uint64_t kf_cuda_arena_wanted(const kf_problem *problem, uint64_t set_bytes, uint32_t most_sets);
+/* Is one of so many bytes as good for this problem? Pure. */
+bool kf_cuda_arena_suits(uint64_t bytes, const kf_problem *problem, uint64_t set_bytes, uint32_t most_sets);
 /* How large an arena is to be. `free_bytes`: of the device, now. Pure. */
 uint64_t kf_cuda_arena_bytes(const kf_problem *problem, kf_role role, uint64_t free_bytes, uint64_t set_bytes, uint32_t most_sets);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "kforge/file.h"
+#include "torch_plan.h"
 
 #define MOST_BLANKS 8
 #define MOST_RETIRED 8
@@ -17,6 +18,7 @@
 
 typedef struct trusted_runner {
     kf_peer *peer;
+    const kf_peer *last; /* the same, also while it is taken */
     char *binary;
     bool strict;
     int used;
@@ -30,6 +32,7 @@ struct kf_crew {
     trusted_runner trusted[2];
     kf_known known[MOST_KNOWN]; /* of the baseline's runner; the oldest first */
     size_t known_count;
+    size_t started[KF_RUNNER_KINDS];
 };
 
 static trusted_runner *trusted_of(kf_crew *crew, kf_role role)
@@ -58,6 +61,7 @@ static kf_peer *spawn(kf_crew *crew, kf_runner_kind kind, bool strict, kf_error 
 {
     kf_runner_place place;
     if (!crew->device->operations->place(crew->device, kind, &place, error)) return NULL;
+    crew->started[kind]++;
     return kf_peer_spawn(&(kf_peer_spec){.kind = kind,
                                          .program = place.program,
                                          .arguments = place.arguments,
@@ -89,6 +93,11 @@ static size_t find_blank(const kf_crew *crew, kf_runner_kind kind)
     size_t i = 0;
     while (i < crew->blank_count && kf_peer_kind(crew->blanks[i]) != kind) i++;
     return i;
+}
+
+size_t kf_crew_started(const kf_crew *crew, kf_runner_kind kind)
+{
+    return crew->started[kind];
 }
 
 void kf_crew_expect(kf_crew *crew, kf_runner_kind kind, bool strict, size_t count)
@@ -174,10 +183,24 @@ bool kf_crew_settle(kf_crew *crew, bool all, kf_error *error)
 
 /* ---- the task's own ---------------------------------------------------------------------------------------------------------------------- */
 
+static bool lives_on(const trusted_runner *t, bool strict)
+{
+    return t->peer && t->used < TRUSTED_LIVES && t->strict == strict;
+}
+
 bool kf_crew_has_trusted(const kf_crew *crew, kf_role role, const char *binary, bool strict)
 {
     const trusted_runner *t = &crew->trusted[role == KF_ROLE_ORACLE];
-    return t->peer && t->used < TRUSTED_LIVES && t->strict == strict && strcmp(t->binary, binary) == 0;
+    return lives_on(t, strict) && strcmp(t->binary, binary) == 0;
+}
+
+bool kf_crew_can_serve(const kf_crew *crew, kf_role role, const char *binary, bool strict, const kf_problem *problem)
+{
+    const trusted_runner *t = &crew->trusted[role == KF_ROLE_ORACLE];
+    const kf_device *device = crew->device;
+    if (kf_crew_has_trusted(crew, role, binary, strict)) return true;
+    return lives_on(t, strict) && kf_peer_kind(t->peer) == KF_RUNNER_TORCH && kf_torch_is_key(binary) &&
+           (!problem || !device->operations->suits || device->operations->suits(device, t->peer, role, problem));
 }
 
 static void drop(kf_crew *crew, trusted_runner *t)
@@ -221,13 +244,16 @@ const kf_known *kf_crew_recall(const kf_crew *crew, const char *task, int worklo
     return NULL;
 }
 
-kf_peer *kf_crew_take_trusted(kf_crew *crew, kf_role role, const char *binary, bool strict, const volatile int *stop)
+kf_peer *kf_crew_take_trusted(kf_crew *crew, kf_role role, const char *binary, bool strict, const kf_problem *problem,
+                              const volatile int *stop, bool *from_another)
 {
     trusted_runner *t = trusted_of(crew, role);
-    if (!kf_crew_has_trusted(crew, role, binary, strict)) {
+    *from_another = false;
+    if (!kf_crew_can_serve(crew, role, binary, strict, problem)) {
         drop(crew, t);
         return NULL;
     }
+    *from_another = strcmp(t->binary, binary) != 0;
     kf_peer *peer = t->peer;
     t->peer = NULL; /* its name and its age stay until it comes back */
     kf_peer_obey(peer, stop);
@@ -240,11 +266,11 @@ void kf_crew_keep_trusted(kf_crew *crew, kf_role role, const char *binary, bool 
     if (!peer) return;
     kf_peer_obey(peer, NULL);
     bool same = t->binary && strcmp(t->binary, binary) == 0;
-    int used = same ? t->used + 1 : 1;
+    int used = t->last == peer ? t->used + 1 : 1;
     if (!same && role == KF_ROLE_BASELINE) crew->known_count = 0;
     kf_crew_retire(crew, t->peer, false);
     free(t->binary);
-    *t = (trusted_runner){.peer = peer, .binary = strdup(binary), .strict = strict, .used = used};
+    *t = (trusted_runner){.peer = peer, .last = peer, .binary = strdup(binary), .strict = strict, .used = used};
     if (!t->binary) drop(crew, t);
 }
 

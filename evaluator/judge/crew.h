@@ -21,6 +21,8 @@ KF_DEFINE_AUTO(kf_crew, kf_crew_free)
 /* Starts runners of a kind until `count` of it wait, and does not wait for them. Does nothing where starting one is quick. What fails here fails
  * again, and is reported, when one is taken. */
 void kf_crew_expect(kf_crew *crew, kf_runner_kind kind, bool strict, size_t count);
+/* Runners of a kind that were started so far, for whatever. */
+size_t kf_crew_started(const kf_crew *crew, kf_runner_kind kind);
 /* Ends those of a kind that wait. */
 void kf_crew_forget(kf_crew *crew, kf_runner_kind kind);
 /* An empty runner, stopped. The caller's. */
@@ -33,9 +35,11 @@ bool kf_crew_settle(kf_crew *crew, bool all, kf_error *error);
 void kf_crew_pause(kf_crew *crew);
 void kf_crew_resume(kf_crew *crew);
 
-/* The task's own runners (KF_ROLE_BASELINE, KF_ROLE_ORACLE) with `binary` loaded. Take: NULL when none is kept, or one with another binary. Keep:
+/* The task's own runners (KF_ROLE_BASELINE, KF_ROLE_ORACLE) with `binary` loaded. Take: NULL when none is kept, or one with another binary. One in Python
+ * loads another task's plan as well (runner.py sees to it that nothing of the one before stays), and *from_another says so. Keep:
  * takes it over. Drop: both, before something is measured in fresh processes or after something happened to the device. */
-kf_peer *kf_crew_take_trusted(kf_crew *crew, kf_role role, const char *binary, bool strict, const volatile int *stop);
+kf_peer *kf_crew_take_trusted(kf_crew *crew, kf_role role, const char *binary, bool strict, const kf_problem *problem,
+                              const volatile int *stop, bool *from_another);
 void kf_crew_keep_trusted(kf_crew *crew, kf_role role, const char *binary, bool strict, kf_peer *peer);
 void kf_crew_drop_trusted(kf_crew *crew);
 /* What measuring a workload found out about its baseline with no candidate there. It is as good for the next job on the same runner as for the one that
@@ -58,5 +62,7 @@ void kf_crew_unlearn(kf_crew *crew, const char *task, int workload);
 const kf_known *kf_crew_recall(const kf_crew *crew, const char *task, int workload, double seconds);
 
 bool kf_crew_has_trusted(const kf_crew *crew, kf_role role, const char *binary, bool strict);
+/* Will there be one to take? `problem` as in kf_device_operations.suits; NULL: not known yet. */
+bool kf_crew_can_serve(const kf_crew *crew, kf_role role, const char *binary, bool strict, const kf_problem *problem);
 
 #endif

@@ -295,6 +295,7 @@ static const kf_device_operations cuda_operations = {
     .input = kf_cuda_input,
     .copy_input = kf_cuda_copy_input,
     .equip = kf_cuda_equip,
+    .suits = kf_cuda_suits,
     .truth_room = kf_cuda_truth_room,
     .fetch = kf_cuda_fetch,
 };

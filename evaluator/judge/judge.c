@@ -203,6 +203,7 @@ typedef struct judge_round {
     kf_peer *going;  /* the candidate's runner, between two workloads */
     bool more;       /* jobs that will follow */
     bool afresh;     /* in processes that no other measurement had */
+    bool secondhand; /* set: one of the task's own has served another task */
     int attempt;     /* 1: the second measurement of `verify` */
     double deadline; /* of this round */
     int layers;
@@ -252,20 +253,48 @@ static kf_runner_kind candidate_kind(const kf_job_options *options)
     return options->torch ? KF_RUNNER_TORCH : options->asan ? KF_RUNNER_ASAN : KF_RUNNER_PLAIN;
 }
 
+/* The workload that is measured first; NULL: none applies. */
+static const kf_problem *first_problem(const kf_judge *judge, const kf_task *task, kf_problem *problem)
+{
+    bool applies;
+    for (int pass = 0; pass < 2; pass++)
+        for (int workload = 0; workload < kf_task_workload_count(task); workload++)
+            if (kf_task_resolve(task, workload, judge->device->operations->kind, problem, &applies, NULL) && applies &&
+                problem->timed == (pass == 1))
+                return problem;
+    return NULL;
+}
+
+/* Runners in Python that a solution needs for itself, each of which is fresh: one to be measured in, one for KernelBench's protocol. */
+static size_t count_own(const kf_job_options *options)
+{
+    return options->torch ? 1 + (size_t)options->kernelbench : 0;
+}
+
 /* Importing PyTorch takes longer than a build, so the runners that will need it start before anything is waited for. */
 static void start_ahead(kf_judge *judge, const kf_prepared *p)
 {
     const kf_job_options *options = &p->job->options;
     const kf_task *task = p->job->task;
+    kf_autofree kf_problem *room = calloc(1, sizeof *room);
+    const kf_problem *problem = room ? first_problem(judge, task, room) : NULL;
     char baseline[256], oracle[256];
     bool strict = options->strict_sandbox;
     kf_torch_key(task, options->baseline, baseline, sizeof baseline);
     kf_torch_key(task, NULL, oracle, sizeof oracle);
-    size_t count =
-        (size_t)(kind_of(p->baseline) == KF_RUNNER_TORCH && !kf_crew_has_trusted(judge->crew, KF_ROLE_BASELINE, baseline, strict)) +
-        (kind_of(kf_task_oracle(task)) == KF_RUNNER_TORCH && !kf_crew_has_trusted(judge->crew, KF_ROLE_ORACLE, oracle, strict)) +
-        (candidate_kind(options) == KF_RUNNER_TORCH);
+    size_t count = (size_t)(kind_of(p->baseline) == KF_RUNNER_TORCH &&
+                            !kf_crew_can_serve(judge->crew, KF_ROLE_BASELINE, baseline, strict, problem)) +
+                   (kind_of(kf_task_oracle(task)) == KF_RUNNER_TORCH &&
+                    !kf_crew_can_serve(judge->crew, KF_ROLE_ORACLE, oracle, strict, problem)) +
+                   count_own(options);
     kf_crew_expect(judge->crew, KF_RUNNER_TORCH, strict, count);
+}
+
+/* Runners of the candidate's kind for jobs to come: one that is ready, one that starts. In Python also for a baseline whose own does not suit the next task. */
+static size_t count_spares(const kf_job_options *options, bool more)
+{
+    if (!more) return 0;
+    return options->torch ? 2 * count_own(options) + 1 : 2;
 }
 
 /* The correctness of what is not timed first: it is quick, and a wrong candidate needs no timing. A first failure ends the round. */
@@ -308,7 +337,7 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
                                   .await_candidate = await_candidate,
                                   .await_context = r->prepared,
                                   .crew = r->judge->crew,
-                                  .spare = r->more ? options->torch ? 1 : 2 : 0, /* one that is ready, one that starts */
+                                  .spare = count_spares(options, r->more),
                                   .counts = counts,
                                   .going = one_runner ? &r->going : NULL,
                                   .last = --left == 0,
@@ -321,6 +350,7 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
             double started = kf_now();
             if (!kf_measure_workload(&bench, error)) return false;
             r->layers = bench.layers ? bench.layers : r->layers;
+            r->secondhand = r->secondhand || bench.secondhand;
             if (bench.abandoned) return true;
             built = true;
             deadline = bench.deadline;
@@ -435,8 +465,14 @@ static bool flag_rounds(const kf_rounds *rounds, kf_verdict *verdict)
            (!rounds->accused || kf_verdict_add_flag(verdict, "clock.accused:%d:%d", rounds->accused, rounds->made));
 }
 
+/* Did the task's own fail, in runners that have served another task? */
+static bool failed_secondhand(const judge_round *r, const kf_verdict *verdict)
+{
+    return r->secondhand && !r->afresh && verdict->status == KF_JUDGE_ERROR && verdict->blame == KF_BLAME_TASK;
+}
+
 /* A round; one that the machine disturbed, or that accuses by the clock alone, is measured again, with another key and in fresh processes, while the job's
- * time allows. The verdict is the last one's. */
+ * time allows; and so is, once, a task that fails where another one has been before. The verdict is the last one's. */
 static bool judge_undisturbed(judge_round *r, kf_verdict **verdict, kf_error *error)
 {
     const kf_job_options *options = &r->job->options;
@@ -444,7 +480,8 @@ static bool judge_undisturbed(judge_round *r, kf_verdict **verdict, kf_error *er
     r->deadline = started + options->timeout_seconds;
     for (kf_rounds rounds = {0};;) {
         if (!judge_round_of(r, verdict, error)) return false;
-        if (!kf_judge_tries_again(&rounds, *verdict, kf_now() - started, options->timeout_seconds))
+        bool secondhand = failed_secondhand(r, *verdict);
+        if (!secondhand && !kf_judge_tries_again(&rounds, *verdict, kf_now() - started, options->timeout_seconds))
             return flag_rounds(&rounds, *verdict) || kf_fail(error, KF_ERROR_MEMORY, "out of memory");
         r->going = NULL;
         r->afresh = true;

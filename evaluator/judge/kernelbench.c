@@ -5,21 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "extensions.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
 #include "torch_plan.h"
 
 #define SECONDS 60.0
 #define CLAIM_BYTES (64u << 10)
-#define STEP 0.1 /* seconds between looks at the caller's stop flag */
+#define OUTPUT_BYTES (256u << 10) /* of which the claim is the end */
 
 static const char mark[] = "kforge-claim: ";
 
 /* The last line that says it, as JSON; NULL when there is none. The solution may have written it. */
-static cJSON *find_claim(const kf_buffer *output)
+static cJSON *find_claim(const char *text)
 {
-    kf_autofree char *text = output->size ? kf_text_clean(output->data, output->size, false) : NULL;
     const char *last = NULL;
     for (const char *at = text; at && (at = strstr(at, mark)); at += sizeof mark - 1) last = at + sizeof mark - 1;
     if (!last) return NULL;
@@ -49,49 +47,34 @@ static int choose_workload(const kf_judge *judge, const kf_task *task, kf_proble
     return -1;
 }
 
-static kf_sandbox *start(const kf_judge *judge, const kf_job *job, const char *folder, const char *path, double seconds,
-                         kf_error *error)
+/* What was printed tells; where it does not, why there is nothing. */
+static cJSON *claim_of(kf_peer *peer, kf_peer_event event, kf_error *error)
 {
-    kf_runner_place place;
-    if (!judge->device->operations->place(judge->device, KF_RUNNER_TORCH, &place, error)) return NULL;
-    place.paths[place.path_count++] = (kf_sandbox_path){folder, KF_PATH_READ | KF_PATH_EXEC, false};
-    place.limits.wall_seconds = seconds;
-    bool gpu = strcmp(judge->device->operations->kind, "cuda") == 0;
-    const char *const argv[] = {
-        place.program, place.arguments[0], place.arguments[1], "kernelbench", gpu ? "--cuda" : path, gpu ? path : NULL, NULL};
-    kf_sandbox_spec spec = {.argv = argv,
-                            .environment = place.environment,
-                            .directory = place.directory,
-                            .paths = place.paths,
-                            .path_count = place.path_count,
-                            .limits = place.limits,
-                            .seccomp = KF_SECCOMP_RUNNER,
-                            .strict = job->options.strict_sandbox};
-    kf_sandbox *sandbox = kf_sandbox_spawn(&spec, error);
-    if (!sandbox) kf_fail_prefix(error, "KernelBench's protocol");
-    return sandbox;
+    kf_autofree char *output = kf_peer_output(peer, OUTPUT_BYTES);
+    cJSON *claim = output ? find_claim(output) : NULL;
+    if (claim) return claim;
+    kf_peer_explanation why;
+    char reason[sizeof why.text + 16];
+    kf_peer_explain(peer, event, "running KernelBench's protocol", &why);
+    snprintf(reason, sizeof reason, "no result: %s", event == KF_PEER_OK ? "nothing was printed" : why.text);
+    if (!(claim = without(reason))) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    return claim;
 }
 
-static cJSON *run(const kf_judge *judge, const kf_job *job, const char *binary, const char *plan, const volatile int *stop,
-                  kf_error *error)
+/* In a runner that nothing has been loaded in; what is still starting stands still meanwhile. */
+static cJSON *run(kf_judge *judge, const kf_job *job, const kf_torch_request *request, const volatile int *stop, kf_error *error)
 {
-    kf_autofree char *folder = kf_directory_temporary("kforge-kernelbench", error);
-    kf_autofree char *path = folder ? kf_path_join(folder, "plan.json") : NULL;
-    double seconds = fmin(SECONDS, job->options.timeout_seconds);
-    bool written = path && kf_file_write(path, plan, strlen(plan), error) && kf_extensions_copy(binary, folder, error);
-    kf_sandbox *sandbox = written ? start(judge, job, folder, path, seconds, error) : NULL;
-    cJSON *claim = NULL;
-    bool stopped = false;
-    while (sandbox && !stopped && !kf_sandbox_pump(sandbox, STEP)) stopped = stop && *stop;
-    if (sandbox && !stopped && !(claim = find_claim(kf_sandbox_output(sandbox)))) {
-        char words[256], reason[300];
-        kf_sandbox_describe(kf_sandbox_outcome(sandbox), words, sizeof words);
-        snprintf(reason, sizeof reason, "no result: %s", words);
-        if (!(claim = without(reason))) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    }
-    if (stopped) kf_fail(error, KF_ERROR_BUSY, "interrupted");
-    kf_sandbox_free(sandbox);
-    if (folder) kf_directory_remove(folder, NULL);
+    kf_crew *crew = judge->crew;
+    kf_auto(kf_peer) peer = kf_crew_take(crew, KF_RUNNER_TORCH, job->options.strict_sandbox, stop, error);
+    if (!peer) return kf_fail_prefix(error, "KernelBench's protocol"), NULL;
+    if (!kf_torch_give(peer, request, error)) return NULL;
+    kf_crew_pause(crew);
+    kf_peer_event event = kf_peer_load(peer, fmin(SECONDS, job->options.timeout_seconds));
+    kf_crew_resume(crew);
+    if (event == KF_PEER_STOPPED) return kf_fail(error, KF_ERROR_BUSY, "interrupted"), NULL;
+    if (event == KF_PEER_MACHINE) return kf_fail_copy(error, kf_peer_error(peer)), NULL;
+    cJSON *claim = claim_of(peer, event, error);
+    kf_crew_retire(crew, kf_steal(&peer), event != KF_PEER_OK);
     return claim;
 }
 
@@ -119,10 +102,10 @@ bool kf_judge_kernelbench(kf_judge *judge, const kf_job *job, const char *binary
                                           .device = judge->device->operations->kind,
                                           .role = KF_ROLE_CANDIDATE,
                                           .file = file,
+                                          .claim = true,
                                           .untimed = job->options.check_only,
                                           .candidate = binary};
-        kf_autofree char *plan = kf_torch_plan(&request, error);
-        if (!plan || !(claim = run(judge, job, binary, plan, stop, error))) return false;
+        if (!(claim = run(judge, job, &request, stop, error))) return false;
     }
     cJSON_Delete(verdict->kernelbench);
     verdict->kernelbench = claim;

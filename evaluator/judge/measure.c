@@ -355,6 +355,9 @@ static void expect_spares(const kf_run *r)
     if (bench->options->asan) return;
     if (bench->counts && bench->last) kf_crew_expect(bench->crew, KF_RUNNER_COUNT, strict, 1);
     if (bench->spare) kf_crew_expect(bench->crew, bench->kinds[KF_ROLE_CANDIDATE], strict, bench->spare);
+    /* The next job may be on a task that the baseline's runner does not suit. */
+    if (bench->spare && bench->kinds[KF_ROLE_CANDIDATE] != KF_RUNNER_TORCH && bench->kinds[KF_ROLE_BASELINE] == KF_RUNNER_TORCH)
+        kf_crew_expect(bench->crew, KF_RUNNER_TORCH, strict, 1);
 }
 
 /* Python takes seconds to start: nobody waits for that. */
@@ -483,11 +486,24 @@ static void expect_runners(const kf_run *r)
     size_t counts[KF_RUNNER_KINDS] = {0};
     counts[bench->kinds[KF_ROLE_CANDIDATE]] += !(bench->going && *bench->going);
     counts[bench->kinds[KF_ROLE_BASELINE]] +=
-        !kf_crew_has_trusted(bench->crew, KF_ROLE_BASELINE, kf_run_key(bench, KF_ROLE_BASELINE, key), strict);
+        !kf_crew_can_serve(bench->crew, KF_ROLE_BASELINE, kf_run_key(bench, KF_ROLE_BASELINE, key), strict, bench->problem);
     counts[bench->kinds[KF_ROLE_ORACLE]] +=
-        !kf_crew_has_trusted(bench->crew, KF_ROLE_ORACLE, kf_run_key(bench, KF_ROLE_ORACLE, key), strict);
+        !kf_crew_can_serve(bench->crew, KF_ROLE_ORACLE, kf_run_key(bench, KF_ROLE_ORACLE, key), strict, bench->problem);
     for (int kind = 0; kind < KF_RUNNER_KINDS && !bench->options->asan; kind++)
         kf_crew_expect(bench->crew, (kf_runner_kind)kind, strict, counts[kind]);
+}
+
+/* On a processor what starts takes from what is measured first, the baseline alone, and there is nothing to be gained by it: importing PyTorch keeps
+ * processors as busy as measuring does. Nobody's time, as in kf_run_start_peer. */
+static bool await_starting(kf_run *r, kf_error *error)
+{
+    kf_workbench *bench = r->bench;
+    if (bench->device->slow_start || bench->kinds[KF_ROLE_CANDIDATE] != KF_RUNNER_TORCH) return true;
+    double asked = kf_now();
+    bool settled = kf_crew_settle(bench->crew, true, error);
+    r->started += kf_now() - asked;
+    bench->deadline += kf_now() - asked;
+    return settled;
 }
 
 /* What an earlier job found out about this baseline, if its runner is still there. */
@@ -562,7 +578,7 @@ static bool measure(kf_run *r, kf_error *error)
     r->capacity = rule.most_pairs;
     expect_runners(r);
     if (!(r->checker = kf_checker_new(bench))) return no_memory(error);
-    if (!reserve(r, error)) return false;
+    if (!reserve(r, error) || !await_starting(r, error)) return false;
     r->recalled = recall(r);
     if (!make_sets(r, r->recalled ? r->known.sets : LEAST_SETS, error)) return false;
     if (!kf_run_start_peer(r, KF_ROLE_BASELINE, &r->peers[BASELINE], error)) return false;

@@ -41,6 +41,7 @@ typedef struct kf_workbench {
     int layers;                  /* set: sandbox layers of the candidate's runner */
     double waited;               /* set: seconds that await_candidate took; they are no part of the measurement's time */
     bool abandoned;              /* set: await_candidate had nothing */
+    bool secondhand;             /* set: one of the task's own runners has served another task */
 } kf_workbench;
 
 /* Fills bench->result. False when judge or machine failed, or on the caller's stop flag (KF_ERROR_BUSY). */

@@ -113,12 +113,40 @@ const char *kf_run_key(const kf_workbench *bench, kf_role role, char key[4400])
     return key;
 }
 
+/* A plan into a runner in Python, and loads it. False: the machine's or the caller's fault; *event is the runner's. */
+static bool load_plan(kf_run *r, kf_role role, kf_peer *peer, const char *candidate, double patience, kf_peer_event *event,
+                      kf_error *error)
+{
+    const kf_workbench *bench = r->bench;
+    const kf_torch_request request = {.task = bench->task,
+                                      .problem = bench->problem,
+                                      .workload = bench->workload,
+                                      .device = r->device->kind,
+                                      .role = role,
+                                      .file = role == KF_ROLE_BASELINE ? bench->baseline_file : kf_torch_file(bench->task),
+                                      .compiled = role == KF_ROLE_BASELINE && bench->compiled,
+                                      .candidate = candidate};
+    if (!kf_torch_give(peer, &request, error)) return false;
+    if (r->device->equip && !r->device->equip(bench->device, peer, role, bench->problem, error)) return false;
+    *event = kf_peer_load(peer, patience);
+    return true;
+}
+
+/* One of the task's own that has served another task and does not take this one's plan: what is left in it may be the reason, so a fresh one is asked. */
+static bool load_afresh(kf_run *r, kf_role role, kf_peer **peer, kf_peer_event *event, kf_error *error)
+{
+    const kf_workbench *bench = r->bench;
+    kf_crew_retire(bench->crew, kf_steal(peer), false);
+    *peer = kf_crew_take(bench->crew, KF_RUNNER_TORCH, bench->options->strict_sandbox, bench->stop, error);
+    return *peer && load_plan(r, role, *peer, NULL, TORCH_LOAD_SECONDS, event, error);
+}
+
 bool kf_run_start_peer(kf_run *r, kf_role role, kf_peer **peer, kf_error *error)
 {
     kf_workbench *bench = r->bench;
     kf_runner_place place;
     kf_runner_kind kind = bench->kinds[role];
-    bool failed = false, candidate = role == KF_ROLE_CANDIDATE, strict = bench->options->strict_sandbox;
+    bool failed = false, candidate = role == KF_ROLE_CANDIDATE, strict = bench->options->strict_sandbox, from_another = false;
     const char *binary = candidate                  ? candidate_binary(r, &failed, error)
                          : role == KF_ROLE_BASELINE ? bench->baseline
                                                     : bench->oracle;
@@ -127,7 +155,8 @@ bool kf_run_start_peer(kf_run *r, kf_role role, kf_peer **peer, kf_error *error)
     if (candidate) r->spare_threads = place.spare_threads;
     char key[4400];
     if (!candidate)
-        *peer = kf_crew_take_trusted(bench->crew, role, kf_run_key(bench, role, key), strict, bench->stop);
+        *peer = kf_crew_take_trusted(bench->crew, role, kf_run_key(bench, role, key), strict, bench->problem, bench->stop,
+                                     &from_another);
     else if (bench->going)
         *peer = kf_steal(bench->going);
     if (*peer && candidate) kf_peer_hurry(*peer, bench->deadline);
@@ -138,21 +167,18 @@ bool kf_run_start_peer(kf_run *r, kf_role role, kf_peer **peer, kf_error *error)
         r->started += kf_now() - asked;
         bench->deadline += kf_now() - asked;
     }
-    const kf_torch_request request = {.task = bench->task,
-                                      .problem = bench->problem,
-                                      .workload = bench->workload,
-                                      .device = r->device->kind,
-                                      .role = role,
-                                      .file = role == KF_ROLE_BASELINE ? bench->baseline_file : kf_torch_file(bench->task),
-                                      .compiled = role == KF_ROLE_BASELINE && bench->compiled,
-                                      .candidate = candidate ? binary : NULL};
-    if (!(kind == KF_RUNNER_TORCH ? kf_torch_give(*peer, &request, error) : kf_peer_give(*peer, binary, error))) return false;
+    if (kind != KF_RUNNER_TORCH && !kf_peer_give(*peer, binary, error)) return false;
     if (candidate) bench->layers = kf_peer_layers(*peer);
-    if (kind == KF_RUNNER_TORCH && r->device->equip && !r->device->equip(bench->device, *peer, role, bench->problem, error))
-        return false;
     double patience = kind == KF_RUNNER_TORCH ? TORCH_LOAD_SECONDS : LOAD_SECONDS;
     if (candidate && kf_run_time_left(r) < patience) patience = fmax(kf_run_time_left(r), 1);
-    kf_peer_event event = kf_peer_load(*peer, patience);
+    kf_peer_event event;
+    if (kind != KF_RUNNER_TORCH)
+        event = kf_peer_load(*peer, patience);
+    else if (!load_plan(r, role, *peer, candidate ? binary : NULL, patience, &event, error))
+        return false;
+    bool anew = event != KF_PEER_OK && event != KF_PEER_STOPPED && from_another;
+    if (anew && !load_afresh(r, role, peer, &event, error)) return false;
+    if (from_another && !anew) bench->secondhand = true;
     if (event != KF_PEER_OK) return kf_run_report(r, *peer, role, event, 0, "loading it", error);
     if (candidate) kf_peer_hurry(*peer, bench->deadline);
     return give_scalars(r, role, *peer, error);

@@ -8,6 +8,8 @@
 #include "kforge/file.h"
 #include "kforge/json.h"
 
+#define KEY "torch:"
+
 const kf_task_file *kf_torch_file(const kf_task *task)
 {
     const kf_task_file *files[] = {kf_task_oracle(task), kf_task_baseline(task)};
@@ -18,7 +20,12 @@ const kf_task_file *kf_torch_file(const kf_task *task)
 
 void kf_torch_key(const kf_task *task, const char *baseline, char *key, size_t size)
 {
-    snprintf(key, size, "torch:%s:%.100s", kf_task_hash(task), baseline ? baseline : "");
+    snprintf(key, size, KEY "%s:%.100s", kf_task_hash(task), baseline ? baseline : "");
+}
+
+bool kf_torch_is_key(const char *binary)
+{
+    return strncmp(binary, KEY, sizeof KEY - 1) == 0;
 }
 
 static bool put(cJSON *parent, const char *key, cJSON *item)
@@ -114,6 +121,7 @@ char *kf_torch_plan(const kf_torch_request *request, kf_error *error)
     kf_auto(cJSON) plan = cJSON_CreateObject();
     bool done = put(plan, "patches", patches) && cJSON_AddStringToObject(plan, "role", roles[request->role]) &&
                 cJSON_AddBoolToObject(plan, "compile", request->compiled) &&
+                (!request->claim || cJSON_AddTrueToObject(plan, "claim")) &&
                 cJSON_AddBoolToObject(plan, "timed", !request->untimed) &&
                 put_source(plan, "problem", request->file->name, request->file->text) &&
                 (!candidate || put_source(plan, "candidate", "candidate.py", candidate)) && put_arguments(plan, request->problem) &&

@@ -12,7 +12,8 @@ typedef struct kf_torch_request {
     const char *device; /* its kind: "cpu" */
     kf_role role;
     const kf_task_file *file; /* the problem file */
-    bool untimed;             /* of KernelBench's protocol: no timing */
+    bool claim;               /* loading it runs KernelBench's protocol, and nothing else will be asked (kernelbench.py) */
+    bool untimed;             /* of that: no timing */
     bool compiled;            /* a baseline through torch.compile */
     const char *candidate;    /* path of the solution; NULL for the task's own roles */
 } kf_torch_request;
@@ -21,8 +22,10 @@ typedef struct kf_torch_request {
 char *kf_torch_plan(const kf_torch_request *request, kf_error *error);
 /* The plan into a runner's inbox, and a candidate's extensions. */
 bool kf_torch_give(kf_peer *peer, const kf_torch_request *request, kf_error *error);
-/* What the crew knows a task's own runners in Python by: they load the plan of each workload anew, but never one of another task. */
+/* What the crew knows a task's own runners in Python by: task and baseline. They load the plan of each workload anew. */
 void kf_torch_key(const kf_task *task, const char *baseline, char *key, size_t size);
+/* Is what a crew knows a runner by such a key, or the path of a binary? */
+bool kf_torch_is_key(const char *binary);
 /* The problem file of a task: its oracle's, else its baseline's; NULL when neither is one. */
 const kf_task_file *kf_torch_file(const kf_task *task);
 

@@ -7,7 +7,6 @@ for timing is limited, since a processor may take seconds a call; and for a GPU 
 copies, which takes it minutes at full size.
 """
 import json
-import os
 import sys
 import time
 
@@ -119,32 +118,18 @@ class Protocol:
             self.claim["speedup"] = reference["mean"] / stats["mean"]
 
 
-def main(arguments):
-    import warnings
+def run(plan, folder, place):
+    """Prints what the protocol says of the plan's solution. The runner that was asked has loaded nothing before and is asked nothing after."""
+    import gc
 
-    import cpu
-    import gpu
-    import runner
-    import scratch
-    import torch
-
-    warnings.simplefilter("ignore")
-    on_gpu = arguments[:1] == ["--cuda"]
-    if len(arguments) != 1 + on_gpu:
-        return 2
-    with open(arguments[-1], encoding="utf-8") as file:
-        plan = json.load(file)
-    place = gpu.Place(torch) if on_gpu else cpu.Place(torch)
-    scratch.prepare()
-    runner.lock_down()
-    protocol = Protocol(plan, os.path.dirname(os.path.abspath(arguments[-1])), place)
+    gc.enable()  # as in any program; the judge's batches do without
+    protocol = Protocol(plan, folder, place)
     claim = protocol.claim
     try:
-        with torch.no_grad():
-            protocol.build()
-            protocol.correctness()
-            if claim["correctness"] and plan.get("timed", True):
-                protocol.runtimes()
+        protocol.build()
+        protocol.correctness()
+        if claim["correctness"] and plan.get("timed", True):
+            protocol.runtimes()
     except BaseException as error:  # whatever a solution raises, KernelBench counts it as incorrect
         text = " ".join(str(error).split())[:300]
         claim["metadata"]["runtime_error" if claim["compiled"] else "compilation_error"] = (
@@ -153,4 +138,3 @@ def main(arguments):
         claim["correctness"] = False
     sys.stdout.write("\n" + MARK + json.dumps(claim) + "\n")
     sys.stdout.flush()
-    return 0

@@ -3,7 +3,6 @@
     python3 -I kforge_torch.py serve [--cuda] FILE                      speaks the judge's protocol (runner.py)
     python3 -I kforge_torch.py check FILE                               is it a solution (check.py)
     python3 -I kforge_torch.py build PLANS                              compiles a solution's extensions (build.py)
-    python3 -I kforge_torch.py kernelbench [--cuda] FILE                prints what KernelBench would say (kernelbench.py)
     python3 -I kforge_torch.py describe FILE [--patch NAME=VALUE …]     says what arguments a problem has (describe.py)
 
 Each mode is a file of its own with a function main(arguments) that returns the exit status.
@@ -11,7 +10,7 @@ Each mode is a file of its own with a function main(arguments) that returns the 
 import os
 import sys
 
-MODES = {"serve": "runner", "check": "check", "build": "build", "kernelbench": "kernelbench", "describe": "describe"}
+MODES = {"serve": "runner", "check": "check", "build": "build", "describe": "describe"}
 
 
 def main(arguments):

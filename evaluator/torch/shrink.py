@@ -1,6 +1,6 @@
 """Making a problem smaller: which module-level constants to halve, and how often, until it is below a number of elements and operations.
 
-Greedy. Each step halves the constant with the largest value that still makes the problem smaller and lets it describe: constructor and forward
+Greedy. Each step halves the constant with the largest value that still makes the problem noticeably smaller and lets it describe: constructor and forward
 have to work, on tensors without storage where PyTorch has the shape rules, else for real once the problem is small. A constant that can't be halved
 further (24 channels in 8 groups) is left alone from then on. What belongs together is found by failure: where halving one constant breaks the
 problem, halving it with another one of the same value is tried.
@@ -9,6 +9,7 @@ import load
 import meta
 
 MOST_STEPS = 200
+WORTH = 0.99  # of the cost: what saves less only makes pictures smaller beside weights that stay, down to one pixel, of which a batch norm leaves nothing
 REAL_ELEMENTS = 1 << 22  # below this a forward is run for real where there are no shape rules
 
 
@@ -64,7 +65,7 @@ def shrink(path, patches, options, most_elements, most_flops, keep_state=False):
                 smaller = _size(path, trial, options)
                 if smaller is not None and keep_state and _state(smaller) != _state(size):
                     continue
-                if smaller is not None and _cost(smaller, most_elements, most_flops) < _cost(size, most_elements, most_flops):
+                if smaller is not None and _cost(smaller, most_elements, most_flops) <= WORTH * _cost(size, most_elements, most_flops):
                     found = (group, trial, smaller)
                     break
             if found:

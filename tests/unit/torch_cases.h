@@ -105,7 +105,7 @@ static int judge_file(const char *folder, const char *name, bool timed, int *jud
     return 1;
 }
 
-static void every_file_of(const char *folder, bool timed, int least)
+__attribute__((unused)) static void every_file_of(const char *folder, bool timed, int least)
 {
     char path[256];
     snprintf(path, sizeof path, DATA "%s", folder);

@@ -1,0 +1,115 @@
+/* What runners in Python cost: the task's own go on from one task's problem to another's, a solution's never do, and what a problem has changed of PyTorch
+ * does not reach the next one. Skipped, saying so, where there is no PyTorch. */
+#include "torch_cases.h"
+
+#include "crew.h"
+#include "judge_internal.h"
+
+#define SHAPE "[64, 4096]"
+
+static const char relu[] = "import torch\n"
+                           "import torch.nn as nn\n"
+                           "class ModelNew(nn.Module):\n"
+                           "    def forward(self, x):\n"
+                           "        return torch.relu(x)\n";
+static const char clamp[] = "import torch\n"
+                            "import torch.nn as nn\n"
+                            "class ModelNew(nn.Module):\n"
+                            "    def forward(self, x):\n"
+                            "        return torch.clamp(x, min=0)\n";
+static const char linear[] = "import torch.nn as nn\n"
+                             "class ModelNew(nn.Module):\n"
+                             "    def __init__(self, inner, outer):\n"
+                             "        super().__init__()\n"
+                             "        self.dense = nn.Linear(inner, outer)\n"
+                             "    def forward(self, x):\n"
+                             "        return self.dense(x)\n";
+
+static size_t started(void)
+{
+    return kf_crew_started(judge->crew, KF_RUNNER_TORCH);
+}
+
+static void expect_correct(const char *task, const char *source, bool kernelbench)
+{
+    kf_auto(kf_verdict) verdict = judge_source(task, source, false, kernelbench);
+    const kf_finding *finding = first_finding(verdict);
+    if (verdict->status != KF_CORRECT) fail_msg("%s: %s", verdict->message, finding ? finding->text : "");
+    if (kernelbench) assert_true(cJSON_IsTrue(cJSON_GetObjectItem(verdict->kernelbench, "correctness")));
+}
+
+static void the_tasks_own_go_on_to_other_tasks(void **state)
+{
+    (void)state;
+    expect_correct("relu", relu, false);
+    size_t before = started();
+    expect_correct("linear", linear, false);
+    assert_int_equal(started(), before + 1); /* the solution's */
+    before = started();
+    expect_correct("relu", relu, true);
+    assert_int_equal(started(), before + 2); /* and one for KernelBench's protocol */
+}
+
+/* A task like relu in a folder of its own, with lines before the class. */
+static kf_verdict *judge_with(const char *lines)
+{
+    kf_error error = {0};
+    kf_autofree char *folder = kf_directory_temporary("kforge-test", &error);
+    kf_autofree char *json = kf_path_join(folder, "task.json"), *problem = kf_path_join(folder, "problem.py");
+    kf_autofree char *text = NULL;
+    static const char task[] =
+        "{\"schema\": \"kforge-task/1\", \"name\": \"careless\", \"entry\": \"careless\", \"arguments\": ["
+        "{\"name\": \"x\", \"kind\": \"input\", \"dtype\": \"f32\", \"shape\": " SHAPE ", \"distribution\": {\"kind\": \"normal\"}}, "
+        "{\"name\": \"out\", \"kind\": \"output\", \"dtype\": \"f32\", \"shape\": " SHAPE "}], "
+        "\"oracle\": {\"kind\": \"torch\", \"file\": \"problem.py\"}, \"baseline\": {\"kind\": \"torch\", \"file\": \"problem.py\"}, "
+        "\"torch\": {\"class\": \"Model\", \"inputs\": [\"x\"], \"outputs\": [\"out\"], \"forward\": [\"x\"]}}";
+    assert_true(asprintf(&text,
+                         "import torch\nimport torch.nn as nn\n%s\n"
+                         "class Model(nn.Module):\n    def forward(self, x):\n        return torch.clamp(x, min=0)\n"
+                         "def get_inputs():\n    return [torch.randn(64, 4096)]\n"
+                         "def get_init_inputs():\n    return []\n",
+                         lines) > 0);
+    assert_true(kf_file_write(json, task, strlen(task), &error) && kf_file_write(problem, text, strlen(text), &error));
+    kf_task *loaded = kf_task_load(folder, &error);
+    kf_directory_remove(folder, NULL);
+    kf_auto(kf_job) job = loaded ? kf_job_new("careless", loaded, clamp, strlen(clamp), NULL, 0, &error) : NULL;
+    if (!job) fail_msg("%s", error.text);
+    job->options.torch = job->options.check_only = true;
+    job->options.kernelbench = false;
+    kf_verdict *verdict = kf_judge_run(judge, job, NULL, &error);
+    if (!verdict) fail_msg("%s", error.text);
+    return verdict;
+}
+
+/* Settings are put back, and the runners go on. */
+static void settings_do_not_reach_the_next_task(void **state)
+{
+    (void)state;
+    kf_auto(kf_verdict) verdict =
+        judge_with("torch.set_default_dtype(torch.float64)\ntorch.use_deterministic_algorithms(True)\ntorch.set_num_threads(1)");
+    assert_string_equal(kf_status_name(verdict->status), "correct");
+    size_t before = started();
+    expect_correct("relu", relu, false);
+    assert_int_equal(started(), before + 1);
+}
+
+/* A function that a problem has replaced is not there in the next one: its runners are fresh ones. */
+static void replaced_functions_do_not_reach_the_next_task(void **state)
+{
+    (void)state;
+    kf_auto(kf_verdict) verdict = judge_with("torch.relu = lambda x: x * 0");
+    assert_string_equal(kf_status_name(verdict->status), "correct");
+    size_t before = started();
+    expect_correct("relu", relu, false);
+    assert_int_equal(started(), before + 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_tasks_own_go_on_to_other_tasks),
+        cmocka_unit_test(settings_do_not_reach_the_next_task),
+        cmocka_unit_test(replaced_functions_do_not_reach_the_next_task),
+    };
+    return judge_tests("torch_crew", tests, sizeof tests / sizeof *tests, "");
+}
