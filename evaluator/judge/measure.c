@@ -317,7 +317,7 @@ static bool reserve(kf_run *r, kf_error *error)
 }
 
 /* The job's time is over. A candidate that took most of it is slow; else the machine or the task is. */
-static bool out_of_time(kf_run *r, kf_error *error)
+bool kf_run_out_of_time(kf_run *r, kf_error *error)
 {
     kf_workbench *bench = r->bench;
     const kf_peer *peer = r->peers[CANDIDATE];
@@ -407,7 +407,7 @@ static bool measure_pairs(kf_run *r, const kf_stopping_rule *rule, kf_error *err
         bool enough = r->pairs >= bound.least_pairs;
         if (kf_run_time_left(r) <= 0) {
             if (enough) break;
-            return out_of_time(r, error);
+            return kf_run_out_of_time(r, error);
         }
         if (!plan.timed) continue;
         if (recovers(r, seconds, rule, &bound)) {

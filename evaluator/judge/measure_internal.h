@@ -140,6 +140,8 @@ bool kf_run_hand_over(kf_run *r, kf_role role, kf_peer *peer, kf_error *error);
 
 /* ---- measure.c ---- */
 
+/* A finding that the job's time is over: the candidate's fault where it took most of it. */
+bool kf_run_out_of_time(kf_run *r, kf_error *error);
 /* The baseline's batches with no candidate there, into r->alone. */
 bool kf_run_measure_alone(kf_run *r, uint32_t calls, kf_error *error);
 

@@ -170,7 +170,9 @@ bool kf_run_start_peer(kf_run *r, kf_role role, kf_peer **peer, kf_error *error)
     if (kind != KF_RUNNER_TORCH && !kf_peer_give(*peer, binary, error)) return false;
     if (candidate) bench->layers = kf_peer_layers(*peer);
     double patience = kind == KF_RUNNER_TORCH ? TORCH_LOAD_SECONDS : LOAD_SECONDS;
-    if (candidate && kf_run_time_left(r) < patience) patience = fmax(kf_run_time_left(r), 1);
+    bool hurried = candidate && kf_run_time_left(r) < patience;
+    if (hurried) patience = fmax(kf_run_time_left(r), 1);
+    double began = kf_now();
     kf_peer_event event;
     if (kind != KF_RUNNER_TORCH)
         event = kf_peer_load(*peer, patience);
@@ -179,6 +181,9 @@ bool kf_run_start_peer(kf_run *r, kf_role role, kf_peer **peer, kf_error *error)
     bool anew = event != KF_PEER_OK && event != KF_PEER_STOPPED && from_another;
     if (anew && !load_afresh(r, role, peer, &event, error)) return false;
     if (from_another && !anew) bench->secondhand = true;
+    /* Where others have had the time, it is not to blame for what was left. */
+    if (candidate) r->candidate_time += kf_now() - began;
+    if (event == KF_PEER_TIMEOUT && hurried) return kf_run_out_of_time(r, error);
     if (event != KF_PEER_OK) return kf_run_report(r, *peer, role, event, 0, "loading it", error);
     if (candidate) kf_peer_hurry(*peer, bench->deadline);
     return give_scalars(r, role, *peer, error);

@@ -51,7 +51,7 @@ static void the_tasks_own_go_on_to_other_tasks(void **state)
 }
 
 /* A task like relu in a folder of its own, with lines before the class. */
-static kf_verdict *judge_with(const char *lines)
+static kf_verdict *judge_with(const char *lines, const char *solution, double timeout)
 {
     kf_error error = {0};
     kf_autofree char *folder = kf_directory_temporary("kforge-test", &error);
@@ -72,10 +72,11 @@ static kf_verdict *judge_with(const char *lines)
     assert_true(kf_file_write(json, task, strlen(task), &error) && kf_file_write(problem, text, strlen(text), &error));
     kf_task *loaded = kf_task_load(folder, &error);
     kf_directory_remove(folder, NULL);
-    kf_auto(kf_job) job = loaded ? kf_job_new("careless", loaded, clamp, strlen(clamp), NULL, 0, &error) : NULL;
+    kf_auto(kf_job) job = loaded ? kf_job_new("careless", loaded, solution, strlen(solution), NULL, 0, &error) : NULL;
     if (!job) fail_msg("%s", error.text);
     job->options.torch = job->options.check_only = true;
     job->options.kernelbench = false;
+    job->options.timeout_seconds = timeout;
     kf_verdict *verdict = kf_judge_run(judge, job, NULL, &error);
     if (!verdict) fail_msg("%s", error.text);
     return verdict;
@@ -86,7 +87,7 @@ static void settings_do_not_reach_the_next_task(void **state)
 {
     (void)state;
     kf_auto(kf_verdict) verdict =
-        judge_with("torch.set_default_dtype(torch.float64)\ntorch.use_deterministic_algorithms(True)\ntorch.set_num_threads(1)");
+        judge_with("torch.set_default_dtype(torch.float64)\ntorch.use_deterministic_algorithms(True)\ntorch.set_num_threads(1)", clamp, 60);
     assert_string_equal(kf_status_name(verdict->status), "correct");
     size_t before = started();
     expect_correct("relu", relu, false);
@@ -97,11 +98,31 @@ static void settings_do_not_reach_the_next_task(void **state)
 static void replaced_functions_do_not_reach_the_next_task(void **state)
 {
     (void)state;
-    kf_auto(kf_verdict) verdict = judge_with("torch.relu = lambda x: x * 0");
+    kf_auto(kf_verdict) verdict = judge_with("torch.relu = lambda x: x * 0", clamp, 60);
     assert_string_equal(kf_status_name(verdict->status), "correct");
     size_t before = started();
     expect_correct("relu", relu, false);
     assert_int_equal(started(), before + 3);
+}
+
+/* A solution that does not end is to blame, but not for what the task's own had of the job's time: VGG's weights take a minute to be drawn. */
+static void who_has_the_time_is_told(void **state)
+{
+    (void)state;
+    static const char slow[] = "import time\n"
+                               "import torch\n"
+                               "import torch.nn as nn\n"
+                               "class ModelNew(nn.Module):\n"
+                               "    def __init__(self):\n"
+                               "        super().__init__()\n"
+                               "        time.sleep(2)\n"
+                               "    def forward(self, x):\n"
+                               "        return torch.clamp(x, min=0)\n";
+    kf_auto(kf_verdict) late = judge_with("import time\ntime.sleep(1.5)", slow, 4);
+    assert_string_equal(kf_status_name(late->status), "judge_error");
+    assert_string_equal(first_finding(late)->rule, "time.budget");
+    kf_auto(kf_verdict) hangs = judge_with("", "import time\nclass ModelNew:\n    pass\ntime.sleep(100)\n", 4);
+    assert_string_equal(kf_status_name(hangs->status), "timeout");
 }
 
 int main(void)
@@ -109,6 +130,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_tasks_own_go_on_to_other_tasks),
         cmocka_unit_test(settings_do_not_reach_the_next_task),
+        cmocka_unit_test(who_has_the_time_is_told),
         cmocka_unit_test(replaced_functions_do_not_reach_the_next_task),
     };
     return judge_tests("torch_crew", tests, sizeof tests / sizeof *tests, "");
