@@ -110,6 +110,57 @@ expect 0 task show made/level1_20_Signs_And_Matrices --json
 json '[a["distribution"]["kind"] for a in o["task"]["arguments"] if a["kind"] == "input"] == ["upper_triangular", "symmetric", "signs"]'
 json 'o["task"]["work"]["bytes"] == 4 * (32 * 32 // 2 * 2 + 32 + 32 * 32)'
 
+# Rounding decides in every other draw of its weight, and not in the first; and a picture stays where making it smaller would save next to nothing.
+cat >sometimes.py <<'END'
+import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    """Rounds its input to halves where its first weight is negative."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(64))
+
+    def forward(self, x):
+        far = (self.weight[0] < 0) * 4e6
+        return (x + far) - far + self.weight
+
+
+def get_inputs():
+    return [torch.rand(32, 64)]
+END
+expect 1 import torch sometimes.py -o mine --json
+json 'o["problems"][0]["rule"] == "outputs.unstable"'
+cat >pixels.py <<'END'
+import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    """Weights that no constant makes smaller, behind a picture that two do."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Sequential(nn.Conv2d(3, 64, 3, padding=1), nn.BatchNorm2d(64), nn.ReLU())
+        self.head = nn.Linear(64, 4096)
+
+    def forward(self, x):
+        return self.head(self.stem(x).mean(dim=(2, 3)))
+
+
+batch = 4
+size = 64
+
+
+def get_inputs():
+    return [torch.rand(batch, 3, size, size)]
+END
+expect 0 import torch pixels.py --scale 20000 -o mine
+expect 0 task show mine/pixels --json
+json '[a["shape"][-1] for a in o["task"]["arguments"] if a["name"] == "x"][0] >= 16'
+
 # robust-kbench: configurations, forward and backward.
 mkdir -p robust/tasks/scale && cat >robust/tasks/scale/func_forward.py <<'END'
 import torch

@@ -54,6 +54,21 @@ static void an_arena_leaves_room_for_what_follows(void **state)
     assert_true(candidate >= 18 * GIB + (256ull << 20) && baseline + candidate + 24 * GIB < free_bytes);
 }
 
+/* A baseline's runner goes on to another task with the arena that it has. */
+static void an_arena_is_kept_for_a_problem_of_its_size(void **state)
+{
+    (void)state;
+    static kf_problem small, large;
+    small = problem_of(64, 4096);
+    large = problem_of(4096, 65536);
+    uint64_t of_small = kf_cuda_arena_wanted(&small, 12 * GIB, 1024), of_large = kf_cuda_arena_wanted(&large, 12 * GIB, 1024);
+    assert_int_equal(kf_cuda_arena_bytes(&small, KF_ROLE_BASELINE, 70 * GIB, 12 * GIB, 1024), of_small);
+    assert_true(kf_cuda_arena_suits(of_small, &small, 12 * GIB, 1024));
+    assert_true(kf_cuda_arena_suits(of_large, &large, 12 * GIB, 1024));
+    assert_false(kf_cuda_arena_suits(of_small, &large, 12 * GIB, 1024)); /* its results would not find room */
+    assert_false(kf_cuda_arena_suits(of_large, &small, 12 * GIB, 1024)); /* it would have what others need */
+}
+
 static kf_ledger_entry entry_at(uint64_t address, int64_t rows, int64_t columns, int64_t row_stride, int64_t column_stride)
 {
     return (kf_ledger_entry){
@@ -118,6 +133,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_arena_leaves_room_for_what_follows),
+        cmocka_unit_test(an_arena_is_kept_for_a_problem_of_its_size),
         cmocka_unit_test(a_ledger_says_where_a_result_lies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

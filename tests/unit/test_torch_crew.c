@@ -59,9 +59,11 @@ static kf_verdict *judge_with(const char *lines, const char *solution, double ti
     kf_autofree char *text = NULL;
     static const char task[] =
         "{\"schema\": \"kforge-task/1\", \"name\": \"careless\", \"entry\": \"careless\", \"arguments\": ["
-        "{\"name\": \"x\", \"kind\": \"input\", \"dtype\": \"f32\", \"shape\": " SHAPE ", \"distribution\": {\"kind\": \"normal\"}}, "
+        "{\"name\": \"x\", \"kind\": \"input\", \"dtype\": \"f32\", \"shape\": " SHAPE
+        ", \"distribution\": {\"kind\": \"normal\"}}, "
         "{\"name\": \"out\", \"kind\": \"output\", \"dtype\": \"f32\", \"shape\": " SHAPE "}], "
-        "\"oracle\": {\"kind\": \"torch\", \"file\": \"problem.py\"}, \"baseline\": {\"kind\": \"torch\", \"file\": \"problem.py\"}, "
+        "\"oracle\": {\"kind\": \"torch\", \"file\": \"problem.py\"}, \"baseline\": {\"kind\": \"torch\", \"file\": "
+        "\"problem.py\"}, "
         "\"torch\": {\"class\": \"Model\", \"inputs\": [\"x\"], \"outputs\": [\"out\"], \"forward\": [\"x\"]}}";
     assert_true(asprintf(&text,
                          "import torch\nimport torch.nn as nn\n%s\n"
@@ -86,8 +88,8 @@ static kf_verdict *judge_with(const char *lines, const char *solution, double ti
 static void settings_do_not_reach_the_next_task(void **state)
 {
     (void)state;
-    kf_auto(kf_verdict) verdict =
-        judge_with("torch.set_default_dtype(torch.float64)\ntorch.use_deterministic_algorithms(True)\ntorch.set_num_threads(1)", clamp, 60);
+    kf_auto(kf_verdict) verdict = judge_with(
+        "torch.set_default_dtype(torch.float64)\ntorch.use_deterministic_algorithms(True)\ntorch.set_num_threads(1)", clamp, 60);
     assert_string_equal(kf_status_name(verdict->status), "correct");
     size_t before = started();
     expect_correct("relu", relu, false);
