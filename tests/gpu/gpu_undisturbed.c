@@ -20,6 +20,7 @@
 #define TURNS 3
 #define MOST 64
 #define ALLOWED 0.01
+#define HALF_WIDTH 0.002 /* that pairs go on for: a verdict usually leaves more open than what is looked for */
 #define REPEATS 9
 #define LENGTHS 3
 #define FIRST_LENGTH 0.003 /* seconds; the others are twice and four times that */
@@ -139,6 +140,7 @@ int check_undisturbed(kf_judge *judge, int count, char *const *tasks, double sec
             jobs[used] = own ? kf_job_new("undisturbed", own, file->text, file->size, NULL, 0, &error) : NULL;
             if (!jobs[used]) continue;
             if (seconds > 0) jobs[used]->options.seconds = seconds;
+            jobs[used]->options.half_width = HALF_WIDTH;
             snprintf(names[used], sizeof names[used], "%.60s", file->name);
             prepared[used] = kf_judge_prepare(judge, jobs[used], -1, &error); /* all are built at a time */
             if (prepared[used])
