@@ -1,5 +1,5 @@
-/* Processors that do not sleep while something is timed. A process that is woken on one that slept deeply comes 150 us later and is slow for some 60 more (a GPU's
- * host): as much as half of what a batch of short calls may be uncertain by. The kernel's interface for it is PM QoS: a file that holds, for as long as it is
+/* Processors that do not sleep while something is timed. A process that is woken on one that slept deeply comes 150 us later and is slow for some 60 more
+ * (docs/measurements/2026-11-23-h200.md). The kernel's interface for it is PM QoS: a file that holds, for as long as it is
  * open, the most microseconds that waking may take (Linux, Documentation/power/pm_qos_interface.rst). Root may open it, and whom it is given to. */
 #ifndef KFORGE_WAKEFUL_H
 #define KFORGE_WAKEFUL_H

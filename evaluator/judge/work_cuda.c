@@ -14,8 +14,7 @@ static bool no_room(kf_error *error)
 bool kf_cuda_work_begin(kf_cuda_work *work, size_t task_bytes, size_t most, kf_error *error)
 {
     size_t room = most ? most : 1;
-    *work = (kf_cuda_work){
-        .tasks = calloc(room, task_bytes), .task_bytes = task_bytes, .most = most, .units = calloc(room, sizeof *work->units)};
+    *work = (kf_cuda_work){.tasks = calloc(room, task_bytes), .task_bytes = task_bytes, .units = calloc(room, sizeof *work->units)};
     return (work->tasks && work->units) || no_room(error);
 }
 

@@ -7,7 +7,7 @@
 
 typedef struct kf_cuda_work {
     char *tasks;
-    size_t task_bytes, count, most;
+    size_t task_bytes, count;
     uint64_t *units;  /* of each task: what one thread does at a time */
     kf_slice *slices; /* of each block, in the order of tasks */
     size_t blocks;

@@ -177,6 +177,14 @@ static void print_times(const cJSON *counters, double whole)
     printf("; the rest of it %.1f\n", (kf_json_get_number(seconds, "count", NAN) - inside) * 1e3);
 }
 
+/* Of the first workload that was timed: those that are only checked come before it. */
+static double seconds_of_a_call(const kf_verdict *verdict)
+{
+    for (size_t i = 0; verdict && i < verdict->workload_count; i++)
+        if (verdict->workloads[i].timed) return verdict->workloads[i].candidate_seconds;
+    return NAN;
+}
+
 /* Every seed with counters: what they say, and what they cost. */
 static int count_seeds(kf_judge *judge, const char *task_path, double seconds)
 {
@@ -208,8 +216,7 @@ static int count_seeds(kf_judge *judge, const char *task_path, double seconds)
         cJSON *missing = verdict ? cJSON_GetObjectItem(verdict->counters, "missing") : NULL;
         printf("  == %s %s: %s, %.2f s without, %.2f s with counters, of which %.2f s; a call %.3f ms, %d missing\n",
                kf_task_name(task), file->name, verdict ? kf_status_name(verdict->status) : error.text, without, with,
-               gpu_counting_seconds, verdict && verdict->workload_count ? verdict->workloads[0].candidate_seconds * 1e3 : NAN,
-               cJSON_GetArraySize(missing));
+               gpu_counting_seconds, 1e3 * seconds_of_a_call(verdict), cJSON_GetArraySize(missing));
         if (taken) print_times(verdict->counters, gpu_counting_seconds);
         printf("%s", words.data ? words.data : "");
         kf_verdict_free(plain);
