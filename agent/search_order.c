@@ -56,18 +56,25 @@ static bool read_calls(kf_store *store, const char *run, calls *list, kf_error *
     return row == 0;
 }
 
-/* As kf_call.number. */
-static int64_t number_of(const calls *list, int64_t id)
+/* Where an id is in an ascending list; `count`: nowhere. */
+static size_t find(const int64_t *ids, size_t count, int64_t id)
 {
-    size_t low = 0, high = list->count;
+    size_t low = 0, high = count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (list->ids[middle] < id)
+        if (ids[middle] < id)
             low = middle + 1;
         else
             high = middle;
     }
-    return low < list->count && list->ids[low] == id ? (int64_t)low + 1 : 0;
+    return low < count && ids[low] == id ? low : count;
+}
+
+/* As kf_call.number. */
+static int64_t number_of(const calls *list, int64_t id)
+{
+    size_t at = find(list->ids, list->count, id);
+    return at < list->count ? (int64_t)at + 1 : 0;
 }
 
 /* Room for one more in a list that grows at powers of two. */
@@ -90,15 +97,7 @@ typedef struct reading {
 
 static bool is_own(const reading *r, int64_t verdict)
 {
-    size_t low = 0, high = r->judged_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (r->judged[middle] < verdict)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < r->judged_count && r->judged[low] == verdict;
+    return find(r->judged, r->judged_count, verdict) < r->judged_count;
 }
 
 static bool append_place(reading *r, const kf_store_attempt *attempt, int64_t number, kf_error *error)

@@ -28,7 +28,7 @@
 #include "wakeful.h"
 
 /* A context has as many channels to the GPU for kernels and for copies as these say, 8 where they don't, and to make and end it takes the driver as much
- * longer, in which it does little for others: 113 and 49 ms on an H200 with 8 of each, 85 and 36 with one for copies, 56 and 22 with one of each. Kernels of
+ * longer, in which it does little for others: 113 and 49 ms on an H200 with 8 of each, 85 and 36 with one for copies, 51 and 20 with one of each. Kernels of
  * more than four streams of a candidate may wait for each other. */
 #define QUEUES "CUDA_DEVICE_MAX_CONNECTIONS=4", "CUDA_DEVICE_MAX_COPY_CONNECTIONS=1"
 #define RUNNER_MEMORY (8ull << 30) /* of a candidate's own, on the host */

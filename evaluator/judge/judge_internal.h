@@ -20,7 +20,7 @@ struct kf_judge {
 
 #define KF_DISTURBED_ROUNDS 3 /* a measurement that something disturbed is made so often at most */
 /* What only a clock says of a candidate has to be said so often, in other processes each time, and so has the contrary once it was said: of 400 jobs on a
- * busy host with two GPUs the clock accused five honest ones, each in its process's whole life. Best of five, that is one in 60,000. */
+ * busy host with two GPUs the clock accused five honest ones, each in its process's whole life. Were they independent, three of five such would meet one in 80,000. */
 #define KF_CLOCK_ROUNDS 3
 
 typedef struct kf_rounds {
