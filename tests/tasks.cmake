@@ -1,6 +1,14 @@
 kf_test(tasks kf_agent)
-# Baselines and seeds against the oracles, on the CPU device.
-kf_test(tasks_run kf_model kf_base ${CMAKE_DL_LIBS})
-target_compile_definitions(test_tasks_run PRIVATE KFORGE_CPUCC="$<TARGET_FILE:kforge-cpucc>")
+# Baselines and seeds against the oracles, on the CPU device: unit.tasks_run.TASK.
+add_executable(test_tasks_run unit/test_tasks_run.c)
+target_link_libraries(test_tasks_run PRIVATE kf_model kf_base ${CMAKE_DL_LIBS} PkgConfig::CMOCKA kf_options)
+target_compile_definitions(test_tasks_run PRIVATE KFORGE_SOURCE_DIR="${CMAKE_SOURCE_DIR}" KFORGE_CPUCC="$<TARGET_FILE:kforge-cpucc>")
+set_target_properties(test_tasks_run PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 add_dependencies(test_tasks_run kforge-cpucc kfcpu-headers)
-set_tests_properties(unit.tasks_run PROPERTIES TIMEOUT 600)
+file(GLOB tasks CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tasks/*/task.json)
+foreach(task IN LISTS tasks)
+  get_filename_component(folder ${task} DIRECTORY)
+  get_filename_component(name ${folder} NAME)
+  add_test(NAME unit.tasks_run.${name} COMMAND test_tasks_run ${name})
+  set_tests_properties(unit.tasks_run.${name} PROPERTIES TIMEOUT 300)
+endforeach()

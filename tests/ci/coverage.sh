@@ -3,7 +3,7 @@
 configure coverage
 make_targets "$root/build/coverage" all
 find "$root/build/coverage" -name '*.gcda' -delete
-ctest --test-dir "$root/build/coverage" -j "$jobs" -Q -E '^(cpu\.|unit\.tasks_run$)' || say "some tests failed; see ./run test"
+ctest --test-dir "$root/build/coverage" -j "$jobs" -Q -E '^(cpu\.|unit\.tasks_run\.)' || say "some tests failed; see ./run test"
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"

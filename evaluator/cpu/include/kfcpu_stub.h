@@ -84,7 +84,7 @@ template <class Body, class... P> struct kernel_closure {
 
 template <class Closure> void bind(call *c, const Closure &closure)
 {
-    c->loop = run_threads<Closure>;
+    c->loop = start_threads<Closure>;
     c->closure = &closure;
     c->closure_size = sizeof closure;
     c->clone = [](const void *from) -> void * { return new Closure(*static_cast<const Closure *>(from)); };

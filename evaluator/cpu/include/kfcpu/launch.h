@@ -1,6 +1,6 @@
 // The loop over the threads of a block, and launches written by hand.
 //
-// What the rewriter makes of a kernel and of `<<<…>>>` is in kfcpu_stub.h: every launch ends in run_threads with a closure that holds the
+// What the rewriter makes of a kernel and of `<<<…>>>` is in kfcpu_stub.h: every launch ends in start_threads with a closure that holds the
 // arguments and calls the kernel's body. The rest of the rewriting that these headers expect:
 //   extern __shared__ T x[];             → T *x = (T *)kfcpu::dynamic_shared();
 //   __noinline__                         → __attribute__((noinline))     (outside of __attribute__((…)))
@@ -16,8 +16,18 @@
 namespace kfcpu
 {
 
-// Reads the geometry of a new block into the built-in variables. Out of line, and the first thing that touches the candidate's
-// thread-local storage on a worker.
+// Touches the candidate's thread-local storage, which the loader allocates when a thread does so for the first time, in the middle of what the compiler
+// takes for the computation of an address that changes one register. In glibc before 2.40 the allocator's vector registers are then not the
+// candidate's any more (https://sourceware.org/bugzilla/show_bug.cgi?id=31372). So each thread comes here before it holds anything in one: workers in
+// start_threads, whoever loads the candidate before its constructors. `noipa`: or callers would see which registers this function spares. Threads that a
+// candidate starts itself, with storage for its functions of the host, are left as they are.
+static __thread char storage __attribute__((unused));
+__attribute__((noipa, unused, constructor(101))) static void touch_storage()
+{
+    __asm__ volatile("" : : "r"(&storage) : "memory");
+}
+
+// Reads the geometry of a new block into the built-in variables.
 __attribute__((noinline, unused)) static void enter_block()
 {
     const kfcpu_view *view = kfcpu_self;
@@ -80,7 +90,7 @@ struct closure_waits<Closure<Body, P...>> : body_waits<Body> {
 };
 
 // Starts the threads of the current block. Absent calls that may switch to another fiber the compiler sees three plain nested loops.
-template <class Closure> __attribute__((flatten)) void run_threads(void *opaque)
+template <class Closure> __attribute__((flatten, noinline)) void run_threads(void *opaque)
 {
     if constexpr (closure_waits<Closure>::value) {
         if (kfcpu_self->fresh) begin_block();
@@ -113,6 +123,13 @@ template <class Closure> __attribute__((flatten)) void run_threads(void *opaque)
     }
     // Every thread has started. Those still suspended come here too when they end, and must start none.
     next_index.x = nx, next_index.y = ny, next_index.z = nz;
+}
+
+// The runtime's way in (kfcpu_loop).
+template <class Closure> void start_threads(void *opaque)
+{
+    touch_storage();
+    run_threads<Closure>(opaque);
 }
 
 } // namespace kfcpu
