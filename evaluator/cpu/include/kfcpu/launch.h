@@ -22,7 +22,12 @@ namespace kfcpu
 // start_threads, whoever loads the candidate before its constructors. `noipa`: or callers would see which registers this function spares. Threads that a
 // candidate starts itself, with storage for its functions of the host, are left as they are.
 static __thread char storage __attribute__((unused));
-__attribute__((noipa, unused, constructor(101))) static void touch_storage()
+#ifdef __clang__ // which reads this, but compiles no candidate
+#define KFCPU_OPAQUE __attribute__((noinline))
+#else
+#define KFCPU_OPAQUE __attribute__((noipa))
+#endif
+KFCPU_OPAQUE __attribute__((unused, constructor(101))) static void touch_storage()
 {
     __asm__ volatile("" : : "r"(&storage) : "memory");
 }
