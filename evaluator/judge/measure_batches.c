@@ -11,6 +11,7 @@
 #define WAKING_SECONDS 0.0001
 #define TIMEOUT_FACTOR 100.0
 #define LEAST_TIMEOUT 1.0 /* seconds; a first call may have to build tables */
+#define FAIR_FACTOR 10.0  /* who has had less than this times the baseline's time, and LEAST_TIMEOUT, is not too slow for that alone */
 
 static bool add_sample(kf_run *r, char side, int pair, const kf_batch *batch)
 {
@@ -27,11 +28,16 @@ uint64_t kf_run_draw(kf_run *r, const char *purpose, int number)
     return kf_secret_draw(r->bench->secret, label, (uint32_t)r->bench->workload, (uint32_t)number);
 }
 
+static double many_times_the_baseline(const kf_run *r, double factor, uint32_t calls)
+{
+    double seconds = LEAST_TIMEOUT + factor * r->baseline_call * calls;
+    return r->bench->options->asan ? 10 * seconds : seconds;
+}
+
 double kf_run_timeout(const kf_run *r, kf_side side, uint32_t calls)
 {
     if (side == BASELINE) return 60;
-    double seconds = LEAST_TIMEOUT + TIMEOUT_FACTOR * r->baseline_call * calls;
-    if (r->bench->options->asan) seconds *= 10;
+    double seconds = many_times_the_baseline(r, TIMEOUT_FACTOR, calls);
     double left = kf_run_time_left(r);
     return fmin(seconds, left > 0.1 ? left : 0.1);
 }
@@ -105,7 +111,12 @@ bool kf_run_batch(kf_run *r, kf_side side, uint32_t first, uint32_t count, char 
     if (r->device->glance) batch->answered = side == CANDIDATE ? glance_now : kf_run_glance_at_nothing, batch->context = &look;
     kf_peer *peer = r->peers[side];
     if (letter == 'a' || pair >= 0) kf_crew_pause(r->bench->crew); /* elsewhere a rough time is enough */
+    bool hurried = side == CANDIDATE && batch->timeout < many_times_the_baseline(r, FAIR_FACTOR, count);
     kf_peer_event event = kf_peer_batch(peer, batch);
+    if (event == KF_PEER_TIMEOUT && hurried) {
+        r->candidate_time += batch->timeout;
+        return kf_run_out_of_time(r, error);
+    }
     if (event != KF_PEER_OK)
         return kf_run_report(r, peer, side == CANDIDATE ? KF_ROLE_CANDIDATE : KF_ROLE_BASELINE, event, batch->code,
                              count == 1 ? "running a call" : "running a batch of calls", error);

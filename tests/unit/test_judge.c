@@ -308,9 +308,50 @@ static void lint_runs_the_oracle(void **state)
     kf_task_free(task);
 }
 
+/* scale, with sources of the host that take so many seconds for a call. */
+static kf_verdict *judged_slowly(const char *oracle_seconds, const char *candidate_seconds, double timeout)
+{
+    static const char pattern[] =
+        "#include <stdint.h>\n#include <time.h>\n#include <cuda_runtime.h>\n"
+        "extern \"C\" void scale%s(const float *x, %s *y, float a, int64_t n, cudaStream_t s)\n"
+        "{ struct timespec now; clock_gettime(CLOCK_MONOTONIC, &now); double end = now.tv_sec + 1e-9 * now.tv_nsec + %s;\n"
+        "  for (int64_t i = 0; i < n; i++) y[i] = (%s)a * x[i];\n"
+        "  do clock_gettime(CLOCK_MONOTONIC, &now); while (now.tv_sec + 1e-9 * now.tv_nsec < end); }\n";
+    kf_error error = {0};
+    char oracle[1024], baseline[1024], candidate[1024];
+    snprintf(oracle, sizeof oracle, pattern, "_oracle", "double", oracle_seconds, "double");
+    snprintf(baseline, sizeof baseline, pattern, "", "float", "0.2", "float");
+    snprintf(candidate, sizeof candidate, pattern, "", "float", candidate_seconds, "float");
+    kf_task *task = kf_task_load(KFORGE_SOURCE_DIR "/tests/selftest/scale", &error);
+    assert_non_null(task);
+    cJSON *bundle = kf_task_bundle(task), *files = cJSON_GetObjectItem(bundle, "files");
+    cJSON_ReplaceItemInObject(files, "oracle.cu", cJSON_CreateString(oracle));
+    cJSON_ReplaceItemInObject(files, "baseline.cu", cJSON_CreateString(baseline));
+    kf_task *slow = kf_task_from_bundle(bundle, &error);
+    if (!slow) fail_msg("%s", error.text);
+    kf_auto(kf_job) job = kf_job_new("slow", slow, candidate, strlen(candidate), NULL, 0, &error);
+    if (!job) fail_msg("%s", error.text);
+    cJSON_Delete(bundle);
+    kf_task_free(task);
+    job->options.timeout_seconds = timeout;
+    return judged(job);
+}
+
+/* What is left of a job's time may be less than any call needs: who is waited for then is not to blame for where the rest has gone. */
+static void what_is_left_of_the_time_is_no_limit(void **state)
+{
+    (void)state;
+    kf_auto(kf_verdict) late = judged_slowly("1", "0.2", 2);
+    assert_string_equal(kf_status_name(late->status), "judge_error");
+    assert_string_equal(first_finding(late)->rule, "time.budget");
+    kf_auto(kf_verdict) endless = judged_slowly("0", "1000", 6);
+    assert_string_equal(kf_status_name(endless->status), "timeout");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_left_of_the_time_is_no_limit),
         cmocka_unit_test(devices_have_names),
         cmocka_unit_test(what_is_disturbed_is_measured_again),
         cmocka_unit_test(the_clock_alone_convicts_nobody_at_once),
