@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "kforge/faults.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
 #include "kforge/judge.h"
@@ -70,14 +71,19 @@ static void enqueue(kf_workers *pool, kf_pending *job, bool first)
     pool->queue_end = &job->next;
 }
 
-static kf_pending *dequeue(kf_workers *pool)
+/* Takes the job that *at points to out of the queue. */
+static kf_pending *unlink_job(kf_workers *pool, kf_pending **at)
 {
-    kf_pending *job = pool->queue;
-    if (!job) return NULL;
-    pool->queue = job->next;
-    if (!pool->queue) pool->queue_end = &pool->queue;
+    kf_pending *job = *at;
+    *at = job->next;
+    if (!*at) pool->queue_end = at;
     job->next = NULL;
     return job;
+}
+
+static kf_pending *dequeue(kf_workers *pool)
+{
+    return pool->queue ? unlink_job(pool, &pool->queue) : NULL;
 }
 
 /* Takes the result over; without memory for it the run can't go on, which the next wait says. */
@@ -148,6 +154,33 @@ static bool check_verdict(const kf_pending *job, const kf_verdict *verdict, kf_e
     return true;
 }
 
+/* Is there another end that could do it now or soon? One that has not said hello may never come. */
+static bool has_other(const kf_workers *pool, const kf_end *end)
+{
+    for (size_t i = 0; i < pool->end_count; i++) {
+        const kf_end *other = pool->ends[i];
+        if (other != end && !other->given_up && !other->worn && (other->kind->room(other) || other->kind->busy(other))) return true;
+    }
+    return false;
+}
+
+static void tell(kf_workers *pool, const kf_end *end, const char *text, const char *follows)
+{
+    pool->has_news = true;
+    snprintf(pool->news, sizeof pool->news, "worker %.200s: %.300s; %s", end->name, text, follows);
+}
+
+/* Counts the machine's faults; true: this is one, and another machine gets the job. */
+static bool hand_on(kf_workers *pool, kf_end *end, kf_pending *job, const kf_verdict *verdict)
+{
+    end->worn = !kf_faults_count(&end->faults, end->faults_most ? end->faults_most : KF_FAULTS, verdict, &end->why);
+    if (!kf_verdict_is_fault(verdict) || job->spoilt_by || !has_other(pool, end)) return false;
+    job->spoilt_by = end;
+    tell(pool, end, verdict->message, "another gets the job");
+    enqueue(pool, job, true);
+    return true;
+}
+
 bool kf_pool_answer(kf_workers *pool, kf_end *end, kf_pending *job, const char *text, size_t size, kf_error *error)
 {
     kf_auto(cJSON) json = kf_json_parse(text, size, KF_JOB_BYTES, "verdict", error);
@@ -160,6 +193,10 @@ bool kf_pool_answer(kf_workers *pool, kf_end *end, kf_pending *job, const char *
     } else {
         kf_auto(kf_verdict) verdict = kf_verdict_from_json(json, error);
         if (!verdict || !check_verdict(job, verdict, error)) return false;
+        if (hand_on(pool, end, job, verdict)) {
+            end->failures = 0;
+            return true;
+        }
         result.json = malloc(size + 1);
         if (!result.json) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
         memcpy(result.json, text, size);
@@ -180,13 +217,16 @@ void kf_pool_return(kf_workers *pool, kf_pending *job)
     enqueue(pool, job, true);
 }
 
+void kf_pool_hand_back(kf_workers *pool, kf_pending *job)
+{
+    enqueue(pool, job, true);
+}
+
 void kf_pool_failed(kf_workers *pool, kf_end *end, kf_pending *job, bool wrong_machine, const kf_error *why)
 {
     end->failures++;
     end->given_up = wrong_machine || end->failures >= KF_WORKER_LIVES;
-    pool->has_news = true;
-    snprintf(pool->news, sizeof pool->news, "worker %.200s: %.300s%s", end->name, why->text,
-             end->given_up ? "; given up" : "; started again");
+    tell(pool, end, why->text, end->given_up ? "given up" : "started again");
     pool->last = *why;
     kf_fail_prefix(&pool->last, "worker %.200s", end->name);
     if (!job) return;
@@ -352,6 +392,13 @@ size_t kf_workers_capacity(const kf_workers *workers)
     return count;
 }
 
+size_t kf_workers_worn(const kf_workers *workers)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < workers->end_count; i++) count += workers->ends[i]->worn;
+    return count;
+}
+
 size_t kf_workers_absent(const kf_workers *workers)
 {
     size_t count = 0;
@@ -439,6 +486,14 @@ static bool any_left(const kf_workers *workers)
     return false;
 }
 
+/* The first job in the queue that is for this end; NULL: none is. */
+static kf_pending **next_for(kf_workers *workers, const kf_end *end)
+{
+    for (kf_pending **at = &workers->queue; *at; at = &(*at)->next)
+        if ((*at)->spoilt_by != end || !has_other(workers, end)) return at;
+    return NULL;
+}
+
 /* Everything that can be done without waiting. */
 static void advance(kf_workers *workers)
 {
@@ -447,9 +502,10 @@ static void advance(kf_workers *workers)
         if (!workers->ends[i]->given_up) workers->ends[i]->kind->advance(workers->ends[i], now);
     for (size_t i = 0; i < workers->end_count && workers->queue; i++) {
         kf_end *end = workers->ends[i];
-        while (!end->given_up && workers->queue && end->kind->room(end) &&
-               (!end->kind->takes || end->kind->takes(end, workers->queue)))
-            end->kind->begin(end, dequeue(workers));
+        kf_pending **job;
+        while (!end->given_up && end->kind->room(end) && (job = next_for(workers, end)) &&
+               (!end->kind->takes || end->kind->takes(end, *job)))
+            end->kind->begin(end, unlink_job(workers, job));
     }
 }
 

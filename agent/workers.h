@@ -12,6 +12,9 @@
  * KF_WORKER_LIVES failures with no verdict between them it is given up. Its job goes to the next free worker; a job that
  * KF_JOB_DEATHS workers failed with is lost. Of several jobs at hand nobody knows which it was: each is then tried alone. An answer counts only when it is for the job that was asked: id, task and source have to agree.
  *
+ * A job that a worker's machine failed with is done by another worker where there is one; a worker whose machine failed KF_FAULTS jobs in a row is given up, and its
+ * jobs go to the others. With none left kf_workers_wait says why.
+ *
  * Every worker is a process group of its own, so that Ctrl-C at a terminal does not reach it, and dies with the process that started it.
  * Nothing blocks longer than asked. An object belongs to one thread.
  */
@@ -80,6 +83,8 @@ bool kf_workers_expect(kf_workers *workers, const char *conditions);
 size_t kf_workers_room(const kf_workers *workers);
 /* How many jobs can be worked on at a time by those that are there: kf_workers_room when none is in flight. */
 size_t kf_workers_capacity(const kf_workers *workers);
+/* How many were given up since their machine failed KF_FAULTS jobs in a row (kforge/faults.h). */
+size_t kf_workers_worn(const kf_workers *workers);
 /* Those that have not said hello yet, or are started again. */
 size_t kf_workers_absent(const kf_workers *workers);
 size_t kf_workers_in_flight(const kf_workers *workers);

@@ -21,6 +21,8 @@ typedef struct kf_pending {
     bool
         alone; /* a worker failed with this job and others at hand: next time it gets this one alone, so that it shows whose fault it is */
     double limit; /* seconds that judging may take */
+    const struct kf_end
+        *spoilt_by; /* its machine failed with this job, so that another end gets it next, where there is one; NULL: none did */
 } kf_pending;
 
 void kf_pending_free(kf_pending *job);
@@ -42,8 +44,12 @@ typedef struct kf_end_kind {
 struct kf_end {
     const kf_end_kind *kind;
     kf_workers *pool;
-    char *name;       /* as in the spec, for messages */
-    int failures;     /* in a row */
+    char *name;      /* as in the spec, for messages */
+    int failures;    /* in a row */
+    int faults;      /* verdicts in a row that are its machine's fault (faults.h) */
+    int faults_most; /* so many are enough; 0: KF_FAULTS */
+    bool worn;       /* they were: the end has to retire itself, `why` says so */
+    kf_error why;
     size_t jobs_most; /* at a time, as its hello said */
     bool given_up;
 };
@@ -54,10 +60,13 @@ kf_end *kf_spool_open(kf_workers *pool, const char *directory, size_t jobs, cons
 
 /* Back to the pool. `kf_pool_hello` reads a hello line; false (and the end has to be given up or to fail) with the reason. */
 bool kf_pool_hello(kf_workers *pool, kf_end *end, const char *text, size_t size, kf_error *error);
-/* An answer to `job`. True: it is one, the job is done and freed. False: it is none, with the reason; the job is still the caller's. */
+/* An answer to `job`. True: it is one, the job is done and freed, or another end's to do; when the end is `worn` now it has to retire: hand its other jobs back
+ * and call kf_pool_failed with `why`, given up. False: it is none, with the reason; the job is still the caller's. */
 bool kf_pool_answer(kf_workers *pool, kf_end *end, kf_pending *job, const char *text, size_t size, kf_error *error);
 /* Back into the queue, ahead of the others: the end that had it failed, and not for certain over this job. */
 void kf_pool_return(kf_workers *pool, kf_pending *job);
+/* The same without any suspicion against the job. */
+void kf_pool_hand_back(kf_workers *pool, kf_pending *job);
 /* The end failed while it had `job` (may be NULL; taken over). Counts, and gives the end up when it was once too often. `wrong_machine`:
  * give it up at once. */
 void kf_pool_failed(kf_workers *pool, kf_end *end, kf_pending *job, bool wrong_machine, const kf_error *why);

@@ -211,6 +211,15 @@ static void fail(pipe_end *p, bool wrong_machine, const kf_error *why)
     p->restart_at = kf_now() + pause;
 }
 
+/* Its machine failed too often: others get what it had. */
+static void retire(pipe_end *p)
+{
+    kf_error why = p->end.why;
+    reap(p);
+    while (p->jobs) kf_pool_hand_back(p->end.pool, take_job(p, last_job(p)));
+    kf_pool_failed(p->end.pool, &p->end, NULL, true, &why);
+}
+
 static void fail_ended(pipe_end *p)
 {
     kf_error why;
@@ -337,8 +346,10 @@ static bool hear(pipe_end *p, const char *text, size_t size)
     }
     if (p->state != BUSY)
         kf_fail(&why, KF_ERROR_INPUT, "it wrote a line that nobody asked for");
-    else if (hear_answer(p, text, size, &why))
-        return true;
+    else if (hear_answer(p, text, size, &why)) {
+        if (p->end.worn) retire(p);
+        return !p->end.worn;
+    }
     fail(p, false, &why);
     return false;
 }
@@ -512,7 +523,10 @@ kf_end *kf_pipe_open(kf_workers *pool, const char *command, const kf_workers_opt
     }
     *p = (pipe_end){.end = {.kind = &pipe_kind, .pool = pool}, .pidfd = -1, .in = -1, .out = -1, .err = -1};
     p->grace = options->grace_seconds > 0 ? options->grace_seconds : 60;
-    p->end.name = strdup(command ? command : "local");
+    if (command || !options->device_count)
+        p->end.name = strdup(command ? command : "local");
+    else if (asprintf(&p->end.name, "local %s", options->device) < 0) /* its device tells it from the others */
+        p->end.name = NULL;
     p->command = command ? strdup(command) : NULL;
     p->program = options->program ? strdup(options->program) : NULL;
     p->device = options->device && *options->device ? strdup(options->device) : NULL;

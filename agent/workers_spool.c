@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "kforge/faults.h"
 #include "kforge/file.h"
 #include "kforge/worker.h"
 #include "workers_internal.h"
@@ -34,24 +35,34 @@ static void path_of(char path[PATH_MAX], const char *folder, const char *id)
     snprintf(path, PATH_MAX, "%s/%s.json", folder, id);
 }
 
-/* The hello of the worker that was here last. */
-static void look_for_workers(spool_end *s)
+/* The hello of the worker that was here last, NULL none; *count is how many there are. */
+static char *newest_hello(const spool_end *s, int *count)
 {
     kf_autofree char *newest = NULL;
     time_t newest_time = 0;
     DIR *directory = opendir(s->workers);
-    if (!directory) return;
+    *count = 0;
+    if (!directory) return NULL;
     for (struct dirent *entry; (entry = readdir(directory));) {
         size_t length = strlen(entry->d_name);
         struct stat status;
         if (length < 6 || strcmp(entry->d_name + length - 5, ".json") != 0 || entry->d_name[0] == '.' ||
-            fstatat(dirfd(directory), entry->d_name, &status, 0) < 0 || (newest && status.st_mtime < newest_time))
+            fstatat(dirfd(directory), entry->d_name, &status, 0) < 0)
             continue;
+        ++*count;
+        if (newest && status.st_mtime < newest_time) continue;
         free(newest);
         newest = kf_path_join(s->workers, entry->d_name);
         newest_time = status.st_mtime;
     }
     closedir(directory);
+    return kf_steal(&newest);
+}
+
+static void look_for_workers(spool_end *s)
+{
+    int count;
+    kf_autofree char *newest = newest_hello(s, &count);
     size_t size;
     kf_autofree char *text = newest ? kf_file_read(newest, 1 << 20, &size, NULL) : NULL;
     if (!text) return;
@@ -77,6 +88,25 @@ static void fail_slot(spool_end *s, slot *at, const kf_error *why)
     kf_pool_failed(s->end.pool, &s->end, job, false, why);
 }
 
+/* No end of this folder's any more: others get what nobody has answered. */
+static void clear_slots(spool_end *s)
+{
+    for (size_t i = 0; i < s->slot_count; i++) {
+        if (!s->slots[i].job) continue;
+        remove_files(s, s->slots[i].job);
+        kf_pool_hand_back(s->end.pool, kf_steal(&s->slots[i].job));
+        s->used--;
+    }
+}
+
+/* Each worker ends by itself after so many of its machine's faults (spool.c); who answered is not told here, so all that were there at a time may. */
+static void allow_faults(spool_end *s)
+{
+    int count;
+    free(newest_hello(s, &count));
+    if (count * KF_FAULTS > s->end.faults_most) s->end.faults_most = count * KF_FAULTS;
+}
+
 static void look_for_answer(spool_end *s, slot *at, double now)
 {
     char verdict[PATH_MAX], waiting[PATH_MAX];
@@ -96,6 +126,7 @@ static void look_for_answer(spool_end *s, slot *at, double now)
     size_t size;
     kf_autofree char *text = kf_file_read(verdict, KF_JOB_BYTES, &size, &why);
     kf_autofree char *id = strdup(at->job->id);
+    if (s->end.faults >= KF_FAULTS - 1) allow_faults(s);
     if (!id || !text || !kf_pool_answer(s->end.pool, &s->end, at->job, text, size, &why)) {
         fail_slot(s, at, &why);
         return;
@@ -105,6 +136,9 @@ static void look_for_answer(spool_end *s, slot *at, double now)
     unlink(verdict);
     path_of(waiting, s->jobs, id);
     unlink(waiting);
+    if (!s->end.worn) return;
+    kf_error last = s->end.why;
+    kf_pool_failed(s->end.pool, &s->end, NULL, true, &last);
 }
 
 static size_t spool_room(const kf_end *end)
@@ -139,6 +173,7 @@ static void spool_advance(kf_end *end, double now)
     if (!s->greeted) look_for_workers(s);
     for (size_t i = 0; i < s->slot_count && !end->given_up; i++)
         if (s->slots[i].job) look_for_answer(s, &s->slots[i], now);
+    if (end->given_up) clear_slots(s);
 }
 
 static int spool_watch(const kf_end *end, struct pollfd fds[KF_END_FDS], double *wake)

@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "kforge/cleanup.h"
+#include "kforge/faults.h"
 #include "kforge/file.h"
 #include "at_hand.h"
 #include "kforge/worker.h"
@@ -47,6 +48,7 @@ typedef struct spool {
     const volatile int *stop;
     lease leases[WATCHED];
     int lease_count;
+    int faults; /* verdicts in a row that are this machine's fault */
 } spool;
 
 /* ---- names ----------------------------------------------------------------------------------------------------------------------------------- */
@@ -225,7 +227,9 @@ static bool measure_one(spool *s, size_t at, kf_error *error)
     kf_auto(kf_verdict) verdict = kf_at_hand_measure(&s->hand, at, &h->stopped, &failure);
     kf_at_hand_let_go(&s->hand, at);
     kf_autofree char *answer = verdict ? kf_worker_print(verdict, &failure) : NULL;
-    return conclude(s, h, answer, error) && (answer || failure.code == KF_ERROR_BUSY || kf_fail_copy(error, &failure));
+    if (!conclude(s, h, answer, error)) return false;
+    if (!answer) return failure.code == KF_ERROR_BUSY || kf_fail_copy(error, &failure);
+    return kf_faults_count(&s->faults, KF_FAULTS, verdict, error); /* what fails at once would take the jobs of those that work */
 }
 
 /* ---- finding jobs ------------------------------------------------------------------------------------------------------------------------------------ */

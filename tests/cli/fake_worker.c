@@ -19,6 +19,7 @@
  * $FAKE_JOBS: how many jobs it takes at a time. $FAKE_SLEEP: seconds for every job. $FAKE_JITTER: up to so many more, at random for each, of the seed
  * $FAKE_SEED and the process. $FAKE_LOG: a file that gets a line a job. $FAKE_HARDWARE: what it says it is.
  * $FAKE_FREE: so many jobs, of all the workers that write into $FAKE_LOG, are judged at once; each later one is begun and waits for the file $FAKE_GO.
+ * $FAKE_FAULT: as long as that file is there each verdict is the machine's fault.
  * Usage: fake_worker [--spool DIR [--once] [--lease SECONDS]] [--mute] [--banner]
  */
 #include <fcntl.h>
@@ -218,6 +219,12 @@ static bool fill(kf_verdict *verdict, const kf_job *job, const char *how)
 {
     char rest[256];
     kf_status status;
+    const char *fault = getenv("FAKE_FAULT");
+    if (fault && access(fault, F_OK) == 0) {
+        set_hashes(verdict, job, false);
+        kf_verdict_set_text(&verdict->code_hash, "");
+        return kf_verdict_add_finding(verdict, NULL, KF_JUDGE_ERROR, KF_BLAME_MACHINE, "judge.failed", NAN, NAN, "nvcc is on fire");
+    }
     kf_workload_verdict *workload = kf_verdict_add_workload(verdict, "main", true);
     if (!workload) return false;
     set_hashes(verdict, job, strcmp(how, "wrong-source") == 0);

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "kforge/json.h"
+#include "kforge/faults.h"
 #include "kforge/verdict.h"
 
 /* ---- allocation that fails on demand (the linker routes libkforge's calls here) -------------------------------------------------------- */
@@ -500,11 +501,46 @@ static void every_allocation_may_fail(void **state)
     assert_in_range(limit, 100, 10000);
 }
 
+/* What the machine can't judge counts; what it disturbed, what the judge or a candidate is to blame for, and what was known already does not, and ends the row. */
+static void faults_of_the_machine_are_counted(void **state)
+{
+    (void)state;
+    static const struct {
+        kf_status status;
+        kf_blame blame;
+        const char *rule;
+        bool fault;
+    } rows[] = {
+        {KF_JUDGE_ERROR, KF_BLAME_MACHINE, "judge.failed", true},   {KF_JUDGE_ERROR, KF_BLAME_MACHINE, "build.failed", true},
+        {KF_JUDGE_ERROR, KF_BLAME_MACHINE, "code.known", false},    {KF_JUDGE_ERROR, KF_BLAME_TASK, "task.build", false},
+        {KF_INTERFERENCE, KF_BLAME_MACHINE, "interference", false}, {KF_CRASH, KF_BLAME_CANDIDATE, "crash", false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        kf_auto(kf_verdict) v = kf_verdict_new("job", "task", "cuda:1");
+        kf_verdict_add_finding(v, NULL, rows[i].status, rows[i].blame, rows[i].rule, NAN, NAN, "no room");
+        kf_verdict_conclude(v);
+        assert_int_equal(kf_verdict_is_fault(v), rows[i].fault);
+        int row = 4;
+        kf_error error = {0};
+        assert_true(kf_faults_count(&row, 6, v, &error));
+        assert_int_equal(row, rows[i].fault ? 5 : 0);
+        assert_int_equal(kf_faults_count(&row, 6, v, &error), !rows[i].fault);
+        if (!rows[i].fault) continue;
+        assert_int_equal(error.code, KF_ERROR_MACHINE);
+        assert_non_null(strstr(error.text, "cuda:1: the machine failed 6 jobs in a row; the last: "));
+        assert_non_null(strstr(error.text, "no room"));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(json_round_trips), cmocka_unit_test(reading_is_strict),         cmocka_unit_test(precedence),
-        cmocka_unit_test(text_is_cleaned),  cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(json_round_trips),
+        cmocka_unit_test(reading_is_strict),
+        cmocka_unit_test(precedence),
+        cmocka_unit_test(text_is_cleaned),
+        cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(faults_of_the_machine_are_counted),
     };
     return cmocka_run_group_tests_name("verdict", tests, NULL, NULL);
 }

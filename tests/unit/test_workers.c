@@ -115,6 +115,69 @@ static void gives_a_job_up(void **state)
     kf_workers_result_free(&result);
 }
 
+/* A worker whose machine fails answers each job at once: after six it is given up, and all of them are judged by the one that works. */
+static void leaves_a_broken_machine_out(void **state)
+{
+    (void)state;
+    char fault[600], log[600], broken[1400];
+    snprintf(fault, sizeof fault, "%s/fault", folder);
+    snprintf(log, sizeof log, "%s/broken", folder);
+    snprintf(broken, sizeof broken, "exec env FAKE_FAULT=%s FAKE_LOG=%s %s", fault, log, FAKE_WORKER);
+    touch(fault);
+    const char *const specs[] = {broken, FAKE_WORKER};
+    kf_error error = {0};
+    kf_auto(kf_workers) workers = kf_workers_open(specs, 2, &(kf_workers_options){0}, &error);
+    assert_non_null(workers);
+    double until = kf_now() + 60;
+    kf_workers_result result;
+    while (kf_workers_room(workers) < 2 && kf_now() < until) assert_int_equal(kf_workers_wait(workers, 0.05, &result, &error), 0);
+    for (int i = 0; i < 20; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "job-%d", i);
+        submit(workers, id, i, "// fake: speed 1.5\n// fake: sleep 0.05\n");
+    }
+    for (int i = 0; i < 20; i++) {
+        result = next(workers);
+        assert_int_equal(result.outcome, KF_WORKERS_JUDGED);
+        assert_int_equal(result.verdict->status, KF_CORRECT);
+        kf_workers_result_free(&result);
+    }
+    assert_int_equal(kf_workers_worn(workers), 1);
+    assert_int_equal(kf_workers_devices(workers), 1);
+    kf_autofree char *text = kf_file_read(log, 1 << 20, NULL, NULL);
+    int lines = 0;
+    for (const char *c = text; c && *c; c++) lines += *c == '\n';
+    assert_int_equal(lines, 6);
+}
+
+/* Without another it is said after the sixth; what came in between would begin anew. */
+static void ends_on_a_broken_machine(void **state)
+{
+    (void)state;
+    char fault[600];
+    snprintf(fault, sizeof fault, "%s/fault", folder);
+    setenv("FAKE_FAULT", fault, 1);
+    kf_auto(kf_workers) workers = open_one(FAKE_WORKER, 0);
+    kf_error error = {0};
+    kf_workers_result result;
+    for (int i = 0; i < 5 + 1 + 6; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "job-%d", i);
+        if (i == 5)
+            unlink(fault);
+        else
+            touch(fault);
+        submit(workers, id, i, "// fake: speed 1.5\n");
+        result = next(workers);
+        assert_int_equal(result.outcome, KF_WORKERS_JUDGED);
+        assert_int_equal(result.verdict->status, i == 5 ? KF_CORRECT : KF_JUDGE_ERROR);
+        kf_workers_result_free(&result);
+    }
+    unsetenv("FAKE_FAULT");
+    assert_int_equal(kf_workers_wait(workers, 1, &result, &error), -1);
+    if (!says(error.text, "the machine failed 6 jobs in a row") || !says(error.text, "on fire")) fail_msg("%s", error.text);
+}
+
 static void gives_workers_up(void **state)
 {
     (void)state;
@@ -402,6 +465,8 @@ int main(void)
         TEST(worker_never_ends_a_line),
         TEST(worker_answers_twice),
         TEST(gives_a_job_up),
+        TEST(leaves_a_broken_machine_out),
+        TEST(ends_on_a_broken_machine),
         TEST(gives_workers_up),
         TEST(hears_last_words),
         TEST(passes_a_banner_over),

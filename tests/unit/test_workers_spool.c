@@ -237,11 +237,48 @@ static void withdraws(void **state)
     assert_int_equal(kf_workers_in_flight(workers), 0);
 }
 
+/* A worker whose machine fails is done with each job at once, and would take them all: it ends after six, and the one that works does the rest. */
+static void spool_leaves_a_broken_machine_out(void **state)
+{
+    (void)state;
+    char path[600], fault[600];
+    snprintf(path, sizeof path, "%s/s", folder);
+    snprintf(fault, sizeof fault, "%s/fault", folder);
+    touch(fault);
+    kf_autofree char *spec = spool_spec(2);
+    kf_auto(kf_workers) workers = open_one(spec, 0);
+    setenv("FAKE_SLEEP", "0.2", 1);
+    pid_t good = start_spool_worker(path, false);
+    unsetenv("FAKE_SLEEP");
+    setenv("FAKE_FAULT", fault, 1);
+    pid_t broken = start_spool_worker(path, false);
+    unsetenv("FAKE_FAULT");
+    for (int i = 0; i < 600 && count_files("workers") < 2; i++) usleep(20000);
+    assert_int_equal(count_files("workers"), 2);
+    for (int i = 0; i < 12; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "job-%d", i);
+        submit(workers, id, i, "// fake: speed 1.5\n");
+    }
+    int faults = 0, status = 0;
+    for (int i = 0; i < 12; i++) {
+        kf_workers_result result = next(workers);
+        assert_int_equal(result.outcome, KF_WORKERS_JUDGED);
+        faults += result.verdict->status == KF_JUDGE_ERROR;
+        kf_workers_result_free(&result);
+    }
+    assert_int_equal(faults, 6);
+    assert_int_equal(waitpid(broken, &status, 0), broken);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 3);
+    end_worker(good, SIGTERM);
+    assert_int_equal(count_files("jobs") + count_files("taken") + count_files("verdicts") + count_files("workers"), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(spool_worker_comes_later), TEST(spool_shares_work), TEST(spool_builds_ahead), TEST(spool_gives_several_back),
-        TEST(spool_takes_over),         TEST(spool_gives_back),  TEST(withdraws),
+        TEST(spool_takes_over),         TEST(spool_gives_back),  TEST(withdraws),          TEST(spool_leaves_a_broken_machine_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,16 @@
+#include "kforge/faults.h"
+
+#include <string.h>
+
+bool kf_verdict_is_fault(const kf_verdict *verdict)
+{
+    bool known = verdict->finding_count && strcmp(verdict->findings[0].rule, "code.known") == 0;
+    return verdict->status == KF_JUDGE_ERROR && verdict->blame == KF_BLAME_MACHINE && !known;
+}
+
+bool kf_faults_count(int *row, int most, const kf_verdict *verdict, kf_error *error)
+{
+    *row = kf_verdict_is_fault(verdict) ? *row + 1 : 0;
+    return *row < most || kf_fail(error, KF_ERROR_MACHINE, "%s: the machine failed %d jobs in a row; the last: %s", verdict->device,
+                                  *row, verdict->message);
+}
