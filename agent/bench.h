@@ -106,6 +106,8 @@ typedef struct kf_bench_outcome {
     size_t finished, failed; /* tasks; failed: the machine, a worker or a model */
     int64_t correct;         /* candidates */
     bool interrupted, spent; /* spent: a budget ended before all samples were drawn */
+    bool gave_up;            /* no worker was left: `why`, and how far it came, earlier sessions included */
+    size_t settled, total;   /* tasks; of existing solutions those that can be judged */
     kf_error why;            /* of the last failure */
 } kf_bench_outcome;
 

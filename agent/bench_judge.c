@@ -1,17 +1,30 @@
 /* Judging existing solutions: one run a task, an attempt a solution, in one process with all workers. A solution that has its attempt is done, so
  * that a bench which was killed goes on where it was. What the store knows of a candidate on this hardware counts here, too, as in a search.
+ *
+ * A solution that the machine failed with is not judged: its run stays open, so that it is judged when the bench goes on, after those that nobody has tried; or by
+ * another worker, when the one that failed is given up. Without a worker left the bench ends with what it has.
  */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench_solutions.h"
+#include "kforge/faults.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
 #include "table.h"
 
 #define WAIT_SECONDS 0.2
 #define RETRIES 1
+
+/* Of a solution. */
+typedef struct state {
+    bool done;   /* judged, or there is nothing to judge */
+    bool begun;  /* in this session */
+    bool flying; /* with a worker */
+    bool aside;  /* the machine failed with it, in this session or an earlier one */
+    int tries;   /* verdicts that blamed the machine */
+} state;
 
 typedef struct judging {
     kf_bench_plan *plan;
@@ -21,12 +34,12 @@ typedef struct judging {
     kf_store *store;
     kf_workers *workers;
     char *conditions;
-    bool *done;      /* of each solution */
-    char *tries;     /* verdicts that blamed the machine */
+    state *states;   /* of each solution */
+    size_t worn;     /* workers that were given up for their machine's faults */
     size_t *left;    /* of each task, solutions still to be judged */
     kf_task **tasks; /* loaded */
     int width;
-    size_t judged, planned;
+    size_t judged, planned, submitted;
     double started;
     char session[16];
 } judging;
@@ -80,10 +93,11 @@ static bool read_done(judging *j, size_t index, kf_error *error)
     kf_autoresult kf_store_attempt attempt = {0};
     int row = cursor ? 1 : -1;
     while ((row = row == 1 ? kf_store_next_attempt(cursor, &attempt, error) : row) == 1) {
-        bool flake = attempt.verdict && (attempt.blame == KF_BLAME_MACHINE || attempt.blame == KF_BLAME_JUDGE);
-        for (size_t i = 0; i < j->solutions->count && !flake; i++)
+        bool flake = attempt.outcome == KF_ATTEMPT_LOST ||
+                     (attempt.verdict && (attempt.blame == KF_BLAME_MACHINE || attempt.blame == KF_BLAME_JUDGE));
+        for (size_t i = 0; i < j->solutions->count; i++)
             if (j->solutions->items[i].task == index && strcmp(j->solutions->items[i].file, attempt.proposer) == 0)
-                j->done[i] = true;
+                *(flake ? &j->states[i].aside : &j->states[i].done) = true;
     }
     return row == 0;
 }
@@ -104,8 +118,9 @@ static bool record(judging *j, size_t index, kf_store_attempt_new *attempt, kf_e
 static bool finish(judging *j, size_t index, bool correct, kf_error *error)
 {
     size_t task = j->solutions->items[index].task;
-    j->done[index] = true;
+    j->states[index].done = true;
     j->judged++;
+    j->outcome->settled++;
     j->outcome->correct += correct;
     if (--j->left[task]) return true;
     j->outcome->finished++;
@@ -123,6 +138,12 @@ static void tell(judging *j, size_t index, const char *status, double speedup)
     if (!isnan(s->claimed)) fprintf(j->how->log, ", claimed %.2fx", s->claimed);
     fprintf(j->how->log, "  (%zu of %zu)\n", j->judged, j->planned);
     fflush(j->how->log);
+}
+
+static void put_aside(judging *j, size_t index, const char *why)
+{
+    j->states[index].aside = true;
+    kf_fail(&j->outcome->why, KF_ERROR_MACHINE, "%s: %s", j->solutions->items[index].file, why);
 }
 
 /* Judged before on this hardware? Then that verdict counts. */
@@ -161,7 +182,7 @@ static bool submit(judging *j, size_t index, kf_error *error)
     kf_auto(cJSON) bundle = kf_task_bundle(j->tasks[s->task]);
     kf_task *task = bundle ? kf_task_from_bundle(bundle, error) : NULL;
     if (!task) return bundle ? false : out_of_memory(error);
-    snprintf(id, sizeof id, "%s-%s-%zu-%d", j->plan->id, j->session, index, j->tries[index]);
+    snprintf(id, sizeof id, "%s-%s-%zu-%zu", j->plan->id, j->session, index, j->submitted++);
     kf_auto(kf_job) job = kf_job_new(id, task, s->source, s->size, NULL, 0, error);
     if (!job) return false;
     job->options.seconds = settings->timing_seconds;
@@ -171,6 +192,7 @@ static bool submit(judging *j, size_t index, kf_error *error)
     job->options.torch = s->language == KF_LANGUAGE_PYTHON;
     job->options.verify = !j->plan->once; /* each is final: no search will measure the best again */
     if (settings->baseline && !(job->options.baseline = strdup(settings->baseline))) return out_of_memory(error);
+    j->states[index].flying = true;
     return kf_workers_submit(j->workers, job, (int64_t)index, error);
 }
 
@@ -178,10 +200,14 @@ static bool take(judging *j, const kf_workers_result *result, bool *again, kf_er
 {
     size_t index = (size_t)result->ticket;
     const kf_verdict *v = result->verdict;
-    *again = false;
+    *again = j->states[index].flying = false;
     if (result->outcome != KF_WORKERS_JUDGED) {
         kf_store_attempt_new lost = {.outcome = KF_ATTEMPT_LOST, .message = result->error.text};
-        if (!record(j, index, &lost, error) || !finish(j, index, false, error)) return false;
+        if (!record(j, index, &lost, error)) return false;
+        if (result->outcome == KF_WORKERS_LOST)
+            put_aside(j, index, result->error.text);
+        else if (!finish(j, index, false, error))
+            return false;
         tell(j, index, result->error.text, NAN);
         return true;
     }
@@ -193,8 +219,11 @@ static bool take(judging *j, const kf_workers_result *result, bool *again, kf_er
                                     .verdict_size = result->json_size,
                                     .counters = counters};
     if (!record(j, index, &attempt, error)) return false;
-    *again = flake && j->tries[index]++ < RETRIES;
-    if (!*again && !finish(j, index, v->status == KF_CORRECT, error)) return false;
+    *again = flake && j->states[index].tries++ < RETRIES;
+    if (!*again && kf_verdict_is_fault(v))
+        put_aside(j, index, v->message);
+    else if (!*again && !finish(j, index, v->status == KF_CORRECT, error))
+        return false;
     tell(j, index, kf_status_name(v->status), v->speedup.value);
     return true;
 }
@@ -234,8 +263,10 @@ static bool prepare(judging *j, kf_error *error)
     }
     for (size_t i = 0; i < j->solutions->count; i++) {
         const kf_bench_solution *s = &j->solutions->items[i];
-        if (!j->tasks[s->task] || s->why) j->done[i] = true;
-        if (j->done[i]) continue;
+        if (!j->tasks[s->task] || s->why) j->states[i].done = true;
+        j->outcome->total += !s->why;
+        j->outcome->settled += j->states[i].done && !s->why;
+        if (j->states[i].done) continue;
         j->left[s->task]++;
         j->planned++;
     }
@@ -245,9 +276,40 @@ static bool prepare(judging *j, kf_error *error)
     return true;
 }
 
+/* Those that nobody has tried come first, lest those that a machine can't judge keep it from the others. */
+static bool next_one(const judging *j, size_t *index)
+{
+    for (int aside = 0; aside < 2; aside++)
+        for (*index = 0; *index < j->solutions->count; ++*index) {
+            const state *s = &j->states[*index];
+            if (!s->done && !s->begun && s->aside == aside) return true;
+        }
+    return false;
+}
+
+/* A worker was given up for its machine's faults: what it failed with is for the others. */
+static void try_others(judging *j)
+{
+    size_t worn = kf_workers_worn(j->workers);
+    if (worn == j->worn) return;
+    j->worn = worn;
+    for (size_t i = 0; i < j->solutions->count; i++) {
+        state *s = &j->states[i];
+        if (s->aside && !s->flying) s->begun = false, s->tries = 0;
+    }
+}
+
+/* No worker is left: what was judged stays, and is all there is. */
+static bool give_up(judging *j, const kf_error *why)
+{
+    j->outcome->gave_up = true;
+    j->outcome->why = *why;
+    return kf_fail_prefix(&j->outcome->why, "no worker is left") || true;
+}
+
 static bool judge_all(judging *j, kf_error *error)
 {
-    size_t next = 0;
+    size_t index;
     j->started = kf_now();
     for (;;) {
         bool stop = *j->how->interrupts;
@@ -255,34 +317,37 @@ static bool judge_all(judging *j, kf_error *error)
             int64_t tickets[KF_WORKERS_MOST];
             while (kf_workers_withdraw(j->workers, tickets, KF_WORKERS_MOST) > 0) continue;
         }
-        while (!stop && next < j->solutions->count && kf_workers_room(j->workers) > 0) {
-            size_t index = next++;
-            if (!j->done[index] && !submit(j, index, error)) return false;
+        try_others(j);
+        while (!stop && kf_workers_room(j->workers) > 0 && next_one(j, &index)) {
+            j->states[index].begun = true;
+            if (!submit(j, index, error)) return false;
         }
         if (!kf_workers_in_flight(j->workers)) {
-            if (stop || next == j->solutions->count) break;
+            if (stop || !next_one(j, &index)) break;
         }
         if (*j->how->interrupts >= 2) break;
         kf_workers_result result;
         int got = kf_workers_wait(j->workers, WAIT_SECONDS, &result, error);
         const char *news = kf_workers_news(j->workers);
         if (news) fprintf(j->how->log, "          %s\n", news);
-        if (got < 0) return kf_fail_prefix(error, "no worker is left");
+        if (got < 0) return give_up(j, error);
         if (got == 0) continue;
         bool again, taken = take(j, &result, &again, error);
-        size_t index = (size_t)result.ticket;
+        index = (size_t)result.ticket;
         kf_workers_result_free(&result);
         if (!taken || (again && !submit(j, index, error))) return false;
     }
     if (*j->how->interrupts) j->outcome->interrupted = true;
+    for (size_t t = 0; t < j->plan->suite.count && !*j->how->interrupts; t++) j->outcome->failed += j->left[t] > 0;
     return true;
 }
 
 static void stop_runs(judging *j)
 {
+    kf_run_status status = j->outcome->gave_up || j->outcome->failed ? KF_RUN_FAILED : KF_RUN_INTERRUPTED;
     for (size_t t = 0; t < j->plan->suite.count; t++)
         if (j->tasks[t] && j->left[t] && j->plan->suite.tasks[t].run[0])
-            kf_store_end_run(j->store, j->plan->suite.tasks[t].run, KF_RUN_INTERRUPTED, NULL);
+            kf_store_end_run(j->store, j->plan->suite.tasks[t].run, status, NULL);
 }
 
 bool kf_bench_judge(kf_bench_plan *plan, const kf_bench_solutions *solutions, const kf_bench_how *how, kf_bench_outcome *outcome,
@@ -299,14 +364,13 @@ bool kf_bench_judge(kf_bench_plan *plan, const kf_bench_solutions *solutions, co
     kf_workers_options options = {.device = how->device, .devices = how->devices, .device_count = how->device_count};
     kf_auto(kf_workers) workers = store ? kf_workers_open(how->workers, how->worker_count, &options, error) : NULL;
     if (!workers || (plan->hardware && !kf_workers_expect(workers, plan->hardware))) return false;
-    kf_autofree bool *done = calloc(count, sizeof *done);
-    kf_autofree char *tries = calloc(count, 1);
+    kf_autofree state *states = calloc(count, sizeof *states);
     kf_autofree size_t *left = calloc(tasks, sizeof *left);
     kf_autofree kf_task **loaded = calloc(tasks, sizeof *loaded);
-    if (!done || !tries || !left || !loaded) return out_of_memory(error);
+    if (!states || !left || !loaded) return out_of_memory(error);
     kf_random(&chance, sizeof chance);
     snprintf(j.session, sizeof j.session, "%08x", chance);
-    j.store = store, j.workers = workers, j.done = done, j.tries = tries, j.left = left, j.tasks = loaded;
+    j.store = store, j.workers = workers, j.states = states, j.left = left, j.tasks = loaded;
     bool ran = await_hello(&j, error) && prepare(&j, error) && judge_all(&j, error);
     stop_runs(&j);
     for (size_t t = 0; t < tasks; t++) kf_task_free(loaded[t]);

@@ -5,6 +5,9 @@
  * hands out tasks one by one over a pipe (an order) and reads what came of them from another (reports of one size); whoever is done first gets
  * the next. Nothing is lost with a lane: attempts are in the store, and a bench that goes on takes its run up again.
  *
+ * What the machine fails with is another lane's, where there is one, and the lane's own no more. A lane whose machine failed KF_FAULTS jobs in a row (kforge/faults.h),
+ * whichever tasks they were of, is left out, as is one that has no worker left for the second time; without any lane the bench ends with what it has.
+ *
  * Lanes are process groups of their own: Ctrl-C reaches the parent, which passes it on once each time. A lane dies with its parent, its worker
  * with it.
  *
@@ -28,10 +31,12 @@
 #define POLL_MILLISECONDS 100
 #define REPORT_SECONDS 0.25
 #define FAILURES 3 /* tasks in a row that the machine fails: the others would fail, too */
+#define LOSSES 2   /* of all workers of a lane, in a row: it is left out where there is another */
 
 typedef struct lane_order {
     int32_t task;
-    double cost_usd; /* of the task's run; 0 no limit */
+    char run[KF_RUN_ID]; /* that goes on; "": a new one */
+    double cost_usd;     /* of the run; 0 no limit */
 } lane_order;
 
 typedef enum report_kind { REPORT_PROGRESS, REPORT_NEWS, REPORT_DONE, REPORT_FAILED } report_kind;
@@ -41,6 +46,8 @@ typedef struct report {
     int32_t task;
     char run[KF_RUN_ID];
     bool correct_best, interrupted, stopped, short_of_samples; /* the last: a budget ended it first */
+    bool machine;                                              /* that is why it failed: another machine may do */
+    bool lost, worn;                                           /* no worker is left; since its machine failed too often */
     int64_t samples, judged, correct;
     double best, spent_usd;
     kf_error text; /* news; why it failed or ended */
@@ -54,8 +61,9 @@ typedef struct one_lane {
     report last;
     char *worker; /* owned */
     const char *device;
-    int deaths;
+    int deaths, losses;
     bool closed; /* gets no more orders */
+    bool worn;   /* for good */
 } one_lane;
 
 typedef struct lanes {
@@ -65,7 +73,8 @@ typedef struct lanes {
     one_lane lanes[KF_BENCH_LANES];
     size_t count, done, planned;
     double left_usd, started, drawn;
-    int failures, passed; /* interrupts passed on */
+    const one_lane **not_for; /* of each task the lane whose machine failed with it, NULL none */
+    int failures, passed;     /* interrupts passed on */
     int width;
 } lanes;
 
@@ -106,6 +115,19 @@ static void observe(void *context, kf_search_event event, const kf_search_progre
     send_report(w, REPORT_PROGRESS);
 }
 
+/* A run that another lane has begun goes on only where it is judged under the same conditions. */
+static bool expect_conditions(work *w, const char *run, kf_error *error)
+{
+    kf_autoresult kf_store_run found = {0};
+    if (!kf_store_find_run(w->store, run, &found, error)) return false;
+    const char *more = strstr(found.device, ", against baseline "), *here = kf_workers_conditions(w->workers);
+    kf_autofree char *conditions = more ? strndup(found.device, (size_t)(more - found.device)) : strdup(found.device);
+    if (!conditions) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (here && strcmp(here, conditions) != 0)
+        return kf_fail(error, KF_ERROR_MACHINE, "it was begun on %s, and this worker judges on %s", conditions, here);
+    return here || kf_workers_expect(w->workers, conditions) || kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+}
+
 static bool open_workers(work *w, kf_error *error)
 {
     const char *device = w->lane->device;
@@ -123,7 +145,7 @@ static bool search_task(work *w, const lane_order *order, kf_search_result *resu
     const char *models[KF_SEARCH_MODELS];
     char *owned[KF_SEARCH_MODELS] = {NULL};
     kf_auto(kf_task) loaded = task->run[0] ? kf_stored_task(w->store, task->hash, error) : kf_task_load(task->folder, error);
-    bool ready = loaded && open_workers(w, error);
+    bool ready = loaded && open_workers(w, error) && (!order->run[0] || expect_conditions(w, order->run, error));
     for (size_t i = 0; ready && i < settings.model_count; i++) {
         models[i] = owned[i] = kf_bench_model_for(settings.models[i], task->name);
         if (!owned[i]) ready = kf_fail(error, KF_ERROR_MEMORY, "out of memory");
@@ -132,8 +154,8 @@ static bool search_task(work *w, const lane_order *order, kf_search_result *resu
     settings.device = w->lane->device ? w->lane->device : w->how->device;
     if (order->cost_usd > 0) settings.budget.cost_usd = order->cost_usd;
     kf_search_observer observer = {.notify = observe, .context = w};
-    bool ran = ready && kf_search_run(w->store, loaded, task->run[0] ? task->run : NULL, &settings, w->workers, w->how->interrupts,
-                                      &observer, result, error);
+    bool ran = ready && kf_search_run(w->store, loaded, order->run[0] ? order->run : NULL, &settings, w->workers,
+                                      w->how->interrupts, &observer, result, error);
     for (size_t i = 0; i < settings.model_count; i++) free(owned[i]);
     return ran;
 }
@@ -153,7 +175,16 @@ static bool carry_out(work *w, const lane_order *order)
     w->report.stopped = ran && result.end == KF_SEARCH_STOPPED;
     w->report.short_of_samples = ran && result.end == KF_SEARCH_SPENT && result.progress.calls < w->plan->search.samples;
     w->report.text = ran ? result.why : error;
-    if (!ran) { /* what is left of it must not answer the next task's jobs */
+    w->report.lost = w->workers && !kf_workers_devices(w->workers);
+    w->report.worn = w->report.lost && kf_workers_worn(w->workers);
+    w->report.machine = w->report.lost || (w->report.stopped && result.machine_failed);
+    kf_workers_result none;
+    if (w->report.lost &&
+        kf_workers_wait(w->workers, 0, &none, &error) < 0) { /* says why, in a run that has ended before it asked, too */
+        kf_fail_prefix(&error, "no worker is left");
+        w->report.text = error;
+    }
+    if (!ran || w->report.lost) { /* what is left of it must not answer the next task's jobs */
         kf_workers_close(w->workers);
         w->workers = NULL;
     }
@@ -262,11 +293,24 @@ static void draw_line(lanes *l)
     fflush(l->how->log);
 }
 
-static int32_t next_task(const lanes *l)
+static bool is_other(const one_lane *lane, const one_lane *other)
+{
+    return other != lane && other->worker && !other->worn;
+}
+
+static bool has_other(const lanes *l, const one_lane *lane)
+{
+    bool any = false;
+    for (size_t i = 0; i < l->count; i++) any |= is_other(lane, &l->lanes[i]);
+    return any;
+}
+
+/* -1: there is none for that lane. */
+static int32_t next_task(const lanes *l, const one_lane *lane)
 {
     for (size_t i = 0; i < l->plan->suite.count; i++) {
         const kf_bench_task *task = &l->plan->suite.tasks[i];
-        bool busy = task->fault || task->finished;
+        bool busy = task->fault || task->finished || (l->not_for[i] == lane && has_other(l, lane));
         for (size_t k = 0; k < l->count; k++) busy |= l->lanes[k].task == (int32_t)i;
         if (!busy) return (int32_t)i;
     }
@@ -287,16 +331,21 @@ static void end_orders(one_lane *lane)
     lane->closed = true;
 }
 
+static bool is_over(const lanes *l)
+{
+    return *l->how->interrupts || l->failures >= FAILURES;
+}
+
 /* Gives the lane something to do, or lets it end. */
 static void give_order(lanes *l, one_lane *lane)
 {
-    bool stop = *l->how->interrupts || l->failures >= FAILURES;
-    int32_t task = stop ? -1 : next_task(l);
+    int32_t task = is_over(l) || lane->worn ? -1 : next_task(l, lane);
     if (task >= 0 && l->plan->cost_usd > 0 && l->left_usd <= 0) {
         l->outcome->spent = true;
         task = -1;
     }
     lane_order order = {.task = task};
+    if (task >= 0) memcpy(order.run, l->plan->suite.tasks[task].run, sizeof order.run);
     if (task >= 0 && l->plan->cost_usd > 0) {
         lane->share = l->left_usd / (double)tasks_left(l);
         l->left_usd -= lane->share;
@@ -307,13 +356,13 @@ static void give_order(lanes *l, one_lane *lane)
     if (task < 0 || !kf_write_all(lane->orders, &order, sizeof order)) end_orders(lane);
 }
 
-static void tell_done(lanes *l, const report *r, const kf_bench_task *task)
+static void tell_done(lanes *l, const report *r, const kf_bench_task *task, bool moved)
 {
     char time[KF_FIGURE];
     clear_line(l);
     fprintf(l->how->log, "%8s  %-24s ", kf_figure_seconds(kf_now() - l->started, time), task->name);
     if (r->kind == REPORT_FAILED || r->stopped)
-        fprintf(l->how->log, "failed: %s", r->text.text);
+        fprintf(l->how->log, "failed: %s%s", r->text.text, moved ? "; another worker gets it" : "");
     else if (r->correct_best)
         fprintf(l->how->log, "best %.3fx, %lld judged, %lld correct", r->best, (long long)r->judged, (long long)r->correct);
     else
@@ -325,17 +374,23 @@ static void tell_done(lanes *l, const report *r, const kf_bench_task *task)
 static void take_done(lanes *l, one_lane *lane, const report *r)
 {
     kf_bench_task *task = &l->plan->suite.tasks[r->task];
-    bool failed = r->kind == REPORT_FAILED || r->stopped;
+    bool failed = r->kind == REPORT_FAILED || r->stopped, moved = false;
     snprintf(task->run, sizeof task->run, "%s", r->run);
     lane->task = -1;
     /* A run that goes on counts what its earlier sessions spent, too. */
     if (l->plan->cost_usd > 0) l->left_usd += fmax(0, lane->share - fmax(0, r->spent_usd - task->spent_usd));
+    lane->losses = r->lost ? lane->losses + 1 : 0;
+    lane->worn = r->worn || (lane->losses >= LOSSES && has_other(l, lane));
+    if (failed) l->outcome->why = r->text;
     if (r->interrupted) {
         l->outcome->interrupted = true;
+    } else if (failed && r->machine && !l->not_for[r->task] && has_other(l, lane)) {
+        l->not_for[r->task] = lane;
+        task->spent_usd = r->spent_usd;
+        moved = true;
     } else if (failed) {
         task->finished = true; /* for this session */
         l->outcome->failed++;
-        l->outcome->why = r->text;
         l->failures += 1;
         l->done++;
     } else {
@@ -346,7 +401,21 @@ static void take_done(lanes *l, one_lane *lane, const report *r)
         l->done++;
     }
     l->outcome->correct += r->correct;
-    tell_done(l, r, task);
+    tell_done(l, r, task, moved);
+}
+
+/* Lanes that have ended begin again where there is something for them: a task that another one's machine failed with, or that this one has left behind. */
+static void go_on(lanes *l)
+{
+    kf_error error = {0};
+    bool affordable = l->plan->cost_usd <= 0 || l->left_usd > 0;
+    for (size_t i = 0; i < l->count && affordable && !is_over(l); i++) {
+        one_lane *lane = &l->lanes[i];
+        if (lane->pid || lane->worn || lane->deaths >= FAILURES || next_task(l, lane) < 0) continue;
+        if (!start_lane(l, lane, &error)) return;
+        lane->closed = false;
+        give_order(l, lane);
+    }
 }
 
 static void take_report(lanes *l, one_lane *lane)
@@ -358,17 +427,18 @@ static void take_report(lanes *l, one_lane *lane)
         close(lane->reports);
         waitpid(lane->pid, &status, 0);
         lane->pid = 0;
-        if (lane->task < 0) return;
+        if (lane->task < 0) {
+            go_on(l);
+            return;
+        }
         kf_bench_task *task = &l->plan->suite.tasks[lane->task];
         report lost = {.kind = REPORT_FAILED, .task = lane->task, .best = NAN};
         kf_fail(&lost.text, KF_ERROR_MACHINE, "the process that searched it ended (%s %d); --resume takes it up again",
                 WIFSIGNALED(status) ? "signal" : "status", WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
         memcpy(lost.run, task->run, sizeof lost.run);
         take_done(l, lane, &lost);
-        lane->closed = false;
-        kf_error error = {0};
-        if (++lane->deaths >= FAILURES || next_task(l) < 0 || *l->how->interrupts || !start_lane(l, lane, &error)) return;
-        give_order(l, lane);
+        lane->deaths++;
+        go_on(l);
         return;
     }
     lane->last = r;
@@ -379,6 +449,7 @@ static void take_report(lanes *l, one_lane *lane)
     if (r.kind != REPORT_DONE && r.kind != REPORT_FAILED) return;
     take_done(l, lane, &r);
     give_order(l, lane);
+    go_on(l);
 }
 
 static void pass_interrupts(lanes *l)
@@ -432,13 +503,18 @@ static bool money_spent(kf_bench_plan *plan, const kf_bench_how *how, double *sp
 bool kf_bench_search(kf_bench_plan *plan, const kf_bench_how *how, kf_bench_outcome *outcome, kf_error *error)
 {
     kf_autofree lanes *l = calloc(1, sizeof *l);
-    if (!l) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    kf_autofree const one_lane **not_for = calloc(plan->suite.count + 1, sizeof *not_for);
+    if (!l || !not_for) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     *outcome = (kf_bench_outcome){0};
-    *l = (lanes){.plan = plan, .how = how, .outcome = outcome, .started = kf_now()};
+    *l = (lanes){.plan = plan, .how = how, .outcome = outcome, .not_for = not_for, .started = kf_now()};
     double spent;
     if (!money_spent(plan, how, &spent, error)) return false;
     l->left_usd = plan->cost_usd - spent;
-    for (size_t i = 0; i < plan->suite.count; i++) l->planned += !plan->suite.tasks[i].fault && !plan->suite.tasks[i].finished;
+    for (size_t i = 0; i < plan->suite.count; i++) {
+        l->planned += !plan->suite.tasks[i].fault && !plan->suite.tasks[i].finished;
+        outcome->total += !plan->suite.tasks[i].fault;
+    }
+    outcome->settled = outcome->total - l->planned;
     bool added = true;
     for (size_t i = 0; i < how->worker_count && added; i++) added = add_lanes(l, how->workers[i], error);
     if (!how->worker_count) added = add_lanes(l, "local", error);
@@ -452,5 +528,7 @@ bool kf_bench_search(kf_bench_plan *plan, const kf_bench_how *how, kf_bench_outc
     watch(l);
     for (size_t i = 0; i < l->count; i++) free(l->lanes[i].worker);
     if (*how->interrupts) outcome->interrupted = true;
+    outcome->settled += outcome->finished;
+    outcome->gave_up = l->done < l->planned && outcome->why.code && !outcome->spent; /* nobody was left for the others */
     return started;
 }

@@ -186,11 +186,22 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
         return kf_fail(error, outcome.why.code ? outcome.why.code : KF_ERROR_BUSY, "%s",
                        outcome.why.text[0] ? outcome.why.text : "interrupted before a task was begun") -
                1;
-    if (!kf_bench_against(&plan, &how, error) || !report(&plan, wanted, invocation, store, &correct, error)) return -1;
+    if (!outcome.gave_up && !kf_bench_against(&plan, &how, error)) {
+        if (error->code != KF_ERROR_MACHINE) return -1;
+        outcome.gave_up = true; /* what was judged is reported all the same */
+        outcome.why = *error;
+    }
+    if (!report(&plan, wanted, invocation, store, &correct, error)) return -1;
     outcome.interrupted |= *how.interrupts > 0;
+    const char *option = wanted->store ? " --store " : "", *other = wanted->store ? wanted->store : "";
+    if (outcome.gave_up && !outcome.interrupted) {
+        fprintf(invocation->log,
+                "kforge: %s; %zu of %zu %s are judged, and this goes on from there: kforge bench --resume %s%s%s\n",
+                outcome.why.text, outcome.settled, outcome.total, plan.source ? "solutions" : "tasks", plan.id, option, other);
+        return KF_EXIT_MACHINE;
+    }
     if (outcome.interrupted || outcome.failed || outcome.spent)
-        fprintf(invocation->log, "go on with: kforge bench --resume %s%s%s\n", plan.id, wanted->store ? " --store " : "",
-                wanted->store ? wanted->store : "");
+        fprintf(invocation->log, "go on with: kforge bench --resume %s%s%s\n", plan.id, option, other);
     if (outcome.interrupted) return KF_EXIT_INTERRUPTED;
     if (outcome.failed) {
         fprintf(invocation->log, "kforge: %zu tasks failed; the last: %s\n", outcome.failed, outcome.why.text);

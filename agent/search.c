@@ -483,12 +483,14 @@ static bool search(kf_search *s, kf_search_result *result, kf_error *error)
     const char *over = spent(s, false);
     result->end = interrupts(s)    ? KF_SEARCH_INTERRUPTED
                   : s->models_gone ? KF_SEARCH_STOPPED
+                  : s->aside       ? KF_SEARCH_STOPPED
                   : over           ? KF_SEARCH_SPENT
                                    : KF_SEARCH_CONVERGED;
+    result->machine_failed = result->end == KF_SEARCH_STOPPED && !s->models_gone;
     if (result->end == KF_SEARCH_INTERRUPTED)
         kf_fail(&result->why, KF_ERROR_BUSY, "interrupted");
     else if (result->end == KF_SEARCH_STOPPED)
-        result->why = s->models_why;
+        result->why = s->models_gone ? s->models_why : s->aside_why;
     else
         kf_fail(&result->why, KF_ERROR_NONE, "%s",
                 over                    ? over
@@ -562,6 +564,7 @@ void kf_search_release(kf_search *s)
 {
     for (kf_proposal *p; (p = s->in_flight);) s->in_flight = p->next, kf_proposal_free(p);
     for (kf_proposal *p; (p = s->retries);) s->retries = p->next, kf_proposal_free(p);
+    for (kf_proposal *p; (p = s->aside);) s->aside = p->next, kf_proposal_free(p);
     kf_models_close(s);
     kf_order_clear(&s->order);
     kf_store_close(s->notes_store);

@@ -88,6 +88,7 @@ typedef enum kf_search_end { KF_SEARCH_CONVERGED, KF_SEARCH_SPENT, KF_SEARCH_INT
 typedef struct kf_search_result {
     kf_search_end end;
     kf_error why;                /* one line: what ended it */
+    bool machine_failed;         /* STOPPED: with samples of a bench, which are judged when it goes on */
     kf_search_progress progress; /* its `best` is the best candidate but for the baseline itself */
 } kf_search_result;
 

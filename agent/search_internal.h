@@ -25,7 +25,6 @@
 #define KF_NEGATIVES 32     /* latest candidates slower than their parent that are remembered */
 #define KF_MOVE_BYTES 400   /* of what a model says it changed */
 #define KF_REFUSALS 3       /* jobs in a row that workers refuse: the run ends */
-#define KF_FAULTS 6         /* verdicts in a row for which the machine had no judging to offer: the run ends */
 
 typedef enum kf_step {
     KF_STEP_BASELINE,
@@ -236,6 +235,8 @@ typedef struct kf_search {
     size_t arm_count;
     size_t defaults, next_default; /* the first `defaults` arms: baseline and seeds; how many of them were proposed */
     kf_proposal *in_flight, *retries;
+    kf_proposal *aside; /* samples of a bench that the machine failed with: judged when the run goes on */
+    kf_error aside_why; /* the last of them */
     int64_t baseline_candidate;
 
     kf_model models[KF_SEARCH_MODELS];
@@ -270,7 +271,7 @@ typedef struct kf_search {
     size_t tries_count;
     int64_t judged_since_verify;
     double verified_best; /* speedup, 0 none */
-    int refusals, faults;
+    int refusals;
     int64_t answered; /* replies of proposers, usable or not; what settings->samples counts */
     int64_t idle_mark;
     bool idle;        /* nothing is left to do but to wait for models */

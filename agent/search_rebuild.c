@@ -222,13 +222,20 @@ static bool begin_until(history *h, int64_t number, kf_error *error)
 
 /* ---- ending ---------------------------------------------------------------------------------------------------------------------------------- */
 
-/* As in kf_record_result: the first verdict on a proposal that blames machine or judge is not its last word. */
+static bool is_fault(const kf_store_attempt *attempt)
+{
+    return attempt->outcome == KF_ATTEMPT_JUDGED && attempt->status == KF_JUDGE_ERROR && attempt->blame == KF_BLAME_MACHINE;
+}
+
+/* As in kf_record_result: the first verdict on a proposal that blames machine or judge is not its last word, and on a sample of a bench none is that finds the
+ * machine at fault. */
 static bool is_spoilt(history *h, const kf_store_attempt *attempt, bool *spoilt, kf_error *error)
 {
+    bool aside = h->s->settings->samples && attempt->model_call && (is_fault(attempt) || attempt->outcome == KF_ATTEMPT_LOST);
     *spoilt = attempt->outcome == KF_ATTEMPT_JUDGED && (attempt->blame == KF_BLAME_MACHINE || attempt->blame == KF_BLAME_JUDGE);
     for (size_t i = 0; i < h->flake_count && *spoilt; i++)
-        if (h->flakes[i].candidate == attempt->candidate && h->flakes[i].call == attempt->model_call) return *spoilt = false, true;
-    if (!*spoilt) return true;
+        if (h->flakes[i].candidate == attempt->candidate && h->flakes[i].call == attempt->model_call) return *spoilt = aside, true;
+    if (!*spoilt) return *spoilt = aside, true;
     flake *flakes = grown(h->flakes, h->flake_count, sizeof *flakes);
     if (!flakes) return no_memory(error);
     h->flakes = flakes;
@@ -264,7 +271,7 @@ static bool end_attempt(history *h, const kf_store_attempt *attempt, beginning *
         return take(h, attempt, b, error);
     }
     if (attempt->outcome == KF_ATTEMPT_JUDGED || attempt->outcome == KF_ATTEMPT_SAME_CODE || attempt->outcome == KF_ATTEMPT_LOST)
-        s->progress.judged++;
+        s->progress.judged += !is_fault(attempt);
     if (attempt->outcome == KF_ATTEMPT_JUDGED || attempt->outcome == KF_ATTEMPT_SAME_CODE) s->judged_since_verify++;
     kf_arm *arm = b->arm;
     if (arm && b->number != b->began) arm->in_flight--;

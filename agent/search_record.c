@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kforge/faults.h"
 #include "kforge/file.h"
 #include "kforge/form.h"
 #include "search_internal.h"
@@ -195,8 +196,18 @@ bool kf_record_rejected(kf_search *s, kf_proposal *p, const char *message, kf_er
     return true;
 }
 
-/* No verdict, or none that counts. */
-static bool record_lost(kf_search *s, kf_proposal *p, const kf_workers_result *result, const char *why, kf_error *error)
+/* A sample of a bench counts by a verdict on itself, whatever became of the machine meanwhile: it is kept for when the run goes on. */
+static bool put_aside(kf_search *s, kf_proposal *p, const char *why)
+{
+    if (!s->settings->samples || p->model < 0) return false;
+    p->next = s->aside;
+    s->aside = p;
+    kf_fail(&s->aside_why, KF_ERROR_MACHINE, "the machine failed with a candidate, which is not judged: %s", why);
+    return true;
+}
+
+/* No verdict, or none that counts. *kept: the proposal is not the caller's any more. */
+static bool record_lost(kf_search *s, kf_proposal *p, const kf_workers_result *result, const char *why, bool *kept, kf_error *error)
 {
     kf_store_parent parents[1 + KF_EXEMPLARS];
     kf_store_attempt_new attempt = attempt_of(s, p, parents);
@@ -209,8 +220,10 @@ static bool record_lost(kf_search *s, kf_proposal *p, const kf_workers_result *r
         kf_verify_tried(s, p->candidate);
     else
         s->progress.judged++;
+    *kept = p->step != KF_STEP_VERIFY && put_aside(s, p, why);
     if (!store(s, &attempt, p->arm, &p->point, &recorded, error) ||
-        !settle(s, p, false, KF_JUDGE_ERROR, KF_BLAME_MACHINE, NAN, recorded.candidate, "", 0, error) || !finish(s, error))
+        (!*kept && !settle(s, p, false, KF_JUDGE_ERROR, KF_BLAME_MACHINE, NAN, recorded.candidate, "", 0, error)) ||
+        !finish(s, error))
         return false;
     tell(s, p, KF_ATTEMPT_LOST, KF_JUDGE_ERROR, none, why);
     return s->refusals < KF_REFUSALS ||
@@ -236,18 +249,18 @@ bool kf_record_result(kf_search *s, kf_proposal *p, const kf_workers_result *res
     *again = false;
     double judged = result->verdict ? result->verdict->judge_seconds : NAN;
     s->progress.device_seconds += judged > 0 ? judged : kf_now() - p->started;
-    if (result->outcome != KF_WORKERS_JUDGED) return record_lost(s, p, result, result->error.text, error);
+    if (result->outcome != KF_WORKERS_JUDGED) return record_lost(s, p, result, result->error.text, again, error);
     const kf_verdict *verdict = result->verdict;
     /* It was in time before: a busy machine is the likelier reason, so the first time this does not unseat it. */
     if (p->step == KF_STEP_VERIFY && verdict->status == KF_TIMEOUT && kf_verify_tries(s, p->candidate) == 0)
-        return record_lost(s, p, result, "measured again it took too long; it is tried once more", error);
+        return record_lost(s, p, result, "measured again it took too long; it is tried once more", again, error);
     kf_autoresult kf_store_candidate known = {0};
     bool same;
     s->refusals = 0;
     if (p->step == KF_STEP_VERIFY) {
         kf_verify_tried(s, p->candidate);
     } else {
-        s->progress.judged++;
+        s->progress.judged += !kf_verdict_is_fault(verdict);
         s->judged_since_verify++;
     }
     if (!find_same_code(s, p, verdict, &known, &same, error)) return false;
@@ -274,6 +287,8 @@ bool kf_record_result(kf_search *s, kf_proposal *p, const kf_workers_result *res
         p->retries++;
         p->next = s->retries;
         s->retries = p;
+    } else if (kf_verdict_is_fault(verdict) && p->step != KF_STEP_VERIFY) {
+        *again = put_aside(s, p, verdict->message);
     }
     if (!flake && *verdict->code_hash && !kf_job_add_known(s->job, verdict->code_hash))
         return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
@@ -283,9 +298,6 @@ bool kf_record_result(kf_search *s, kf_proposal *p, const kf_workers_result *res
         !finish(s, error))
         return false;
     tell(s, p, attempt.outcome, verdict->status, verdict->speedup, verdict->message);
-    s->faults = verdict->status == KF_JUDGE_ERROR && verdict->blame == KF_BLAME_MACHINE ? s->faults + 1 : 0;
-    if (s->faults >= KF_FAULTS)
-        return kf_fail(error, KF_ERROR_MACHINE, "the machine failed %d jobs in a row; the last: %s", s->faults, verdict->message);
     return kf_best_note(s, recorded.candidate, p->step == KF_STEP_VERIFY || verdict->reverified, verdict->status,
                         verdict->speedup.value, error);
 }

@@ -262,6 +262,7 @@ char *kf_state_json(const kf_search *s)
     for (const kf_proposal *p = s->in_flight; p; p = p->next)
         if (!s->ended || p->call) add_work(work, p, false);
     for (const kf_proposal *p = s->retries; p; p = p->next) add_work(work, p, true);
+    for (const kf_proposal *p = s->aside; p; p = p->next) add_work(work, p, true);
     for (const kf_call *c = s->replies; c; c = c->next) add_reply(replies, c);
     return replies ? cJSON_PrintUnformatted(json) : NULL;
 }

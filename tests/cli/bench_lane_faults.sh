@@ -1,0 +1,57 @@
+#!/bin/bash
+# kforge bench with a model on machines that fail: the count goes on from task to task, no reply is drawn for nothing, and what was drawn is judged when the bench
+# goes on; a device that fails is left out and its tasks go to the others.
+source "$(dirname "$0")/lib.sh"
+fake=$bin/../tests/fake_worker
+broken="exec env FAKE_FAULT=$work/fault FAKE_LOG=$work/broken $fake"
+touch fault
+id() { sed -n 's/^bench \([a-z0-9]*\):.*/\1/p' "$work/err"; }
+jobs() { [ ! -e "$1" ] || wc -l <"$1"; }
+mkdir suite
+for n in 1 2 3 4 5 6 7 8; do
+    cp -r "$root/tasks/axpy" "suite/p$n"
+    sed -i "s/\"name\": \"axpy\"/\"name\": \"p$n\"/" "suite/p$n/task.json"
+done
+cat >ask.sh <<'END'
+#!/bin/bash
+cat >/dev/null
+echo "$1" >>asked
+printf '{"text": "```cuda\\n#pragma fake: speed 1.5\\nextern \\"C\\" void axpy(int %s) {}\\n```", "cost_usd": 0.01}\n' "$1"
+END
+chmod +x ask.sh
+
+ends_with() {
+    local last
+    last=$(tail -n 1 err)
+    for part in "kforge: " "the machine failed 6 jobs in a row" "nvcc is on fire" "$1" "kforge bench --resume $(id)"; do
+        case $last in *"$part"*) ;; *) fail "the last line does not say \"$part\": $last" ;; esac
+    done
+    [ "$(grep -c '^kforge: ' err)" = 1 ] || fail "not one line: $(cat err)"
+}
+
+# ---- one worker
+expect 3 bench suite --llm 'exec:./ask.sh {task}' --workers "$broken" --json
+ends_with "0 of 8"
+[ "$(jobs broken)" = 6 ] || fail "not six jobs: $(jobs broken)"
+[ "$(jobs asked)" -le 4 ] || fail "asked for nothing: $(jobs asked) replies"
+json 'o["scores"]["solved"] == 0'
+first=$(id)
+rm fault
+expect 0 bench --resume "$first" --workers "$fake" --json
+json 'o["scores"]["solved"] == 8 and o["scores"]["void"] == 0'
+[ "$(jobs asked)" = 8 ] || fail "$(jobs asked) replies for eight samples"
+
+# ---- two, one of them broken
+export KFORGE_STORE=$work/two.db
+touch fault
+rm -f broken asked
+expect 0 bench suite --llm 'exec:./ask.sh {task}' --workers "$broken" --workers "$fake" --json
+json 'o["scores"]["solved"] == 8 and o["scores"]["void"] == 0'
+[ "$(jobs broken)" -le 6 ] || fail "not left out after six jobs: $(jobs broken)"
+[ "$(jobs asked)" = 8 ] || fail "$(jobs asked) replies for eight samples"
+
+# ---- both
+export KFORGE_STORE=$work/both.db
+expect 3 bench suite --llm 'exec:./ask.sh {task}' --workers "$broken*2"
+ends_with "0 of 8"
+finish
