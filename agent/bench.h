@@ -70,6 +70,7 @@ typedef struct kf_bench_plan {
     const char *const *against; /* further baselines that the best are measured beside; only where it begins */
     size_t against_count;
     bool once;          /* existing solutions are measured once, not twice */
+    bool protocol;      /* of solutions in Python: KernelBench's own protocol, too */
     cJSON *description; /* what its runs' options hold as "bench" */
     cJSON *options;     /* of a bench that goes on */
     char *hardware;     /* that it was judged on; NULL: not begun */

@@ -104,6 +104,7 @@ static bool submit(measuring *m, size_t index, kf_error *error)
     job->options.strict_sandbox = settings->strict_sandbox;
     job->options.torch = item->python;
     job->options.verify = !m->plan->once;
+    job->options.kernelbench = false; /* another baseline changes nothing of what it says */
     job->options.baseline = strdup(m->result->others[item->other].name);
     if (!job->options.baseline) return out_of_memory(error);
     return kf_workers_submit(m->workers, job, (int64_t)index, error);

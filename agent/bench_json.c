@@ -50,6 +50,7 @@ static cJSON *sample_json(const kf_bench_sample *s)
         cJSON_AddBoolToObject(claim, "correct", s->kernelbench_correct);
         kf_add_figure(claim, "speedup", s->kernelbench_speedup);
     }
+    kf_add_figure(json, "build_seconds", s->build_seconds);
     kf_add_figure(json, "judge_seconds", s->judge_seconds);
     add_times(json, "seconds", &s->times);
     add_times(json, "baseline_seconds", &s->baseline_times);

@@ -190,6 +190,7 @@ static bool submit(judging *j, size_t index, kf_error *error)
     job->options.half_width = settings->half_width > 0 ? settings->half_width : 0.01;
     job->options.strict_sandbox = settings->strict_sandbox;
     job->options.torch = s->language == KF_LANGUAGE_PYTHON;
+    job->options.kernelbench = j->plan->protocol;
     job->options.verify = !j->plan->once; /* each is final: no search will measure the best again */
     if (settings->baseline && !(job->options.baseline = strdup(settings->baseline))) return out_of_memory(error);
     j->states[index].flying = true;

@@ -65,6 +65,7 @@ bool kf_bench_plan_begin(kf_bench_plan *plan, kf_error *error)
     cJSON *models = cJSON_AddArrayToObject(json, "models");
     for (size_t i = 0; i < plan->search.model_count; i++) cJSON_AddItemToArray(models, cJSON_CreateString(plan->search.models[i]));
     if (plan->once) cJSON_AddTrueToObject(json, "once");
+    if (!plan->protocol) cJSON_AddFalseToObject(json, "protocol"); /* left out in older ones, which all ran it */
     cJSON *against = plan->against_count ? cJSON_AddArrayToObject(json, "against") : NULL;
     for (size_t i = 0; i < plan->against_count; i++) cJSON_AddItemToArray(against, cJSON_CreateString(plan->against[i]));
     describe_tasks(&plan->suite, json);
@@ -173,6 +174,7 @@ static bool read_settings(kf_bench_plan *plan, const kf_store_run *run, kf_error
     plan->source = *source ? strdup(source) : NULL;
     plan->cost_usd = cJSON_IsNumber(cost) ? cost->valuedouble : 0;
     plan->once = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(plan->description, "once"));
+    plan->protocol = !cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(plan->description, "protocol"));
     plan->search.model_count = 0;
     cJSON_ArrayForEach(model, cJSON_GetObjectItemCaseSensitive(plan->description, "models"))
     {

@@ -188,6 +188,7 @@ static kf_bench_sample empty_sample(void)
                              .speedup = {NAN, NAN, NAN},
                              .claimed = NAN,
                              .kernelbench_speedup = NAN,
+                             .build_seconds = NAN,
                              .judge_seconds = NAN,
                              .times = none,
                              .baseline_times = none,
@@ -206,6 +207,7 @@ static bool fill_candidate(reader *r, int64_t id, kf_bench_sample *sample)
     sample->text = c.status == KF_CORRECT ? "" : kf_bench_text(r->result, c.message);
     sample->speedup = c.speedup;
     sample->reverified = c.reverified;
+    sample->build_seconds = c.build_seconds;
     sample->judge_seconds = c.judge_seconds;
     sample->score = kf_score_of(c.status, c.blame, c.speedup.value);
     kf_auto(kf_verdict) verdict = stored_verdict(r->store, c.verdict);

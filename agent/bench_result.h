@@ -44,7 +44,7 @@ typedef struct kf_bench_sample {
     /* What KernelBench's own protocol says of a solution in Python: a claim of the solution's process. */
     bool kernelbench, kernelbench_correct;
     double kernelbench_speedup;
-    double judge_seconds;
+    double build_seconds, judge_seconds;
     kf_bench_times times, baseline_times;
     kf_score_sample score;
 } kf_bench_sample;

@@ -17,7 +17,7 @@ typedef struct settings {
     const char *strategy, *store, *device, *devices, *baseline, *sandbox, *resume, *prompts, *ensemble, *name, *solutions;
     double time, cost, seconds, timeout;
     int64_t samples, candidates, seed, calls;
-    bool anew, once;
+    bool anew, once, protocol;
     kf_option_list models, llms, workers, only, against;
     kf_bench_outputs outputs;
 } settings;
@@ -96,6 +96,7 @@ static bool plan_new(kf_bench_plan *plan, const settings *wanted, const char *pa
     search->budget.seconds = wanted->time > 0 ? wanted->time : search->model_count ? MODEL_SECONDS : TUNER_SECONDS;
     plan->cost_usd = wanted->cost;
     plan->once = wanted->once;
+    plan->protocol = wanted->protocol;
     plan->against = wanted->against.items;
     plan->against_count = wanted->against.count;
     if (plan->against_count > KF_BENCH_OTHERS)
@@ -330,6 +331,12 @@ static const kf_option options[] = {
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, once),
      .help = "Measure existing solutions once; else each correct one twice, in fresh processes."},
+    {.name = "protocol",
+     .type = KF_OPTION_FLAG,
+     .fallback = "true",
+     .offset = offsetof(settings, protocol),
+     .help = "Of existing solutions in Python: also say what KernelBench's own protocol would, which takes some seconds more each (the "
+             "default; --no-protocol does not)."},
     KF_ROW_BASELINE(settings),
     {.name = "against",
      .type = KF_OPTION_LIST,

@@ -118,6 +118,13 @@ expect 0 bench report last
 says "KernelBench would say"
 says "1 of 11 problems were not judged and count as unsolved of all: 1 refused by the import"
 
+# Without KernelBench's protocol only kforge's verdict is there, in the bench and in one that goes on with it; and what building and judging took.
+expect 0 bench made --only level1_2_ReLU --solutions runs --device cpu --seconds 0.05 --once --anew --no-protocol --store plain.db --json
+json 'len(o["problems"][0]["samples"]) == 2 and not any("kernelbench" in s for s in o["problems"][0]["samples"])'
+json 'all(s["build_seconds"] >= 0 and s["judge_seconds"] > 0 for s in o["problems"][0]["samples"])'
+expect 0 bench --resume last --store plain.db --device cpu --json
+json 'not any("kernelbench" in s for s in o["problems"][0]["samples"])'
+
 # Against torch.compile, what is known is not judged again; where it can't run, the report says so by name. And times that somebody else has measured.
 echo '{"level1": {"2_ReLU.py": {"mean": 0.0154, "hardware": "somebody else'"'"'s"}}}' >times.json
 expect 0 bench made --only level1_2_ReLU --solutions runs --device cpu --seconds 0.05 --once --against compiled --against unknown --baseline-times times.json --json
