@@ -48,6 +48,40 @@ for python in python3 /usr/bin/python3; do
 import json, sys
 row, = json.load(open(sys.argv[1] + "/kernelbench/kernelbench.json"))["rows"]
 assert row["problem"] == "1/1" and row["kforge"]["status"] == "correct" and row["kforge"]["candidate_ms"] > 0 and "kernelbench" not in row, row
+assert row["kforge"]["wall"] >= row["kforge"]["build_seconds"] + row["kforge"]["judge_seconds"] > 0, row
+END_OF_PYTHON
+
+    # References as candidates, and a release's kernels: stopped in between, what was judged is told; called again, they go on with the rest. Batches of calls of
+    # microseconds may be disturbed on a busy machine: what has to be there are the rows, and that nothing is judged twice.
+    python3 - "$root" "$work/release.json" <<'END_OF_PYTHON'
+import json, sys
+text = open(sys.argv[1] + "/tests/kernelbench/level1/2_ReLU.py").read()
+with open(sys.argv[2], "w") as out:
+    print(json.dumps({"level_id": 1, "task_id": 2, "ref_code": text, "custom_code": text.replace("class Model(", "class ModelNew(").replace("torch.relu(x)", "x.relu_()"),
+                      "score_default": 11.5}), file=out)
+END_OF_PYTHON
+    again() {
+        LIMIT=$1 LOGS=$work/logs4 GPU_DEVICE=cpu KFORGE_PYTHON=$python KERNELBENCH=$root/tests/kernelbench CUDAL1=$work/release.json SCALE=100000 SECONDS_EACH=0.1 \
+            LEVELS=1 PROBLEMS="1/1 1/2 1/4 1/6 1/7 1/9 1/11 1/12 1/13" bash "$work/packed/tests/gpu/run.sh" "$work/packed" "${@:2}" >"$work/out" 2>&1
+    }
+    mkdir -p "$work/logs4/references"
+    "$program" import kernelbench "$root/tests/kernelbench" --level 1 --ids 1,2,4,6,7,9,11..13 --scale 100000 -o "$work/logs4/references/tasks" >/dev/null 2>&1
+    again 6 references && fail "a stopped part passed: $(cat "$work/out")"
+    grep -q '^  judged for .* then stopped' "$work/out" && grep -q 'judged are correct; [1-8] were not reached' "$work/out" || fail "stopped: $(cat "$work/out")"
+    again "" references cudal1
+    python3 - "$work/logs4" <<'END_OF_PYTHON' || fail "references and cudal1: $(cat "$work/out")"
+import json, os, sys
+rows = json.load(open(sys.argv[1] + "/references/references.json"))
+assert [(p["level"], p["problem"], p["rule"]) for p in rows["refused"]] == [(1, 9, "outputs.random")], rows
+assert sorted(r["problem"] for r in rows["judged"]) == [1, 2, 4, 6, 7, 11, 12, 13] and not any("kernelbench" in r for r in rows["judged"]), rows
+assert all(r["status"] in ("correct", "judge_error") or r["rule"] == "runner.early" for r in rows["judged"]), rows
+sessions = [sum(" of " in line for line in open(f"{sys.argv[1]}/references/bench-{i}.log") if "level_1_problem" in line) for i in (1, 2)
+            if os.path.exists(f"{sys.argv[1]}/references/bench-{i}.log")]
+assert len(sessions) == 2 and sessions[1] >= 1, sessions
+row, = json.load(open(sys.argv[1] + "/cudal1/cudal1.json"))
+assert (row["claimed"], row["status"], row["rule"]) == (11.5, "contract_violation", "input.mutated"), row
+figures = {f["figure"] for f in json.load(open(sys.argv[1] + "/results.json"))["figures"]}
+assert {"references correct, of those judged", "problems imported, or refused with a reason"} <= figures, figures
 END_OF_PYTHON
     break
 done

@@ -3,19 +3,39 @@
 
 FOLDER is an installation made by pack.sh, CHECKOUT one of KernelBench (its problems and src/kernelbench). The problems are imported at full size. Each is
 solved by itself, renamed ModelNew, and elementwise ones of level 1 by a kernel in CUDA C, too, which KernelBench gets through `kforge export --format
-modelnew`. Either side gets a process of its own for each solution, one behind the other, and is timed from its start to its end; extensions are compiled
-anew. KernelBench's is eval_kernel_against_ref, unmodified, with 5 trials and 100 timed calls between CUDA events.
+modelnew`.
 
-All of it goes to OUT/kernelbench.json, a row a solution; `gpu_check figure` tells what was reached. GPU_DEVICE=cpu leaves KernelBench's side out, which needs a
-GPU; SCALE=ELEMENTS imports smaller problems, which KernelBench's side would not have; SECONDS_EACH is kforge's time for timing.
+Walls: either side does what somebody does who has a folder of solutions. kforge's is one `kforge bench --solutions` with nothing built; a solution's wall is what
+building and judging it took, by its verdict, and its share of the start (from the command's start until the first job was begun). KernelBench's is
+eval_kernel_against_ref, unmodified, in a process for each solution (kernelbench_side.py), from its start to its end, with extensions compiled anew. 1/19 is
+judged by a `kforge eval` of its own besides, since that is what a person does with one. With GPUS=N both sides have N GPUs: KernelBench's processes are then N at a time,
+each alone on its GPU, which makes their walls no shorter; its drawing of large inputs on a processor takes most of them.
+
+Times: what KernelBench does, src/kernelbench/timing.py and eval.py at 423217d, timing_method "cuda_event". Three calls warm up, each followed by a synchronisation;
+PyTorch's cache of memory is emptied; then 101 calls are timed one by one, of which the first is dropped. Before each: a synchronisation, two new events, and a
+tensor of 256 MiB is allocated, filled and given back to PyTorch's cache, so that the L2 cache holds that tensor's last lines, all of them still to be written to memory. Nothing
+waits for the fill: the first event, the call and the second event queue up behind it, so that launching is hidden behind the fill for as long as that takes, and
+the time is the GPU's between the events. All calls have the same inputs (seed 42) and weights; a call's results may lie where the last but one lay, or where the fill was. Autograd is on
+(weights require gradients, eval.py leaves no_grad before it times), so that what a backward pass would need is kept to the call's end. The runtime is the mean, rounded to
+three digits; a median is not there, so kernelbench_side.py takes the 100 times on their way. kforge's time of a call is the median over batches of calls back to
+back on sets of inputs in a random order, results kept, autograd off, less what an empty batch takes; caches are what the call before left.
+
+So medians are compared with medians and means with means. kernelbench_side.py also takes the calls in KernelBench's process as kforge has them; a difference of more
+than 5 % counts as explained where kforge's median is within 5 % of that, and the table says what makes it: cold (fill or none), autograd, batches (back to back).
+
+All of it goes to OUT/kernelbench.json, a row a solution, and a table to OUT/kernelbench.md; `gpu_check figure` tells what was reached. GPU_DEVICE=cpu leaves
+KernelBench's side out, which needs a GPU; SCALE=ELEMENTS imports smaller problems, which KernelBench's side would not have; SECONDS_EACH is kforge's time for timing. Called
+again with the same OUT it goes on; stopped, it says what there is.
 """
+import concurrent.futures
 import json
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
+import threading
+
+import solutions as shared
 
 REFERENCES = ("1/1 1/2 1/8 1/10 1/12 1/13 1/14 1/15 1/16 1/17 1/18 1/19 1/40 1/50 1/54 1/58 1/60 1/66 1/72 1/73 1/77 "
               "2/12 2/14 2/15 2/18 2/20 2/22 2/30 2/50 2/68").split()
@@ -33,58 +53,12 @@ ELEMENTWISE = {
     "1/31": "v > 0.f ? v : expm1f(v)",
     "1/32": "fminf(fmaxf(v, -1.f), 1.f)",
 }
+KINDS = {"reference": 2, "CUDA C": 10} # times less than KernelBench takes that are to be reached
 WITHIN = 0.05
-
-# In a process of its own: argv is CHECKOUT, the problem's file, the solution's, a folder to compile in. What of its packages is for asking models or for
-# downloading is stood in for where it is missing.
-EVALUATE = r"""
-import importlib, json, sys, types
-checkout, problem, solution, folder = sys.argv[1:]
-class Missing(types.ModuleType):
-    def __getattr__(self, name):
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return lambda *given, **named: None
-for name in ("dotenv", "openai", "litellm", "tqdm", "datasets", "requests"):
-    try:
-        importlib.import_module(name)
-    except ImportError:
-        sys.modules[name] = Missing(name)
-try:
-    import pydantic
-except ImportError: # of it the evaluator only has the result made
-    class BaseModel:
-        def __init__(self, **given):
-            named = {name: getattr(type(self), name) for name in type(self).__annotations__}
-            self.__dict__.update({name: dict(value) if isinstance(value, dict) else value for name, value in named.items()})
-            self.__dict__.update(given)
-    sys.modules["pydantic"] = types.ModuleType("pydantic")
-    sys.modules["pydantic"].BaseModel = BaseModel
-sys.path.insert(0, checkout + "/src")
-import torch
-from kernelbench import eval as evaluator
-result = evaluator.eval_kernel_against_ref(open(problem).read(), open(solution).read(), num_correct_trials=5, num_perf_trials=100,
-                                           measure_performance=True, build_dir=folder, device=torch.device("cuda:0"))
-said = {"compiled": False, "correctness": False} if result is None else json.loads(json.dumps(result.__dict__, default=str))
-print("\nkforge: " + json.dumps(said))
-"""
-
-
-def run(arguments, **named):
-    """(exit status, output, messages, seconds)"""
-    started = time.monotonic()
-    done = subprocess.run(arguments, stdin=subprocess.DEVNULL, capture_output=True, text=True, **named)
-    return done.returncode, done.stdout, done.stderr, time.monotonic() - started
-
-
-def task_of(tasks, problem):
-    level, number = problem.split("/")
-    found = [name for name in os.listdir(tasks) if name.startswith(f"level{level}_{number}_")]
-    return os.path.join(tasks, found[0]) if found else None
 
 
 def kernel(task, expression):
-    entry = json.load(open(os.path.join(task, "task.json")))
+    entry = shared.read_json(os.path.join(task, "task.json"), {})
     given, made = entry["arguments"]
     elements = 1
     for size in given["shape"]:
@@ -111,101 +85,241 @@ extern "C" void {entry["entry"]}(const float *x, float *y, cudaStream_t stream)
 """
 
 
-def by_kforge(kforge, device, task, solution, seconds):
-    status, said, messages, wall = run([kforge, "eval", task, solution, "--device", device, "--no-keep", "--no-kernelbench", "--json", "--seconds", seconds])
-    try:
-        verdict = json.loads(said)
-    except ValueError:
-        return {"status": "none", "message": messages.strip()[-400:], "wall": wall}
-    timed = next((w for w in verdict["workloads"] if w["timed"]), {})
-    return {"status": verdict["status"], "message": verdict["message"], "wall": wall, "speedup": timed.get("speedup"),
-            "baseline_ms": 1e3 * (timed.get("baseline_seconds") or 0), "candidate_ms": 1e3 * (timed.get("candidate_seconds") or 0),
-            "build_seconds": verdict["build_seconds"], "judge_seconds": verdict["judge_seconds"]}
+class Solution:
+    """One row: its files and what either side says of it."""
+
+    def __init__(self, place, problem, kind, task):
+        level, number = problem.split("/")
+        self.problem, self.kind, self.task = problem, kind, task
+        self.name = f"level_{level}_problem_{number}_sample_{int(kind != 'reference')}_kernel" + (".py" if kind == "reference" else ".cu")
+        self.mine = os.path.join(place.out, "runs", self.name)
+        self.theirs = self.mine if kind == "reference" else os.path.join(place.out, "exported", self.name[:-3] + ".py")
+        self.reference = os.path.join(task, "problem.py")
+
+    def write(self, place):
+        os.makedirs(os.path.dirname(self.mine), exist_ok=True)
+        os.makedirs(os.path.dirname(self.theirs), exist_ok=True)
+        with open(self.mine, "w") as file:
+            file.write(shared.as_candidate(self.task) if self.kind == "reference" else kernel(self.task, ELEMENTWISE[self.problem]))
+        if self.mine != self.theirs:
+            done = shared.run([place.kforge, "export", "--format", "modelnew", "-t", self.task, "--candidate", self.mine, "-o", self.theirs, "--force"])
+            if done.status:
+                print(f"  {self.problem}: not exported: {shared.tail(done.messages)}")
 
 
-def by_kernelbench(python, checkout, problem, solution):
+def milliseconds(times, key):
+    value = (times or {}).get(key)
+    return None if value is None else 1e3 * value
+
+
+def by_kforge(report, solutions):
+    """A row for each solution that was judged, by its file."""
+    rows, judged = {}, {s["label"]: s for _, s in shared.samples_of(report)}
+    sessions = (report or {}).get("sessions", [])
+    if len(sessions) == 1 and sessions[0]["first"] is not None:
+        # The first verdict less what its job took; commands that went on would each have a start.
+        seconds, label = sessions[0]["first"]
+        start = max(0, seconds - sum(judged.get(label, {}).get(key) or 0 for key in ("build_seconds", "judge_seconds")))
+    else:
+        start = None
+    for solution in solutions:
+        s = judged.get(solution.name)
+        if not s or s.get("judge_seconds") is None:
+            rows[solution.name] = {"status": s["status"] if s else "not judged", "message": s.get("text", "") if s else ""}
+            continue
+        times, baseline = s.get("seconds"), s.get("baseline_seconds")
+        rows[solution.name] = {
+            "status": s["status"], "message": (s.get("rule", "") + " " + s.get("text", "")).strip(), "speedup": s.get("speedup"),
+            "candidate_ms": milliseconds(times, "median"), "candidate_mean_ms": milliseconds(times, "mean"),
+            "baseline_ms": milliseconds(baseline, "median"), "baseline_mean_ms": milliseconds(baseline, "mean"),
+            "build_seconds": s["build_seconds"], "judge_seconds": s["judge_seconds"], "start_seconds": (start or 0) / len(judged),
+            "wall": (s["build_seconds"] or 0) + s["judge_seconds"] + (start or 0) / len(judged)}
+    return rows, start
+
+
+def by_kernelbench(python, checkout, solution, gpu):
     with tempfile.TemporaryDirectory() as folder:
-        surroundings = dict(os.environ, TORCH_EXTENSIONS_DIR=folder)
-        status, said, messages, wall = run([python, "-c", EVALUATE, checkout, problem, solution, folder], env=surroundings)
-    line = [line for line in said.splitlines() if line.startswith("kforge: ")]
-    if not line:
-        return {"status": status, "message": messages.strip()[-400:], "wall": wall}
-    result = json.loads(line[-1][len("kforge: "):])
-    return {"correct": bool(result["correctness"]), "wall": wall, "candidate_ms": result.get("runtime"), "baseline_ms": result.get("ref_runtime"),
-            "stats": result.get("runtime_stats"), "metadata": result.get("metadata")}
+        side = os.path.join(os.path.dirname(os.path.abspath(__file__)), "kernelbench_side.py")
+        done = shared.run([python, side, checkout, solution.reference, solution.theirs, folder], 
+                          env=dict(os.environ, TORCH_EXTENSIONS_DIR=folder, CUDA_VISIBLE_DEVICES=gpu))
+    lines = [line for line in done.output.splitlines() if line.startswith("kforge: ")]
+    if not lines:
+        return {"status": done.status, "message": shared.tail(done.messages, 400), "wall": done.wall}
+    result = json.loads(lines[-1][len("kforge: "):])
+    row = {"correct": bool(result["correctness"]), "wall": done.wall - result["other_seconds"], "other_seconds": result["other_seconds"],
+           "stated_mean_ms": result.get("runtime"), "metadata": result.get("metadata")}
+    for side, times in zip(("candidate", "baseline"), result["timed"]):
+        row[side + "_ms"], row[side + "_mean_ms"] = times["median_ms"], times["mean_ms"]
+        row[side] = times
+    return row
 
 
-def figure(check, name, value, unit, sense, target):
-    subprocess.run([check, "figure", name, str(value), unit, sense, str(target)])
+def all_by_kernelbench(place, checkout, pairs, keep):
+    """Of each (row, solution) KernelBench's side, on every GPU one at a time; those that take longest, which compile, first. `keep` is called behind each."""
+    python, lock = os.environ.get("KFORGE_PYTHON", "python3"), threading.Lock()
+    left = sorted(pairs, key=lambda pair: pair[1].kind == "reference")
+
+    def lane(gpu):
+        while not shared.stopped:
+            with lock:
+                if not left:
+                    return
+                row, solution = left.pop(0)
+            result = by_kernelbench(python, checkout, solution, gpu)
+            with lock:
+                if not shared.stopped:
+                    row["kernelbench"] = dict(result, gpu=gpu)
+                    tell(row)
+                    keep()
+
+    count = int(os.environ.get("GPUS", "1"))
+    gpus = os.environ["CUDA_VISIBLE_DEVICES"].split(",")[:count] if os.environ.get("CUDA_VISIBLE_DEVICES") else map(str, range(count))
+    with concurrent.futures.ThreadPoolExecutor(count) as lanes:
+        for done in [lanes.submit(lane, gpu) for gpu in gpus]:
+            done.result()
+
+
+def eval_alone(place, solution, seconds):
+    """From starting `kforge eval` to its verdict, with nothing built."""
+    with tempfile.TemporaryDirectory() as cache:
+        done = shared.run([place.kforge, "eval", solution.task, solution.mine, "--device", place.device, "--no-keep", "--no-kernelbench", "--json", "--seconds", seconds],
+                          env=dict(os.environ, XDG_CACHE_HOME=cache))
+    try:
+        return {"status": json.loads(done.output)["status"], "wall": done.wall}
+    except ValueError:
+        return {"status": "none", "message": shared.tail(done.messages, 400), "wall": done.wall}
+
+
+# ---- what differs
+
+def by(a, b):
+    return a / b if a and b else None
+
+
+def compare(row):
+    """Quotients of kforge's and KernelBench's times of the candidate, and what makes the difference where it is more than WITHIN."""
+    k, b = row["kforge"], row.get("kernelbench", {})
+    row["medians"], row["means"] = by(k.get("candidate_ms"), b.get("candidate_ms")), by(k.get("candidate_mean_ms"), b.get("candidate_mean_ms"))
+    if row["medians"] is None:
+        return
+    ways, median = b.get("candidate", {}), b["candidate_ms"]
+    row["ways"] = {name: by(ways.get(key), median) for name, key in (("no autograd", "plain_ms"), ("no fill", "warm_ms"), ("batches", "batch_ms"))}
+    row["as_kforge"] = by(k["candidate_ms"], ways.get("batch_ms"))
+    row["baselines"] = by(k.get("baseline_ms"), b.get("baseline_ms"))
+    differs = abs(row["medians"] - 1) > WITHIN
+    row["explained"] = not differs or (row["as_kforge"] is not None and abs(row["as_kforge"] - 1) <= WITHIN)
+    row["differs"] = "" if not differs else ("" if row["explained"] else "not explained: ") + "; ".join(
+        [f"{name} x{value:.3f}" for name, value in row["ways"].items() if value] + ([f"kforge by batches x{row['as_kforge']:.3f}"] if row["as_kforge"] else [])
+        + ([f"both sides alike (eager x{row['baselines']:.3f})"] if row["baselines"] and abs(row["baselines"] / row["medians"] - 1) <= WITHIN / 2 else []))
+
+
+def text(value, form="{:.4g}"):
+    return "-" if value is None else form.format(value)
+
+
+def table(rows):
+    lines = ["| problem | candidate | kforge | KernelBench | kforge, median, ms | KernelBench, median, ms | ratio | kforge, mean, ms | KernelBench, mean, ms | ratio "
+             "| kforge, wall, s | KernelBench, wall, s | what differs by more than 5 % |", "|" + "---|" * 13]
+    for r in rows:
+        k, b = r["kforge"], r.get("kernelbench", {})
+        said = {True: "correct", False: "not correct", None: "-"}[b.get("correct")]
+        lines.append(f"| {r['problem']} | {r['kind']} | {k['status']} | {said} | {text(k.get('candidate_ms'))} | {text(b.get('candidate_ms'))} | "
+                     f"{text(r.get('medians'), '{:.3f}')} | {text(k.get('candidate_mean_ms'))} | {text(b.get('candidate_mean_ms'))} | "
+                     f"{text(r.get('means'), '{:.3f}')} | {text(k.get('wall'), '{:.1f}')} | {text(b.get('wall'), '{:.1f}')} | {r.get('differs', '')} |")
+    return "\n".join(lines) + "\n"
+
+
+def tell(row):
+    compare(row)
+    k, b = row["kforge"], row.get("kernelbench", {})
+    print(f"  {row['problem']} {row['kind']}: kforge {k['status']} {text(k.get('candidate_ms'))} ms, {text(k.get('wall'), '{:.1f}')} s; KernelBench "
+          f"{b.get('correct')} {text(b.get('candidate_ms'))} ms, {text(b.get('wall'), '{:.1f}')} s; ratio {text(row.get('medians'), '{:.3f}')}"
+          f"{' (' + row['differs'] + ')' if row.get('differs') else ''}{'' if k['status'] == 'correct' else ': ' + k['message'][:300]}"
+          f"{': ' + b['message'][-300:] if 'message' in b else ''}", flush=True)
+
+
+def figures(place, rows, alone):
+    both = [r for r in rows if "correct" in r.get("kernelbench", {}) and "wall" in r["kforge"]]
+    if both or place.device != "cpu":
+        place.figure("solutions that both have judged", len(both), "", "least", 40)
+    if both:
+        place.figure("called the same", 100 * sum((r["kforge"]["status"] == "correct") == r["kernelbench"]["correct"] for r in both) / len(both), "%", "least", 100)
+    for name in ("medians", "means"):
+        ratios = [r[name] for r in both if r.get(name)]
+        if ratios:
+            print(f"  kforge's time by KernelBench's, {name}: median {statistics.median(ratios):.4f}, {min(ratios):.4f} to {max(ratios):.4f}")
+            place.figure(f"{name} within 5 %", 100 * sum(abs(x - 1) <= WITHIN for x in ratios) / len(ratios), "%", "least", 100)
+    timed = [r for r in both if r.get("medians")]
+    if timed:
+        place.figure("medians within 5 %, or explained by how calls are timed", 100 * sum(r["explained"] for r in timed) / len(timed), "%", "least", 100)
+        for name in ("no autograd", "no fill", "batches"):
+            ways = [r["ways"][name] for r in timed if r["ways"][name]]
+            if ways:
+                print(f"  in KernelBench's process, {name} by its own way: median {statistics.median(ways):.4f}, {min(ways):.4f} to {max(ways):.4f}")
+    for kind, target in KINDS.items():
+        of_kind = [r for r in timed if r["kind"] == kind]
+        if of_kind:
+            walls = [r["kernelbench"]["wall"] / r["kforge"]["wall"] for r in of_kind]
+            mine, theirs = (statistics.median(r[side]["wall"] for r in of_kind) for side in ("kforge", "kernelbench"))
+            print(f"  walls, {kind}: kforge median {mine:.2f} s, KernelBench {theirs:.2f} s, for one solution {min(walls):.2f} to {max(walls):.2f} times less")
+            place.figure(f"less time than KernelBench takes, {kind}, median", statistics.median(walls), "times", "least", target)
+    for kind, one in alone.items():
+        print(f"  1/19 ReLU, {kind}, by `kforge eval` alone: {one['status']}")
+        place.figure(f"1/19 ReLU, {kind}, from start to verdict", one["wall"], "s", "most", 8)
 
 
 def main():
-    folder, checkout, out = (os.path.abspath(path) for path in sys.argv[1:4])
-    wanted = sys.argv[4:]
-    device = os.environ.get("GPU_DEVICE", "cuda")
-    seconds = os.environ.get("SECONDS_EACH", "1")
-    kforge, check = (os.path.join(folder, "bin", name) for name in ("kforge", "gpu_check"))
-    python = os.environ.get("KFORGE_PYTHON", "python3")
-    tasks = os.path.join(out, "tasks")
-    os.makedirs(out, exist_ok=True)
-    references = [p for p in REFERENCES if p in wanted] if wanted else REFERENCES
-    kernels = [p for p in ELEMENTWISE if p in wanted] if wanted else list(ELEMENTWISE)
-    unknown = set(wanted) - set(REFERENCES) - set(ELEMENTWISE)
+    place, checkout = shared.Place(sys.argv[1], sys.argv[3]), os.path.abspath(sys.argv[2])
+    named, seconds = sys.argv[4:], os.environ.get("SECONDS_EACH", "1")
+    unknown = set(named) - set(REFERENCES) - set(ELEMENTWISE)
     if unknown:
         sys.exit("not among the problems of this comparison: " + " ".join(sorted(unknown)))
-    for level in sorted({p.split("/")[0] for p in references + kernels}):
-        ids = ",".join(sorted({p.split("/")[1] for p in references + kernels if p.split("/")[0] == level}, key=int))
-        scale = ["--scale", os.environ["SCALE"]] if "SCALE" in os.environ else []
-        status, said, messages, wall = run([kforge, "import", "kernelbench", checkout, "--level", level, "--ids", ids, "-o", tasks] + scale)
-        print(f"  level {level} imported in {wall:.1f} s: {(said.strip().splitlines() or [messages.strip()[-300:]])[0]}", flush=True)
-    rows = []
-    for problem, python_file in [(p, True) for p in references] + [(p, False) for p in kernels]:
-        task = task_of(tasks, problem)
-        if not task:
-            print(f"  {problem}: not imported")
-            rows.append({"problem": problem, "kind": "reference" if python_file else "CUDA C", "imported": False})
-            continue
-        base = os.path.join(out, problem.replace("/", "_") + ("_reference" if python_file else "_kernel"))
-        reference = os.path.join(task, "problem.py")
-        if python_file:
-            mine = theirs = base + ".py"
-            with open(mine, "w") as file:
-                file.write(open(reference).read() + "\n\nModelNew = Model\n")
-        else:
-            mine, theirs = base + ".cu", base + ".py"
-            with open(mine, "w") as file:
-                file.write(kernel(task, ELEMENTWISE[problem]))
-            status, said, messages, wall = run([kforge, "export", "--format", "modelnew", "-t", task, "--candidate", mine, "-o", theirs, "--force"])
-            if status:
-                print(f"  {problem}: not exported: {messages.strip()[-300:]}")
-        row = {"problem": problem, "kind": "reference" if python_file else "CUDA C", "imported": True,
-               "kforge": by_kforge(kforge, device, task, mine, seconds)}
-        if device != "cpu":
-            row["kernelbench"] = by_kernelbench(python, checkout, reference, theirs)
-        rows.append(row)
-        k, b = row["kforge"], row.get("kernelbench", {})
-        print(f"  {problem} {row['kind']}: kforge {k['status']} {k.get('candidate_ms', 0):.4g} ms, {k['wall']:.1f} s; KernelBench "
-              f"{b.get('correct')} {b.get('candidate_ms')} ms, {b.get('wall', 0):.1f} s{'' if k['status'] == 'correct' else ': ' + k['message'][:300]}"
-              f"{': ' + b['message'][-300:] if 'message' in b else ''}", flush=True)
-        with open(os.path.join(out, "kernelbench.json"), "w") as file:
-            json.dump({"schema": "kforge-kernelbench/1", "checkout": os.path.basename(checkout), "seconds": float(seconds), "rows": rows}, file, indent=1)
-    both = [r for r in rows if r["imported"] and "correct" in r.get("kernelbench", {})]
-    right = [r for r in both if r["kforge"]["status"] == "correct" and r["kernelbench"]["correct"] and r["kernelbench"]["candidate_ms"] > 0]
-    ratios = [r["kforge"]["candidate_ms"] / r["kernelbench"]["candidate_ms"] for r in right]
-    figure(check, "solutions that both have judged", len(both), "", "least", 40)
-    if both:
-        figure(check, "called the same", 100 * sum((r["kforge"]["status"] == "correct") == r["kernelbench"]["correct"] for r in both) / len(both), "%", "least", 100)
-    if ratios:
-        print(f"  kforge's time by KernelBench's: median {statistics.median(ratios):.4f}, {min(ratios):.4f} to {max(ratios):.4f}")
-        figure(check, "times within 5 %", 100 * sum(abs(x - 1) <= WITHIN for x in ratios) / len(ratios), "%", "least", 100)
-    for kind, target in (("CUDA C", 10), ("reference", 2)):
-        walls = [r["kernelbench"]["wall"] / r["kforge"]["wall"] for r in right if r["kind"] == kind]
-        if walls:
-            figure(check, f"less time than KernelBench takes, {kind}, median", statistics.median(walls), "times", "least", target)
-    for r in rows:
-        if r["problem"] == "1/19" and r["imported"]:
-            figure(check, f"1/19 ReLU, {r['kind']}, from start to verdict", r["kforge"]["wall"], "s", "most", 8)
-    sys.exit(any(not r["imported"] or r["kforge"]["status"] != "correct" for r in rows))
+    pairs = [(p, kind) for kind, known in (("reference", REFERENCES), ("CUDA C", ELEMENTWISE)) for p in known if not named or p in named]
+    numbers = [tuple(map(int, p.split("/"))) for p, _ in pairs]
+    place.bring("kernelbench", checkout, {level: sorted({n for at, n in numbers if at == level}) for level, _ in numbers})
+    tasks = {shared.name_of(p): place.folder_of(p) for p in place.problems()}
+    shared.tell_refused([p for p in place.problems() if "rule" in p])
+    solutions = [Solution(place, p, kind, tasks[p]) for p, kind in pairs if tasks.get(p)]
+    for solution in solutions:
+        solution.write(place)
+    file = os.path.join(place.out, "kernelbench.json")
+    known = {(r["problem"], r["kind"]): r for r in shared.read_json(file, {}).get("rows", [])}
+    # 1/19 alone first: it is named, and a part that is stopped has it.
+    alone = shared.read_json(file, {}).get("alone", {})
+    for solution in solutions:
+        if solution.problem == "1/19" and solution.kind not in alone and not shared.stopped:
+            one = eval_alone(place, solution, seconds)
+            if not shared.stopped:
+                alone[solution.kind] = one
+    with tempfile.TemporaryDirectory() as cache: # with nothing built
+        options = ["--seconds", seconds, "--timeout", os.environ.get("TIMEOUT", "120"), "--once", "--no-protocol"]
+        report = place.bench(os.path.join(place.out, "runs"), options, env=dict(os.environ, XDG_CACHE_HOME=cache)) if solutions else None
+    mine, start = by_kforge(report, solutions)
+    rows = [{"problem": s.problem, "kind": s.kind, "kforge": mine[s.name]} for s in solutions]
+    for row in rows: # what an earlier call has of KernelBench
+        if "correct" in known.get((row["problem"], row["kind"]), {}).get("kernelbench", {}):
+            row["kernelbench"] = known[row["problem"], row["kind"]]["kernelbench"]
+    if report:
+        wall = sum(one["wall"] for one in report["sessions"])
+        print(f"  kforge: {len(rows)} solutions in {wall:.1f} s, " + ("in several commands: no share of a start in walls" if start is None else
+              f"of which {start:.2f} s until the first job is begun: {start / len(rows):.3f} s of each wall"))
+
+    def keep():
+        shared.write_json(file, {"schema": "kforge-kernelbench/2", "checkout": os.path.basename(checkout), "seconds": float(seconds), "start_seconds": start,
+                                 "sessions": (report or {}).get("sessions"), "alone": alone, "rows": rows})
+
+    keep()
+    if place.device != "cpu":
+        all_by_kernelbench(place, checkout, [(r, s) for r, s in zip(rows, solutions) if "kernelbench" not in r], keep)
+    for row in rows:
+        compare(row)
+        if "kernelbench" not in row:
+            tell(row)
+    keep()
+    with open(os.path.join(place.out, "kernelbench.md"), "w") as page:
+        page.write(table(rows))
+    figures(place, rows, alone)
+    sys.exit(shared.stopped or len(solutions) < len(pairs) or any(r["kforge"]["status"] != "correct" for r in rows))
 
 
 main()

@@ -4,10 +4,13 @@
 # repetitions each; FULL=1 gives each part as many as what it is to reach is about, and then parts are better called one by one.
 #
 # Parts: describe numbers selftests hostile honest faults leak throughput same phases work seeds counters agree undisturbed sanitize torch kernelbench profile relu
-# tuner. torch and kernelbench need PyTorch: KFORGE_PYTHON where it is not of the first Python found; kernelbench a checkout, KERNELBENCH, and judges
-# PROBLEMS of it. GPUS=N: throughput is taken with one GPU and with N; N self-tests run side by side, one a GPU. LOGS=DIR keeps what each part says,
-# results.json (device, parts, figures with what they are to reach) and raw times, a line of JSON a measured workload. GPU_DEVICE=cpu shows on any machine
-# that the script works. LIMIT=SECONDS ends it in time: the part that is under way then is stopped, those behind it are left out, and the tables are printed.
+# tuner references cudal1. torch, kernelbench, references and cudal1 need PyTorch: KFORGE_PYTHON where it is not of the first Python found.
+# kernelbench, references: a checkout of KernelBench, KERNELBENCH; cudal1: a file of CUDA-L1's JSON lines, CUDAL1. All three judge existing solutions, PROBLEMS
+# ("1/19 2/1") of them or all; references and cudal1 those of LEVELS. Called again with the same LOGS they go on where they were.
+# GPUS=N: throughput is taken with one GPU and with N; N self-tests run side by side, one a GPU; references, cudal1 and kforge's side of kernelbench judge on N.
+# LOGS=DIR keeps what each part says, results.json (device, parts, figures with what they are to reach) and raw times, a line of JSON a measured workload.
+# GPU_DEVICE=cpu shows on any machine that the script works. LIMIT=SECONDS ends it in time: the part that is under way then is stopped, those behind it are left
+# out, and the tables are printed. Stopping takes up to 20 seconds.
 set -u
 folder=$(cd "${1:-$(dirname "$0")/../..}" && pwd)
 [ $# -gt 0 ] && shift
@@ -21,6 +24,7 @@ export LD_LIBRARY_PATH="$folder/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 export XDG_CACHE_HOME=${XDG_CACHE_HOME:-$(mktemp -d)}
 export GPU_FIGURES=$logs/figures.jsonl
 check=$folder/bin/gpu_check
+python=${KFORGE_PYTHON:-python3}
 if [ "$device" = cuda ] && ! ls /dev/nvidiactl >/dev/null 2>&1; then
     echo "skipped: no NVIDIA GPU here (/dev/nvidiactl)"
     exit 0
@@ -33,14 +37,16 @@ gpu() { [ "$device" = cuda ] && echo "cuda:$1" || echo "$device"; }
 figure() { "$check" figure "$@"; } # NAME VALUE UNIT least|most TARGET
 limit=${LIMIT:-}
 failed=0
-in_time() { # PROCESS, which leads its group: its status, 124 when it was stopped
+in_time() { # PROCESS, which leads its group: its status, 124 when it was stopped. Those that judge solutions wait for verdicts under way, and tabulate
     while kill -0 "$1" 2>/dev/null && [ $SECONDS -lt "$limit" ]; do sleep 0.1; done
     if ! kill -0 "$1" 2>/dev/null; then
         wait "$1"
         return
     fi
     kill -TERM -- "-$1"
-    for _ in {1..50}; do kill -0 -- "-$1" 2>/dev/null && sleep 0.1; done
+    local last=$((SECONDS + 5))
+    case $GPU_PART in kernelbench | references | cudal1) last=$((last + 15)) ;; esac
+    while kill -0 -- "-$1" 2>/dev/null && [ $SECONDS -lt $last ]; do sleep 0.1; done
     kill -KILL -- "-$1" 2>/dev/null
     wait "$1" 2>/dev/null
     return 124
@@ -167,8 +173,8 @@ for part in $parts; do
     counters) run counters "$check" counters "${SECONDS_EACH:-1}" ${TASKS:-$(tasks $(often "gemm row_softmax transpose histogram spmv_csr" "transpose"))} ;;
     seeds) run seeds "$check" seeds "${SECONDS_EACH:-1}" ${TASKS:-"$folder"/tasks/*/} ;;
     torch) run torch "$check" torch "$folder/tests" "${FILTER:-}" ;;
-    kernelbench) run kernelbench "${KFORGE_PYTHON:-python3}" "$folder/tests/gpu/kernelbench.py" \
-        "$folder" "${KERNELBENCH:?is the checkout}" "$logs/kernelbench" ${PROBLEMS:-} ;;
+    kernelbench | references) run $part "$python" "$folder/tests/gpu/$part.py" "$folder" "${KERNELBENCH:?is the checkout}" "$logs/$part" ${PROBLEMS:-} ;;
+    cudal1) run cudal1 "$python" "$folder/tests/gpu/cudal1.py" "$folder" "${CUDAL1:?is the file}" "$logs/cudal1" ${PROBLEMS:-} ;;
     *) echo "there is no part $part" >&2 && exit 2 ;;
     esac
 done

@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""references.py FOLDER CHECKOUT OUT [LEVEL/PROBLEM…]: every reference of KernelBench as candidate.
+
+FOLDER is an installation made by pack.sh, CHECKOUT one of KernelBench. The problems of LEVELS (1 2 3) are imported at their own size, or with SCALE=ELEMENTS;
+each one's Model, as ModelNew, becomes a solution in KernelBench's layout, and all of them are judged by one `kforge bench --solutions` on GPUS GPUs: SECONDS_EACH
+(0.2) for timing, measured once, without KernelBench's own protocol unless PROTOCOL is set. All have to be correct.
+
+OUT has the report in all forms, and references.json with a row a problem. Called again with the same OUT it goes on; stopped, it says what there is.
+"""
+import os
+import re
+import sys
+
+import solutions as shared
+
+
+def numbers_of(checkout, level):
+    """The problems of a level by the numbers that their files begin with."""
+    for folder in (os.path.join(checkout, "KernelBench", f"level{level}"), os.path.join(checkout, f"level{level}")):
+        if os.path.isdir(folder):
+            return sorted(int(found.group(1)) for found in (re.match(r"(\d+)_.*\.py$", name) for name in os.listdir(folder)) if found)
+    sys.exit(f"{checkout}: no folder level{level}")
+
+
+def main():
+    place, checkout = shared.Place(sys.argv[1], sys.argv[3]), os.path.abspath(sys.argv[2])
+    levels = [int(level) for level in os.environ.get("LEVELS", "1 2 3").split()]
+    wanted = shared.numbers_in(sys.argv[4:], {level: numbers_of(checkout, level) for level in levels})
+    place.bring("kernelbench", checkout, wanted)
+    asked = [p for p in place.problems() if p.get("problem") in wanted.get(p.get("level"), [])]
+    imported = [p for p in asked if "folder" in p]
+    print(f"  {sum(map(len, wanted.values()))} problems, {len(imported)} imported")
+    refused = shared.tell_refused(asked)
+    place.figure("problems imported, or refused with a reason", 100 * (len(imported) + refused) / max(1, sum(map(len, wanted.values()))), "%", "least", 100)
+    folder = os.path.join(place.out, "runs")
+    os.makedirs(folder, exist_ok=True)
+    for p in imported:
+        with open(os.path.join(folder, f"level_{p['level']}_problem_{p['problem']}_sample_0_kernel.py"), "w") as file:
+            file.write(shared.as_candidate(place.folder_of(p)))
+    options = ["--seconds", os.environ.get("SECONDS_EACH", "0.2"), "--timeout", os.environ.get("TIMEOUT", "120"), "--once"]
+    report = place.bench(folder, options + ([] if os.environ.get("PROTOCOL") else ["--no-protocol"])) if imported else None
+    judged = shared.samples_of(report)
+    correct = sum(s["correct"] for _, s in judged)
+    shared.write_json(os.path.join(place.out, "references.json"), {"refused": [p for p in asked if "rule" in p], "judged": [
+        dict(s, task=p["task"], level=p.get("level"), problem=p.get("problem")) for p, s in judged]})
+    print(f"  {correct} of {len(judged)} judged are correct; {len(imported) - len(judged)} were not reached")
+    shared.tell_others(judged)
+    if judged:
+        shared.tell_seconds(report, judged)
+    place.figure("imported ones that were judged", 100 * len(judged) / max(1, len(imported)), "%", "least", 100)
+    place.figure("references correct, of those judged", 100 * correct / max(1, len(judged)), "%", "least", 100)
+    sys.exit(shared.stopped or correct < len(imported) or not imported)
+
+
+main()
