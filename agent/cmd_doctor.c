@@ -47,6 +47,7 @@ void kf_doctor_add(kf_doctor *doctor, const char *subject, kf_fact_state state, 
     cJSON_AddStringToObject(fact, "text", text.data ? text.data : "");
     cJSON_AddStringToObject(fact, "hint", hint);
     cJSON_AddItemToArray(doctor->facts, fact);
+    if (doctor->told) doctor->told(fact);
 }
 
 /* Does a judge start on `device`? Adds what it says of itself to `judges`. */
@@ -79,6 +80,13 @@ static void gpu_tools(kf_doctor *doctor)
     else
         kf_doctor_add(doctor, "sanitizer", KF_FACT_MISSING, "install it (package cuda-sanitizer)",
                       "no compute-sanitizer in the CUDA toolkit: what is called best is not looked at by it");
+}
+
+static bool gpu_judges(kf_doctor *doctor, cJSON *judges)
+{
+    bool judging = kf_doctor_gpu(doctor) > 0 && judge_starts(doctor, "cuda", judges);
+    if (judging) gpu_tools(doctor);
+    return judging;
 }
 
 static void sandbox(kf_doctor *doctor)
@@ -316,9 +324,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     kf_doctor doctor = {.facts = cJSON_AddArrayToObject(json, "facts")};
     cJSON_AddItemToObject(json, "judges", judges);
     kf_doctor_machine(&doctor);
-    int gpus = kf_doctor_gpu(&doctor);
-    bool cpu = judge_starts(&doctor, "cpu", judges), gpu = gpus > 0 && judge_starts(&doctor, "cuda", judges);
-    if (gpu) gpu_tools(&doctor);
+    bool cpu = judge_starts(&doctor, "cpu", judges), gpu = kf_doctor_apart(&doctor, gpu_judges, judges);
     sandbox(&doctor);
     places(&doctor, wanted);
     keys(&doctor);

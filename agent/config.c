@@ -22,6 +22,7 @@ const kf_variable kf_variables[] = {
     {"KFORGE_CA_FILE", "Certificates of authorities that model servers are checked against, instead of the system's."},
     {"KFORGE_CONFIG", "The one kforge.json to read instead of the user's and the project's; \"none\" reads none."},
     {"KFORGE_CUPTI", "The libcupti.so that hardware counters are taken with, instead of the CUDA toolkit's."},
+    {"KFORGE_DRIVER_SECONDS", "Seconds that a call into the NVIDIA driver may take before kforge gives up waiting for it (60)."},
     {"KFORGE_EXEC_TIMEOUT", "Seconds that one call of an exec: model may take (600)."},
     {"KFORGE_KEY_FILE", "Keys of model providers, lines NAME=VALUE, mode 600; default kforge/keys in the folder of settings."},
     {"KFORGE_PLAIN_HTTP", "1: model servers on other machines may be asked without encryption."},

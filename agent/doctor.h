@@ -13,7 +13,8 @@ typedef enum kf_fact_state {
 } kf_fact_state;
 
 typedef struct kf_doctor {
-    cJSON *facts; /* array of {"subject","state","text","hint"} */
+    cJSON *facts;              /* array of {"subject","state","text","hint"} */
+    void (*told)(cJSON *fact); /* is given each when it is added; NULL: nobody */
 } kf_doctor;
 
 const char *kf_fact_state_name(kf_fact_state state); /* "ok", "missing", "fault" */
@@ -21,6 +22,9 @@ const char *kf_fact_state_name(kf_fact_state state); /* "ok", "missing", "fault"
 void kf_doctor_add(kf_doctor *doctor, const char *subject, kf_fact_state state, const char *hint, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
+/* What `look` adds, in a process of its own that asks the driver: where it does not answer that is a fact, too, and all else is told as well. `look` says whether the
+ * GPU can judge, and adds what its judge says of itself to `judges`. (doctor_apart.c) */
+bool kf_doctor_apart(kf_doctor *doctor, bool (*look)(kf_doctor *doctor, cJSON *judges), cJSON *judges);
 /* GPUs by the CUDA driver, loaded at run time; returns how many there are. */
 int kf_doctor_gpu(kf_doctor *doctor);
 /* Processor, memory and the compilers that candidates are built with. */

@@ -61,9 +61,12 @@ static void driver_release(char text[96])
     memcpy(&start, &symbols[0], sizeof start);
     memcpy(&stop, &symbols[1], sizeof stop);
     memcpy(&version, &symbols[2], sizeof version);
-    if (!start || !stop || !version || start() != 0) return;
-    if (version(text, 96) != 0) text[0] = '\0';
-    stop();
+    if (!start || !stop || !version) return;
+    kf_gpu_enter("nvmlInit_v2");
+    bool started = start() == 0;
+    if (started && version(text, 96) != 0) text[0] = '\0';
+    if (started) stop();
+    kf_gpu_leave();
 }
 
 static void describe(kf_doctor *doctor, const driver *d, int count)
@@ -107,8 +110,11 @@ int kf_doctor_gpu(kf_doctor *doctor)
             d.library ? "libcuda.so.1 is too old: it lacks functions of CUDA 11" : "no NVIDIA driver: libcuda.so.1 is not there");
         return 0;
     }
-    int count = 0, error = d.init(0);
+    int count = 0;
+    kf_gpu_enter("cuInit");
+    int error = d.init(0);
     if (error == 0) error = d.count(&count);
+    kf_gpu_leave();
     if (error == KF_GPU_NONE && no_instance(doctor)) return 0;
     if (error != 0) {
         const char *text = NULL;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "help.h"
+#include "kforge/gpu.h"
 #include "secret.h"
 
 /* One row a command, in the order of the overview; commands of a group ("task new", "task lint") stand together, and
@@ -88,6 +89,16 @@ static void occupy_standard_descriptors(void)
             _exit(KF_EXIT_MACHINE);
 }
 
+/* On another thread than the one that waits for the driver, for good. That one may keep the process from ending even now, so what others read is closed first. */
+static void end_in_silence(const char *text)
+{
+    char line[1024];
+    int size = snprintf(line, sizeof line, "kforge: %s\n", text);
+    if (write(STDERR_FILENO, line, (size_t)size) != size) errno = 0;
+    for (int fd = 0; fd <= 2; fd++) close(fd);
+    _exit(KF_EXIT_MACHINE);
+}
+
 static int exit_status(const kf_error *error)
 {
     switch (error->code) {
@@ -147,6 +158,7 @@ static int run(const kf_command *command, const char *const *arguments, size_t c
         return finish(KF_EXIT_DONE);
     }
     install_handlers();
+    kf_gpu_on_silence(end_in_silence);
     kf_invocation invocation = {
         .program = "kforge",
         .arguments = parsed.arguments,

@@ -30,6 +30,7 @@
 #define HELLO_SECONDS 120  /* for `local`; a command may wait in a queue */
 #define BLIND_SECONDS 0.02 /* how often to look where the kernel has no pidfd (before Linux 5.3) */
 #define FIRST_PAUSE 0.1
+#define END_SECONDS 5 /* that a killed worker may take to end */
 
 typedef enum pipe_state { DOWN, STARTING, IDLE, BUSY } pipe_state;
 
@@ -154,6 +155,19 @@ static bool has_ended(const pipe_end *p)
     return waitid(P_PID, (id_t)p->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == p->pid;
 }
 
+/* The wait status of a killed child. One whose driver does not answer may not even end by SIGKILL before the driver does: it is left to end whenever it can, and
+ * counts as one that failed by itself. */
+static int await_end(pid_t pid)
+{
+    int status;
+    double until = kf_now() + END_SECONDS;
+    for (pid_t got; (got = waitpid(pid, &status, WNOHANG)) != pid;) {
+        if ((got < 0 && errno != EINTR) || kf_now() > until) return W_EXITCODE(3, 0);
+        nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
+    }
+    return status;
+}
+
 /* The group is killed before its leader is reaped, while its number can't belong to anybody else. Returns the wait status. */
 static int reap(pipe_end *p)
 {
@@ -161,7 +175,7 @@ static int reap(pipe_end *p)
     if (p->pid) {
         kill(-p->pid, SIGKILL);
         kill(p->pid, SIGKILL);
-        while (waitpid(p->pid, &status, 0) < 0 && errno == EINTR) continue;
+        status = await_end(p->pid);
     }
     p->pid = 0;
     close_fd(&p->pidfd);

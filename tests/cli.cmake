@@ -8,13 +8,13 @@ add_executable(make_store cli/make_store.c)
 target_link_libraries(make_store PRIVATE kf_store kf_model)
 set_target_properties(make_store PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 
-foreach(name completion docs doctor export export_learn gpu_faults help install run scan show store store_care task verdict)
+foreach(name completion docs doctor export export_learn gpu_faults gpu_silent help install run scan show store store_care task verdict)
   add_test(NAME cli.${name} COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/${name}.sh ${CMAKE_BINARY_DIR}/bin)
   set_tests_properties(cli.${name} PROPERTIES TIMEOUT 300)
 endforeach()
 set_tests_properties(cli.export cli.export_learn PROPERTIES TIMEOUT 300)
 
-# For cli.doctor and cli.gpu_faults: one library under the three names that driver, NVML and NVRTC have.
+# For cli.doctor, cli.gpu_faults and cli.gpu_silent: one library under the three names that driver, NVML and NVRTC have.
 foreach(name libcuda.so.1 libnvidia-ml.so.1 libnvrtc.so.13)
   string(MAKE_C_IDENTIFIER fake_${name} target)
   add_library(${target} SHARED cli/fake_driver.c cli/fake_driver_rest.c)

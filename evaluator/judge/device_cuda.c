@@ -17,6 +17,7 @@
 
 #include "arena_cuda.h"
 #include "counters.h"
+#include "driver_watch.h"
 #include "error_codes.h"
 #include "jail.h"
 #include "kernels_build.h"
@@ -458,7 +459,7 @@ kf_device *kf_device_cuda_open(int ordinal, const char *cache, kf_error *error)
      * standard deviation of 12 us between 17 pairs of processes on an H100: three times that. */
     gpu->head.merged_call = 40e-6;
     snprintf(gpu->head.name, sizeof gpu->head.name, ordinal < 0 ? "cuda" : "cuda:%d", ordinal);
-    if (!kf_cuda_load(&gpu->cuda, words, sizeof words)) {
+    if (!kf_cuda_load_watched(&gpu->cuda, words, sizeof words)) {
         char why[512];
         char *todo = gpu->cuda.library && kf_gpu_without_instance(why, sizeof why) ? strstr(words, "; ") : NULL;
         if (todo) *todo = '\0';
@@ -483,12 +484,12 @@ int kf_device_cuda_count(void)
     kf_cuda cuda;
     char words[512];
     int count = 0;
-    return kf_cuda_load(&cuda, words, sizeof words) && cuda.device_count(&count) == CU_SUCCESS ? count : 0;
+    return kf_cuda_load_watched(&cuda, words, sizeof words) && cuda.device_count(&count) == CU_SUCCESS ? count : 0;
 }
 
 bool kf_device_cuda_trouble(char *text, size_t size)
 {
     kf_cuda cuda;
-    if (kf_cuda_load(&cuda, text, size) || !cuda.library) return false;
+    if (kf_cuda_load_watched(&cuda, text, size) || !cuda.library) return false;
     return !cuda.init || cuda.init(0) != KF_GPU_NONE;
 }

@@ -11,7 +11,7 @@ static const struct entry {
     const char *symbol;
     size_t offset;
 } entries[] = {
-#define X(name, symbol, arguments) {symbol, offsetof(kf_cuda, name)},
+#define X(name, symbol, parameters, arguments) {symbol, offsetof(kf_cuda, name)},
     KF_CUDA_FUNCTIONS(X)
 #undef X
 };

@@ -152,6 +152,15 @@ struct kf_nvml {
 
 enum { NVML_GPU_IS_LOST = 15, NVML_RESET_REQUIRED = 16 };
 
+static int leave_with(int result)
+{
+    kf_gpu_leave();
+    return result;
+}
+
+/* A call into NVML, which asks the driver in turn. */
+#define NVML(name, call) (kf_gpu_enter(name), leave_with(call))
+
 kf_nvml *kf_nvml_open(const char *uuid)
 {
     kf_autofree kf_nvml *nvml = calloc(1, sizeof *nvml);
@@ -166,14 +175,14 @@ kf_nvml *kf_nvml_open(const char *uuid)
     *(void **)&nvml->throttle = dlsym(nvml->library, "nvmlDeviceGetCurrentClocksThrottleReasons");
     *(void **)&nvml->minor = dlsym(nvml->library, "nvmlDeviceGetMinorNumber");
     *(void **)&nvml->driver = dlsym(nvml->library, "nvmlSystemGetDriverVersion");
-    if (!start || !find || !nvml->shutdown || start()) {
+    if (!start || !find || !nvml->shutdown || NVML("nvmlInit_v2", start())) {
         dlclose(nvml->library);
         return NULL;
     }
-    bool found = find(uuid, &nvml->device) == 0;
+    bool found = NVML("nvmlDeviceGetHandleByUUID", find(uuid, &nvml->device)) == 0;
     if (found && strncmp(uuid, "MIG-", 4) == 0) found = whole && whole(nvml->device, &nvml->device) == 0;
     if (!found) {
-        nvml->shutdown();
+        NVML("nvmlShutdown", nvml->shutdown());
         dlclose(nvml->library);
         return NULL;
     }
@@ -183,7 +192,7 @@ kf_nvml *kf_nvml_open(const char *uuid)
 void kf_nvml_close(kf_nvml *nvml)
 {
     if (!nvml) return;
-    nvml->shutdown();
+    NVML("nvmlShutdown", nvml->shutdown());
     dlclose(nvml->library);
     free(nvml);
 }
@@ -192,25 +201,27 @@ double kf_nvml_clock_mhz(kf_nvml *nvml)
 {
     unsigned mhz;
     const unsigned sm = 1; /* NVML_CLOCK_SM */
-    return nvml && nvml->clock && nvml->clock(nvml->device, sm, &mhz) == 0 ? mhz : (double)NAN;
+    return nvml && nvml->clock && NVML("nvmlDeviceGetClockInfo", nvml->clock(nvml->device, sm, &mhz)) == 0 ? mhz : (double)NAN;
 }
 
 uint64_t kf_nvml_throttle(kf_nvml *nvml)
 {
     unsigned long long reasons;
-    return nvml && nvml->throttle && nvml->throttle(nvml->device, &reasons) == 0 ? reasons : 0;
+    return nvml && nvml->throttle && NVML("nvmlDeviceGetCurrentClocksThrottleReasons", nvml->throttle(nvml->device, &reasons)) == 0
+               ? reasons
+               : 0;
 }
 
 int kf_nvml_minor(kf_nvml *nvml)
 {
     unsigned number;
-    return nvml && nvml->minor && nvml->minor(nvml->device, &number) == 0 ? (int)number : -1;
+    return nvml && nvml->minor && NVML("nvmlDeviceGetMinorNumber", nvml->minor(nvml->device, &number)) == 0 ? (int)number : -1;
 }
 
 bool kf_nvml_is_lost(kf_nvml *nvml)
 {
     unsigned mhz;
-    int said = nvml && nvml->clock ? nvml->clock(nvml->device, 1, &mhz) : 0;
+    int said = nvml && nvml->clock ? NVML("nvmlDeviceGetClockInfo", nvml->clock(nvml->device, 1, &mhz)) : 0;
     return said == NVML_GPU_IS_LOST || said == NVML_RESET_REQUIRED;
 }
 
@@ -218,7 +229,10 @@ uint64_t kf_nvml_broken_words(kf_nvml *nvml)
 {
     unsigned long long count;
     const int uncorrected = 1, since_load = 0; /* NVML_MEMORY_ERROR_TYPE_UNCORRECTED, NVML_VOLATILE_ECC */
-    return nvml && nvml->memory_errors && nvml->memory_errors(nvml->device, uncorrected, since_load, &count) == 0 ? count : 0;
+    return nvml && nvml->memory_errors &&
+                   NVML("nvmlDeviceGetTotalEccErrors", nvml->memory_errors(nvml->device, uncorrected, since_load, &count)) == 0
+               ? count
+               : 0;
 }
 
 bool kf_gpu_without_instance(char *text, size_t size)
@@ -234,7 +248,7 @@ bool kf_gpu_without_instance(char *text, size_t size)
     *(void **)&get = dlsym(library, "nvmlDeviceGetHandleByIndex_v2");
     *(void **)&mode = dlsym(library, "nvmlDeviceGetMigMode");
     bool found = false;
-    if (start && stop && count_all && get && mode && start() == 0) {
+    if (start && stop && count_all && get && mode && NVML("nvmlInit_v2", start()) == 0) {
         if (count_all(&count)) count = 0;
         for (unsigned i = 0; i < count && !found; i++) {
             found = get(i, &device) == 0 && mode(device, &current, &pending) == 0 && current;
@@ -253,5 +267,5 @@ bool kf_gpu_without_instance(char *text, size_t size)
 
 bool kf_nvml_driver(kf_nvml *nvml, char *text, size_t size)
 {
-    return nvml && nvml->driver && nvml->driver(text, (unsigned)size) == 0;
+    return nvml && nvml->driver && NVML("nvmlSystemGetDriverVersion", nvml->driver(text, (unsigned)size)) == 0;
 }

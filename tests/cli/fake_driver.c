@@ -8,6 +8,7 @@
  *   FAKE_CUDA_CAPABILITY=6.1          of both GPUs
  *   FAKE_CUDA_LOSS=FUNCTION:ERROR     from its first call on that function and all others answer so: the GPU is gone for this process
  *   FAKE_CUDA_GONE=FILE               … is written then; once it is there the driver shows no device to anybody
+ *   FAKE_CUDA_HANG=FUNCTION           a call of that function, of libcuda or NVML, does not return; FAKE_CUDA_HANG_AFTER=N: the one after N that do
  *   FAKE_ECC=1                        an uncorrectable error is counted with each look
  *   FAKE_MIG=instance|empty           the GPU shown is a MIG instance; or all are in MIG mode and have none
  *   FAKE_NVRTC=12.4                   NVRTC's version; FAKE_NVRTC_REFUSES=1: it knows no such GPU */
@@ -51,11 +52,20 @@ static bool wishes(const char *name, const char *value)
     return strcmp(wish(name), value) == 0;
 }
 
+/* As a driver does whose GPU answers no more: for good, whatever signals come. */
+static void hang(const char *function)
+{
+    static int calls;
+    if (wishes("FAKE_CUDA_HANG", function) && calls++ >= atoi(wish("FAKE_CUDA_HANG_AFTER")))
+        for (;;) pause();
+}
+
 /* ---- the driver ----------------------------------------------------------------------------------------------------------------------------- */
 
 cu_result fake_answer(const char *function)
 {
     static cu_result lost;
+    hang(function);
     const char *rule = wish("FAKE_CUDA_LOSS"), *colon = strchr(rule, ':');
     if (!lost && colon && strlen(function) == (size_t)(colon - rule) && strncmp(rule, function, strlen(function)) == 0) {
         lost = atoi(colon + 1);
@@ -66,6 +76,7 @@ cu_result fake_answer(const char *function)
 
 cu_result fake_init(unsigned flags)
 {
+    hang("cuInit");
     if (*wish("FAKE_CUDA_GONE") && access(wish("FAKE_CUDA_GONE"), F_OK) == 0) return 100;
     return flags ? 1 : atoi(wish("FAKE_CUDA_ERROR"));
 }
@@ -169,6 +180,7 @@ static char gpu, instance;
 
 int nvmlInit_v2(void)
 {
+    hang("nvmlInit_v2");
     return 0;
 }
 

@@ -4,7 +4,7 @@
 
 #include "driver_cuda.h"
 
-#define X(name, symbol, arguments) cu_result fake_##name arguments __asm__(symbol);
+#define X(name, symbol, parameters, arguments) cu_result fake_##name parameters __asm__(symbol);
 KF_CUDA_FUNCTIONS(X)
 #undef X
 

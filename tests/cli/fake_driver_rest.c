@@ -2,9 +2,9 @@
 #include "fake_driver.h"
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
-#define X(name, symbol, arguments)                        \
-    __attribute__((weak)) cu_result fake_##name arguments \
-    {                                                     \
-        return fake_answer(symbol);                       \
+#define X(name, symbol, parameters, arguments)             \
+    __attribute__((weak)) cu_result fake_##name parameters \
+    {                                                      \
+        return fake_answer(symbol);                        \
     }
 KF_CUDA_FUNCTIONS(X)

@@ -1,0 +1,117 @@
+/* A GPU that hangs takes whoever calls its driver along: the call does not return, and may not even be interrupted by SIGKILL. Then the thread that made it is lost, so
+ * another one looks from time to time whether the same call is still under way. It counts its looks and not seconds: a process that was stopped meanwhile, or a machine
+ * that slept, has not waited for the driver.
+ *
+ * The judge's timing knows nothing of it: runners have a driver of their own, unwatched, and here a call costs two stores to memory that nobody else writes. */
+#include "driver_watch.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "kforge/gpu.h"
+
+#define LOOKS 10 /* in the time that a call may take */
+
+static void (*when_silent)(const char *text);
+static atomic_ulong calls; /* odd: one is under way */
+static const char *_Atomic current;
+static atomic_flag claimed = ATOMIC_FLAG_INIT;
+static _Thread_local bool watched;
+
+static double patience(void)
+{
+    const char *text = getenv("KFORGE_DRIVER_SECONDS");
+    double seconds = text ? strtod(text, NULL) : 0;
+    return seconds >= 0.1 && seconds <= 86400 ? seconds : KF_DRIVER_SECONDS;
+}
+
+static void *look(void *unused)
+{
+    (void)unused;
+    char text[640];
+    double seconds = patience(), pause = seconds / LOOKS;
+    const struct timespec between = {.tv_sec = (time_t)pause, .tv_nsec = (long)((pause - (double)(time_t)pause) * 1e9)};
+    unsigned long before = 0;
+    for (int same = 0; same < LOOKS;) {
+        nanosleep(&between, NULL);
+        unsigned long now = atomic_load_explicit(&calls, memory_order_relaxed);
+        same = now == before && now % 2 ? same + 1 : 0;
+        before = now;
+    }
+    snprintf(text, sizeof text,
+             "the NVIDIA driver does not answer: %s has not returned for %.0f s; look whether nvidia-smi answers and into dmesg "
+             "for Xid, restart the machine; "
+             "where starting takes so long, nvidia-persistenced, or a larger KFORGE_DRIVER_SECONDS; or --device cpu",
+             atomic_load(&current), seconds);
+    when_silent(text);
+    return NULL;
+}
+
+void kf_gpu_on_silence(void (*handler)(const char *text))
+{
+    when_silent = handler;
+}
+
+/* The first thread that calls is the one that is watched. */
+static void claim(void)
+{
+    pthread_t thread;
+    sigset_t all, before;
+    if (!when_silent || atomic_flag_test_and_set(&claimed)) return;
+    sigfillset(&all); /* signals are the main thread's */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    watched = pthread_create(&thread, NULL, look, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (watched) pthread_detach(thread);
+}
+
+void kf_gpu_enter(const char *call)
+{
+    if (!watched) claim();
+    if (!watched) return;
+    atomic_store_explicit(&current, call, memory_order_relaxed);
+    atomic_store_explicit(&calls, atomic_load_explicit(&calls, memory_order_relaxed) + 1, memory_order_relaxed);
+}
+
+void kf_gpu_leave(void)
+{
+    if (watched) atomic_store_explicit(&calls, atomic_load_explicit(&calls, memory_order_relaxed) + 1, memory_order_relaxed);
+}
+
+/* ---- libcuda -------------------------------------------------------------------------------------------------------------------------------- */
+
+static kf_cuda driver; /* as it was loaded; one library has one address for each function, whoever loads it */
+
+#define X(name, symbol, parameters, arguments)    \
+    static cu_result watched_##name parameters    \
+    {                                             \
+        kf_gpu_enter(symbol);                     \
+        cu_result answer = driver.name arguments; \
+        kf_gpu_leave();                           \
+        return answer;                            \
+    }
+KF_CUDA_FUNCTIONS(X)
+#undef X
+
+static void watch(kf_cuda *cuda)
+{
+    cu_result (*init)(unsigned flags) = cuda->init;
+    driver = *cuda;
+#define X(name, symbol, parameters, arguments) cuda->name = watched_##name;
+    KF_CUDA_FUNCTIONS(X)
+#undef X
+    cuda->init = init;
+}
+
+bool kf_cuda_load_watched(kf_cuda *cuda, char *text, size_t size)
+{
+    kf_gpu_enter("cuInit");
+    bool loaded = kf_cuda_load(cuda, text, size);
+    kf_gpu_leave();
+    if (loaded) watch(cuda);
+    return loaded;
+}

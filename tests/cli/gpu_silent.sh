@@ -1,0 +1,74 @@
+#!/bin/bash
+# A driver that does not answer any more, as with a GPU that hangs: whatever waits for it ends after a while with one line that says which call, and what to do; by a
+# driver that pretends.
+source "$(dirname "$0")/lib.sh"
+axpy=$root/tasks/axpy
+mkdir -p toolkit/bin
+cp "$root/tests/cli/fake_nvcc.sh" toolkit/bin/nvcc
+chmod +x toolkit/bin/nvcc
+echo 13.1.80 >toolkit/bin/version
+export CUDA_HOME=$work/toolkit LD_LIBRARY_PATH=$bin/../tests/fake_driver
+export KFORGE_DRIVER_SECONDS=1
+
+# Of what is still there of this test's processes.
+of_this_test() {
+    for process in /proc/[0-9]*; do
+        [ "$(readlink "$process/exe" 2>/dev/null)" = "$(realpath "$program")" ] || continue
+        tr '\0' '\n' 2>/dev/null <"$process/environ" | grep -qx "HOME=$HOME" && echo "${process#/proc/}"
+    done
+}
+
+# within SECONDS STATUS ARGUMENT…: as expect, and in that time; what is left of it after that is ended.
+within() {
+    local seconds=$1 status=$2 got
+    shift 2
+    timeout -k 1 "$seconds" "$program" "$@" >"$work/out" 2>"$work/err" </dev/null
+    got=$?
+    out=$(cat "$work/out") err=$(cat "$work/err")
+    [ $got = "$status" ] || fail "kforge $*: exit status $got, expected $status; $err"
+    for process in $(of_this_test); do kill -9 "$process"; fail "kforge $*: process $process is left"; done
+}
+
+tells_of() {
+    for part; do
+        case $err in *"$part"*) ;; *) fail "the messages do not say \"$part\": $err" ;; esac
+    done
+}
+
+# ---- while the device opens: at the first call, at NVML's, and later ones
+for call in cuInit cuDevicePrimaryCtxRetain nvmlInit_v2 cuModuleLoadData; do
+    for command in "eval $axpy $axpy/baseline.cu" worker "selftest --filter vecadd"; do
+        FAKE_CUDA_HANG=$call within 20 3 $command --device cuda
+        complains "the NVIDIA driver does not answer: $call has not returned for 1 s"
+        tells_of dmesg nvidia-smi nvidia-persistenced "--device cpu" KFORGE_DRIVER_SECONDS
+    done
+done
+FAKE_CUDA_HANG=cuInit within 20 3 optimize "$axpy" --device cuda
+tells_of "cuInit has not returned for 1 s"
+FAKE_CUDA_HANG=cuInit within 20 3 optimize "$axpy" --devices all
+complains "cuInit has not returned for 1 s"
+
+# doctor says so among all else, and judges on the CPU.
+for call in cuInit cuDevicePrimaryCtxRetain nvmlInit_v2; do
+    FAKE_CUDA_HANG=$call within 60 0 doctor --json
+    json 'o["can_judge"] and [f for f in o["facts"] if f["state"] == "fault" and f["subject"] == "gpu" and "'$call' has not returned" in f["text"] and "dmesg" in f["hint"]]'
+    json '[j["name"] for j in o["judges"]] == ["cpu"] and [f for f in o["facts"] if f["subject"] == "sandbox"]'
+done
+
+# ---- in the middle of a job: nobody's fault but the machine's, nothing stored, and not the job's time is waited for
+rm -f "$KFORGE_STORE"
+for command in "eval $axpy $axpy/baseline.cu" "optimize $axpy"; do
+    FAKE_CUDA_HANG=cuMemCreate within 40 3 $command --device cuda
+    tells_of "cuMemCreate has not returned for 1 s" dmesg
+done
+python3 - "$KFORGE_STORE" <<'PY' || fail "a candidate was blamed"
+import sqlite3, sys
+c = sqlite3.connect(sys.argv[1])
+sys.exit(c.execute("select count(*) from verdict").fetchone()[0])
+PY
+
+# ---- a driver that works is not disturbed by that, nor one that only takes long
+within 60 3 eval "$axpy" "$axpy/baseline.cu" --device cuda
+case $err in *"does not answer"*) fail "a driver that answers: $err" ;; esac
+within 60 0 worker --device cuda
+finish
