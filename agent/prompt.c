@@ -1,6 +1,7 @@
 /* Which template a prompt uses and what its placeholders hold: one table, so that a template may use any of them. */
 #include "kforge/prompt.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include "kforge/buffer.h"
 #include "kforge/cleanup.h"
 #include "kforge/file.h"
+#include "kforge/json.h"
 #include "prompt_template.h"
 
 #define TEMPLATE_BYTES (1u << 20)
@@ -72,6 +74,43 @@ static char *shorten_log(const char *log)
     kf_buffer_format(&out, "[… %zu bytes left out …]\n", tail - head);
     kf_buffer_string(&out, log + tail);
     return kf_buffer_take(&out);
+}
+
+/* 1: `file` is NAME.md of a template; 0: it is nothing of ours; -1: it looks like one, and no template is called so. */
+static int is_template(const char *directory, const char *file, kf_error *error)
+{
+    const char *names[64], *near;
+    size_t count = 0, length = strlen(file);
+    if (length < 4 || strcmp(file + length - 3, ".md") != 0 || file[0] == '.' || strcmp(file, "README.md") == 0) return 0;
+    for (const kf_template_builtin *row = kf_template_builtins; row->name && count < 64; row++) {
+        if (strlen(row->name) == length - 3 && strncmp(row->name, file, length - 3) == 0) return 1;
+        names[count++] = row->name;
+    }
+    kf_autofree char *stem = strndup(file, length - 3);
+    kf_autobuffer all = {0};
+    for (size_t i = 0; i < count; i++) kf_buffer_format(&all, "%s%s", i ? ", " : "", names[i]);
+    if (!stem || all.failed) return kf_fail(error, KF_ERROR_MEMORY, "out of memory") - 1;
+    if ((near = kf_nearest(stem, names, count)))
+        return kf_fail(error, KF_ERROR_INPUT, "%s/%s: no prompt template is called so; did you mean %s.md?", directory, file,
+                       near) -
+               1;
+    return kf_fail(error, KF_ERROR_INPUT, "%s/%s: no prompt template is called so; there are %s", directory, file, all.data) - 1;
+}
+
+bool kf_prompt_check(const char *directory, kf_error *error)
+{
+    if (!directory) return true;
+    DIR *folder = opendir(directory);
+    if (!folder)
+        return kf_fail(error, errno == ENOENT || errno == ENOTDIR ? KF_ERROR_INPUT : KF_ERROR_IO,
+                       "%s: %s; expected a folder of prompt templates (--prompts)", directory, strerror(errno));
+    int found = 0, kind = 0;
+    for (const struct dirent *entry; kind >= 0 && (entry = readdir(folder));)
+        found |= (kind = is_template(directory, entry->d_name, error)) == 1;
+    closedir(folder);
+    return kind >= 0 &&
+           (found || kf_fail(error, KF_ERROR_INPUT,
+                             "%s: no prompt template in it; expected NAME.md, such as improve.md (--prompts)", directory));
 }
 
 /* `stem` is the file name without ".md"; *name becomes what errors call it. */

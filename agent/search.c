@@ -579,8 +579,9 @@ void kf_search_release(kf_search *s)
 static bool run_all(kf_search *s, const char *run, kf_search_result *result, bool *begun, kf_error *error)
 {
     const kf_search_settings *settings = s->settings;
-    if (!kf_models_check(settings, error) || !make_job(s, error) || !kf_arms_defaults(s, error) || !await_hello(s, error) ||
-        !begin_run(s, run, error) || !kf_order_read(s, error) || !await_others(s, error))
+    if (!kf_prompt_check(settings->prompts, error) || !kf_models_check(settings, error) || !make_job(s, error) ||
+        !kf_arms_defaults(s, error) || !await_hello(s, error) || !begin_run(s, run, error) || !kf_order_read(s, error) ||
+        !await_others(s, error))
         return false;
     *begun = true;
     s->started = kf_now();

@@ -50,7 +50,8 @@ bool kf_search_preview(kf_store *store, const kf_task *task, const char *run, co
     const char *mark = strstr(hardware, KF_JUDGE_MARK);
     snprintf(s->progress.hardware, sizeof s->progress.hardware, "%.*s", mark ? (int)(mark - hardware) : INT_MAX, hardware);
     kf_call call = {0};
-    bool ready = s->population ? kf_arms_defaults(s, error) : kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    bool ready = s->population ? kf_prompt_check(settings->prompts, error) && kf_arms_defaults(s, error)
+                               : kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     if (ready && run) {
         snprintf(s->progress.run, sizeof s->progress.run, "%s", run);
         ready = kf_state_restore(s, error) && kf_best_refresh(s, error);

@@ -81,6 +81,9 @@ const char *kf_prompt_kind_name(kf_prompt_kind kind);
  * two fastest, figures, the other exemplars, the oracle. The task, the parent, its failure and the form of the answer always stay, so a prompt can
  * be larger than its budget. `directory` holds overriding templates NAME.md (a missing file falls back to the built-in); NULL: none. */
 char *kf_prompt_build(kf_prompt_kind kind, const kf_prompt_context *context, const char *directory, kf_error *error);
+/* Is `directory` a folder of overriding templates? It has to be there and to hold at least one; a NAME.md whose name no template has, but for a
+ * README.md, is an error that names the nearest: it would be passed over in silence. NULL is none, and fine. */
+bool kf_prompt_check(const char *directory, kf_error *error);
 /* A rough token count, for budgets before a provider has counted: bytes / 3.6, rounded up. English and CUDA measure 3.2 to 4.2 bytes a token
  * with the vocabularies in use, so it errs by some 15 %; never bill by it. */
 int64_t kf_prompt_tokens(size_t bytes);

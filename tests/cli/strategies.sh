@@ -74,6 +74,23 @@ expect 2 optimize "$task" --strategy wrong.json
 complains "wrong.json: ilands"
 expect 2 optimize "$task" --strategy evolv
 complains "did you mean evolve"
+# Prompts of one's own: a folder that is not there, or names that no template has, would be passed over in silence.
+mkdir prompts empty
+echo 'Write {{task}}, but faster.' >prompts/first_draft.md
+cp "$root/prompts/README.md" prompts
+expect 0 prompt "$task" --prompts prompts
+says "Write axpy, but faster."
+for command in prompt "optimize --workers $fake"; do
+    # shellcheck disable=SC2086
+    expect 2 $command "$task" --prompts nowhere
+    complains "nowhere: No such file or directory; expected a folder of prompt templates"
+    # shellcheck disable=SC2086
+    expect 2 $command "$task" --prompts empty
+    complains "empty: no prompt template in it"
+done
+mv prompts/first_draft.md prompts/frist_draft.md
+expect 2 prompt "$task" --prompts prompts
+complains "frist_draft.md: no prompt template is called so; did you mean first_draft.md?"
 # What a scan names in a candidate is shown to people, beside the verdict and not as part of it.
 cat >ask <<'END'
 printf '```cuda\n#pragma fake: speed 1.3\nvoid axpy() { clock_gettime(1, 0); }\n```\n'
