@@ -14,6 +14,9 @@
 #define TUNER_SECONDS 40.0
 #define MODEL_SECONDS 1800.0
 #define MODEL_CANDIDATES 64
+/* A budget of 0 is refused: "no limit" would be the opposite of what `--cost 0` seems to say. */
+#define LEAST_SECONDS 0.001
+#define LEAST_USD 0.000001
 
 typedef struct settings {
     const char *strategy, *store, *device, *devices, *baseline, *counters, *sandbox, *flags, *resume, *output, *prompts;
@@ -96,11 +99,11 @@ static void set_budget(plan *p, const settings *wanted)
     if (wanted->budget_requests > 0) budget->requests = wanted->budget_requests;
     if (wanted->gpu_seconds > 0) budget->device_seconds = wanted->gpu_seconds;
     if (budget->seconds > 0 || p->run[0]) return;
-    /* Another budget alone is one, too; time has no default then. */
-    if (budget->candidates > 0 || budget->cost_usd > 0 || budget->tokens > 0 || budget->requests > 0 || budget->device_seconds > 0)
-        return;
-    budget->seconds = has_model(p) ? MODEL_SECONDS : TUNER_SECONDS;
-    if (has_model(p)) budget->candidates = MODEL_CANDIDATES;
+    /* Another budget alone is one, too; time has no default then. What only models spend is none to the tuner alone: it would end nothing. */
+    bool models = has_model(p), of_models = budget->cost_usd > 0 || budget->tokens > 0 || budget->requests > 0;
+    if (budget->candidates > 0 || budget->device_seconds > 0 || (models && of_models)) return;
+    budget->seconds = models ? MODEL_SECONDS : TUNER_SECONDS;
+    if (models) budget->candidates = MODEL_CANDIDATES;
 }
 
 /* ---- a run that is repeated ---------------------------------------------------------------------------------------------------------------------- */
@@ -243,10 +246,11 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
                         &(kf_workers_options){.device = device, .devices = devices.items, .device_count = devices.count}, error);
     if (!workers || (p.hardware && !kf_workers_expect(workers, p.hardware))) return -1;
     p.search.device = device;
+    bool alone = !p.run[0] && !has_model(&p);
     kf_progress_view view = {.log = invocation->log,
                              .terminal = invocation->terminal,
+                             .note = alone ? "no model is given (--model), so the tuner works alone" : NULL,
                              .trouble = device || wanted->workers.count ? NULL : kf_judge_gpu_trouble};
-    if (!p.run[0] && !has_model(&p)) fprintf(invocation->log, "no model is given (--model), so the tuner works alone\n");
     kf_search_observer observer = {.notify = kf_progress_notify, .context = &view};
     kf_search_result result;
     bool ran = kf_search_run(store, p.task, p.run[0] ? p.run : NULL, &p.search, workers, invocation->interrupts, &observer, &result,
@@ -293,18 +297,18 @@ static const kf_option options[] = {
      .type = KF_OPTION_DURATION,
      .argument = "DURATION",
      .offset = offsetof(settings, time),
-     .low = 0,
+     .low = LEAST_SECONDS,
      .high = 1e9,
      .config = true,
      .help = "Stop searching after this time, earlier sessions of the run included; measuring the best again comes on top. "
              "Default, when no "
-             "budget is given: 40s, with a model 30m and 64 candidates."},
+             "budget is given: 40s, with a model 30m and 64 candidates. Money, tokens and requests are budgets of models alone."},
     {.name = "candidates",
      .letter = 'n',
      .type = KF_OPTION_INTEGER,
      .argument = "N",
      .offset = offsetof(settings, candidates),
-     .low = 0,
+     .low = 1,
      .high = 1e12,
      .config = true,
      .help = "Stop when this many candidates have been judged."},
@@ -312,7 +316,7 @@ static const kf_option options[] = {
      .type = KF_OPTION_NUMBER,
      .argument = "USD",
      .offset = offsetof(settings, cost),
-     .low = 0,
+     .low = LEAST_USD,
      .high = 1e9,
      .config = true,
      .help = "Stop before the models cost more than this; what a request may cost is set aside before it leaves."},
@@ -320,7 +324,7 @@ static const kf_option options[] = {
      .type = KF_OPTION_INTEGER,
      .argument = "N",
      .offset = offsetof(settings, tokens),
-     .low = 0,
+     .low = 1,
      .high = 1e15,
      .config = true,
      .help = "Stop before the models read and write more than this many tokens."},
@@ -328,7 +332,7 @@ static const kf_option options[] = {
      .type = KF_OPTION_NUMBER,
      .argument = "USD",
      .offset = offsetof(settings, budget_usd),
-     .low = 0,
+     .low = LEAST_USD,
      .high = 1e9,
      .config = true,
      .help = "The same as --cost, which it replaces where both are given."},
@@ -336,7 +340,7 @@ static const kf_option options[] = {
      .type = KF_OPTION_INTEGER,
      .argument = "N",
      .offset = offsetof(settings, budget_tokens),
-     .low = 0,
+     .low = 1,
      .high = 1e15,
      .config = true,
      .help = "The same as --tokens, which it replaces where both are given."},
@@ -344,7 +348,7 @@ static const kf_option options[] = {
      .type = KF_OPTION_INTEGER,
      .argument = "N",
      .offset = offsetof(settings, budget_requests),
-     .low = 0,
+     .low = 1,
      .high = 1e12,
      .config = true,
      .help = "Send no more than this many requests to models, retries included."},
@@ -352,7 +356,7 @@ static const kf_option options[] = {
      .type = KF_OPTION_DURATION,
      .argument = "DURATION",
      .offset = offsetof(settings, gpu_seconds),
-     .low = 0,
+     .low = LEAST_SECONDS,
      .high = 1e9,
      .config = true,
      .help = "Stop when workers have held their devices for so long, all of them together, to build and judge candidates; "

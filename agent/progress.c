@@ -105,6 +105,7 @@ void kf_progress_notify(void *context, kf_search_event event, const kf_search_pr
         break;
     case KF_SEARCH_STARTED:
         kf_progress_clear(view);
+        if (view->note) fprintf(view->log, "%s\n", view->note);
         fprintf(view->log, "run %s on %s\n", text, progress->hardware);
         if (view->trouble) kf_devices_explain_cpu(view->log, progress->hardware, view->trouble);
         break;

@@ -10,6 +10,7 @@
 typedef struct kf_progress_view {
     FILE *log;
     bool terminal;
+    const char *note;        /* said before the run's name, and so only of a run that begins; or NULL */
     kf_gpu_trouble *trouble; /* where no device was named: what is the matter with the GPU is asked of this; else NULL */
     double drawn, waiting_since;
     int width; /* of what stands on the line */
