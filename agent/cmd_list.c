@@ -224,8 +224,8 @@ const kf_command kf_command_list = {
     .name = "list",
     .synopsis = "",
     .summary = "List runs, or tasks",
-    .description = "The latest run comes first, with its best candidate's speedup over the baseline and the 95 % interval of it. A "
-                   "run that died "
+    .description = "The latest run comes first, with its best candidate's speedup over the baseline and the 95 % interval of it: "
+                   "of those that were measured again in fresh processes, where there are such ones. A run that died "
                    "was ended without a word, by a crash or a signal; it can be resumed like an interrupted one.",
     .examples = "kforge list --task row_softmax\truns of one task\n"
                 "kforge list --tasks\twhat there is to work on\n"

@@ -57,8 +57,15 @@ static int find_best(kf_search *s, bool untried, kf_store_candidate *best, kf_er
     return row;
 }
 
+typedef struct choice {
+    int64_t id; /* 0: none */
+    kf_interval speedup;
+    bool reverified;
+} choice;
+
 bool kf_best_refresh(kf_search *s, kf_error *error)
 {
+    choice doubtful = {0}; /* the fastest that was measured again, whatever its interval says */
     kf_autoresult kf_store_candidate best = {0}, verified = {0};
     kf_autoresult kf_store_run run = {0};
     if (!kf_store_find_run(s->store, s->progress.run, &run, error)) return false;
@@ -68,27 +75,33 @@ bool kf_best_refresh(kf_search *s, kf_error *error)
     kf_auto(kf_store_cursor) cursor =
         kf_store_best(s->store, &(kf_store_scope){.run = s->progress.run, .island = -1, .reverified = true}, LOOK, error);
     int row = cursor ? 1 : -1;
-    while ((row = row == 1 ? kf_store_next_candidate(cursor, &verified, error) : row) == 1)
-        if (verified.id != s->baseline_candidate && is_settled(&verified)) break;
+    while ((row = row == 1 ? kf_store_next_candidate(cursor, &verified, error) : row) == 1) {
+        if (verified.id == s->baseline_candidate) continue;
+        if (!doubtful.id) doubtful = (choice){verified.id, verified.speedup, true};
+        if (is_settled(&verified)) break;
+    }
     if (row < 0) return false;
     s->verified_best = row == 1 ? verified.speedup.value : 0;
-    /* In the end only what was verified is called best, where there is such a one. */
-    if (s->over && row == 1 && found && !is_settled(&best)) {
-        kf_store_candidate swap = best;
-        best = verified;
-        verified = swap;
+    /* In the end only what was measured again is called best, where there is such a one: by the rule that the store reads a run's best by, too
+     * (kf_store_run), or `list` and `show` would tell of another. */
+    choice chosen = found ? (choice){best.id, best.speedup, best.reverified} : (choice){0, {NAN, NAN, NAN}, false};
+    if (s->over && found && !is_settled(&best)) {
+        if (row == 1 && verified.speedup.low > 1)
+            chosen = (choice){verified.id, verified.speedup, true};
+        else if (doubtful.id)
+            chosen = doubtful;
     }
     kf_search_progress *p = &s->progress;
     int64_t before = p->best;
     bool was_verified = p->best_reverified;
-    p->best = found ? best.id : 0;
-    p->best_speedup = found ? best.speedup : (kf_interval){NAN, NAN, NAN};
-    p->best_reverified = found && best.reverified;
+    p->best = chosen.id;
+    p->best_speedup = chosen.speedup;
+    p->best_reverified = chosen.reverified;
     if (p->best && p->best_reverified && (p->best != before || !was_verified))
-        kf_search_tell(s, KF_SEARCH_VERIFIED, "best measured again: %.3fx [%.3f, %.3f]", best.speedup.value, best.speedup.low,
-                       best.speedup.high);
+        kf_search_tell(s, KF_SEARCH_VERIFIED, "best measured again: %.3fx [%.3f, %.3f]", chosen.speedup.value, chosen.speedup.low,
+                       chosen.speedup.high);
     else if (p->best && p->best != before)
-        kf_search_tell(s, KF_SEARCH_BEST, "new best: %.3fx, not measured again yet", best.speedup.value);
+        kf_search_tell(s, KF_SEARCH_BEST, "new best: %.3fx, not measured again yet", chosen.speedup.value);
     return true;
 }
 

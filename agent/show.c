@@ -81,6 +81,7 @@ cJSON *kf_run_json(const kf_store_run *run)
     else
         cJSON_AddNullToObject(json, "best");
     kf_add_interval(json, "best_speedup", run->best_speedup);
+    cJSON_AddBoolToObject(json, "best_reverified", run->best_reverified);
     char seed[24];
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)run->seed); /* beyond 2^53 a JSON number is another one */
     cJSON_AddStringToObject(json, "seed", seed);

@@ -62,10 +62,11 @@ static bool print_head(const kf_view *view, kf_store *store, const kf_store_run 
             kf_figure_age(run->started, (double)time(NULL), other),
             run->status == KF_RUN_RUNNING && run->alive ? "running for" : "took", kf_figure_seconds(end - run->started, third));
     if (run->best)
-        fprintf(view->out, "best      c%lld, %s %s against the baseline\n", (long long)run->best,
-                kf_figure_speedup(run->best_speedup, figure), kf_figure_interval(run->best_speedup, other));
+        fprintf(view->out, "best      c%lld, %s %s against the baseline%s\n", (long long)run->best,
+                kf_figure_speedup(run->best_speedup, figure), kf_figure_interval(run->best_speedup, other),
+                run->best_reverified ? ", measured again in fresh processes" : ", not measured again");
     else
-        fprintf(view->out, "best      nothing correct and timed\n");
+        fprintf(view->out, "best      nothing correct and timed beside the baseline\n");
     int64_t statuses[KF_STATUS_COUNT];
     if (!kf_store_count_statuses(store, run->id, statuses, error)) return false;
     kf_autobuffer judged = {0}, outcomes = {0};

@@ -129,8 +129,11 @@ typedef struct kf_store_run {
     bool alive;           /* the owning process still lives (this host only; elsewhere: wrote something in the last 10 minutes) */
     double started, updated, ended;    /* seconds since 1970; ended NaN while running */
     int64_t attempts, judged, correct; /* attempts made, candidates in the population, those of them that stand as correct */
-    int64_t best;                      /* candidate with the highest standing speedup, 0 none */
-    kf_interval best_speedup;          /* NaN when none */
+    /* The candidate with the highest standing speedup, 0 none: of those that were measured again and whose interval is above 1; where there is none, of
+     * those that were measured again; else of all. Never the baseline itself. */
+    int64_t best;
+    kf_interval best_speedup; /* NaN when none */
+    bool best_reverified;
 } kf_store_run;
 
 /* Starts a run owned by this process. The id sorts by start time (base32 of seconds since 2025, then 20 random bits). */

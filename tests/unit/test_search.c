@@ -78,6 +78,17 @@ static void distrusts_luck(void **state)
     assert_int_equal(count(text, "verify reverified"), 2);
 }
 
+/* One that was measured again and may be faster is not reported behind one that was measured again and is slower than the baseline. */
+static void prefers_the_doubtful_to_the_slower(void **state)
+{
+    fixture *f = *state;
+    make_task(f, (const char *const[]){"#pragma fake: speed 3\n#pragma fake: verified 1.005\n",
+                                       "#pragma fake: speed 2\n#pragma fake: verified 0.9\n", NULL});
+    search(f, &(kf_search_settings){.declared_flags = true, .seed = 1});
+    assert_near(best_of(f), 1.005);
+    assert_true(f->result.progress.best_reverified);
+}
+
 /* Wrong when measured again is wrong; too slow once may be the machine's fault, twice is the candidate's. */
 static void verification_may_convict(void **state)
 {
@@ -571,6 +582,7 @@ int main(void)
         TEST(tries_the_flags_of_the_device),
         TEST(passes_hopeless_seeds_over),
         TEST(distrusts_luck),
+        TEST(prefers_the_doubtful_to_the_slower),
         TEST(verification_may_convict),
         TEST(says_what_could_not_be_verified),
         TEST(same_code_is_judged_once),

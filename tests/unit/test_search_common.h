@@ -115,6 +115,12 @@ static inline void search(fixture *f, const kf_search_settings *settings)
     run_session(f, FAKE_WORKER, settings, NULL);
     if (!f->ran) fail_msg("%s", f->error.text);
     if (!kf_store_check(f->store, &f->error)) fail_msg("%s", f->error.text);
+    /* What is reported as best is what `list` and `show` call best. */
+    kf_autoresult kf_store_run run = {0};
+    if (!kf_store_find_run(f->store, f->result.progress.run, &run, &f->error)) fail_msg("%s", f->error.text);
+    if (run.best != f->result.progress.best)
+        fail_msg("c%lld is reported as best, and c%lld is it in the store", (long long)f->result.progress.best,
+                 (long long)run.best);
 }
 
 /* "step outcome status speedup" of every attempt, a line each; with hashes when `hashes`. malloc'd. */

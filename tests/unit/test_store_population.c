@@ -86,7 +86,7 @@ static void standing_follows_the_rule(void **state)
     assert_int_equal(run.judged, sizeof cases / sizeof *cases);
     assert_int_equal(run.correct, correct);
     assert_int_equal(run.attempts, 2 * sizeof cases / sizeof *cases);
-    assert_true(run.best_speedup.value == 3);
+    assert_true(run.best_speedup.value == 1.8 && run.best_reverified); /* 3 was measured once */
     assert_ok(&error, kf_store_check(f->store, &error));
 }
 
