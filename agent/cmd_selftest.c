@@ -141,6 +141,10 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     kf_census_news news = {0};
     kf_autofree char *device = done ? strdup(kf_judge_device(judge)) : NULL,
                      *hardware = done ? strdup(kf_judge_hardware(judge)) : NULL;
+    /* "0 of 0 caught (100 %)" would read as a proof. */
+    if (done && sum.hostile + sum.honest == 0 && wanted->filter)
+        done = kf_fail(error, KF_ERROR_INPUT, "--filter: no case for this device has \"%.200s\" in its path; cases are in %s",
+                       wanted->filter, folder);
     if (done && (!device || !hardware)) done = kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     if (done) { /* what it still holds is not left behind */
         kf_judge_free(kf_steal(&judge));

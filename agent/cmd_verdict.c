@@ -29,6 +29,13 @@ static int run_verify(const kf_invocation *invocation, const void *values, kf_er
     const char *path = invocation->arguments[0];
     char public_key[KF_PUBLIC_KEY_HEX] = "";
     size_t size;
+    /* A key that is cut off would be "another key", which says something about the verdict. */
+    if (wanted->key &&
+        (strlen(wanted->key) != KF_PUBLIC_KEY_HEX - 1 || strspn(wanted->key, "0123456789abcdef") != KF_PUBLIC_KEY_HEX - 1))
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "--key: expected %d hexadecimal digits, as `kforge verdict keygen` prints them, found \"%.80s\"",
+                       KF_PUBLIC_KEY_HEX - 1, wanted->key) -
+               1;
     kf_autofree char *text = kf_file_read(path, KF_JOB_BYTES, &size, error);
     kf_auto(cJSON) json = text ? kf_json_parse(text, size, KF_JOB_BYTES, path, error) : NULL;
     kf_auto(kf_verdict) verdict = json ? kf_verdict_from_json(json, error) : NULL;

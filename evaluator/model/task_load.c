@@ -153,6 +153,9 @@ static bool find_json(const char *path, kf_task *task, kf_error *error)
     if (S_ISDIR(status.st_mode)) {
         task->folder = strdup(path);
         task->where = kf_path_join(path, "task.json");
+        if (task->where && access(task->where, F_OK) != 0 && errno == ENOENT)
+            return kf_fail(error, KF_ERROR_INPUT,
+                           "%s: there is no task.json in this folder; expected a task.json or the folder of one", path);
     } else {
         const char *slash = strrchr(path, '/');
         task->folder = !slash ? strdup(".") : slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));

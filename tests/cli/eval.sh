@@ -107,4 +107,8 @@ for error in 20 100; do
     expect 2 eval "wrong$error" "$root/tests/selftest/scale/baseline.cu" --device cpu --no-keep
     says "the task's baseline disagrees with its oracle: y: its error is"
 done
+
+# A selftest of nothing proves nothing.
+expect 2 selftest --device cpu --filter no_such_case
+complains '--filter: no case for this device has "no_such_case" in its path'
 finish

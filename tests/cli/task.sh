@@ -88,6 +88,8 @@ expect 2 task show broken
 complains "broken/task.json"
 expect 2 task show broken/oracle.cu
 complains "broken/oracle.cu"
+expect 2 task show tasks
+complains "tasks: there is no task.json in this folder; expected a task.json or the folder of one"
 expect 2 task lint
 complains "arguments are missing"
 finish
