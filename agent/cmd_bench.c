@@ -335,8 +335,9 @@ static const kf_option options[] = {
      .type = KF_OPTION_FLAG,
      .fallback = "true",
      .offset = offsetof(settings, protocol),
-     .help = "Of existing solutions in Python: also say what KernelBench's own protocol would, which takes some seconds more each (the "
-             "default; --no-protocol does not)."},
+     .help =
+         "Of existing solutions in Python: also say what KernelBench's own protocol would, which takes some seconds more each (the "
+         "default; --no-protocol does not)."},
     KF_ROW_BASELINE(settings),
     {.name = "against",
      .type = KF_OPTION_LIST,

@@ -11,7 +11,7 @@
 #define WAKING_SECONDS 0.0001
 #define TIMEOUT_FACTOR 100.0
 #define LEAST_TIMEOUT 1.0 /* seconds; a first call may have to build tables */
-#define FAIR_FACTOR 10.0  /* who has had less than this times the baseline's time, and LEAST_TIMEOUT, is not too slow for that alone */
+#define FAIR_FACTOR 10.0  /* who has had less than this times the baseline's time, and LEAST_TIMEOUT, is not too slow by that */
 
 static bool add_sample(kf_run *r, char side, int pair, const kf_batch *batch)
 {
