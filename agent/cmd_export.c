@@ -5,6 +5,7 @@
 #include "command_line.h"
 #include "export_card.h"
 #include "export_modelnew.h"
+#include "export_names.h"
 #include "export_package.h"
 #include "kforge/file.h"
 #include "kforge/store_care.h"
@@ -392,7 +393,8 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     bool ok = false;
     {
         kf_auto(kf_store) store = open_stores(s, invocation, &folder, error);
-        if (store) ok = is_winners(s) ? export_winners(s, invocation, store, error) : export_rows(s, invocation, store, error);
+        ok = store && kf_export_tell_unknown(store, &s->held_out, &s->test_family, invocation->log, error);
+        if (ok) ok = is_winners(s) ? export_winners(s, invocation, store, error) : export_rows(s, invocation, store, error);
     }
     if (folder) kf_directory_remove(folder, NULL);
     if (!ok && ferror(invocation->output) && strstr(error->text, "reader has gone")) {

@@ -1,8 +1,8 @@
 #include "export_winners.h"
 
-#include <cjson/cJSON.h>
 #include <string.h>
 
+#include "export_names.h"
 #include "show.h"
 
 #define ROWS 10000 /* of the best of a task that are looked at */
@@ -17,9 +17,7 @@ void kf_selected_tasks_free(kf_selected_tasks *tasks)
 
 static bool is_held_out(const kf_selection *s, const kf_task *task)
 {
-    const char *family = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(kf_task_json(task), "family"));
-    return kf_export_listed(s->held_out, s->held_out_count, kf_task_name(task), kf_task_hash(task),
-                            family && *family ? family : kf_task_name(task)) ||
+    return kf_export_listed(s->held_out, s->held_out_count, kf_task_name(task), kf_task_hash(task), kf_export_family(task)) ||
            (kf_task_held_out(task) && !s->include_held_out);
 }
 

@@ -96,6 +96,11 @@ rows split/train-00000.jsonl 'len(r) == 9 and not any("row_softmax" in json.dump
 [[ $err == *"1 with code of test or held-out tasks"* ]] || fail "leak: $err"
 expect 0 export --format sft --held-out row_softmax -o held.jsonl
 rows held.jsonl '"row_softmax" not in json.dumps(r)'
+[[ $err != *"does nothing"* ]] || fail "held out: $err"
+# A name that nothing has may be one to come, but a misspelt one must not hold out nothing in silence.
+expect 0 export --format sft --held-out row_sofmax --test-family reduktion -o typo --as jsonl --license MIT
+[[ $err == *'--held-out "row_sofmax" does nothing: no task or family of the store is called so; did you mean row_softmax?'* ]] || fail "typo: $err"
+[[ $err == *'--test-family "reduktion" does nothing: no family of the store is called so; did you mean reduction?'* ]] || fail "typo: $err"
 expect 0 export --format sft --held-out row_softmax --keep-leaks -o kept.jsonl
 rows kept.jsonl 'len(r) == 10 and "row_softmax" not in {x["task"] for x in r}'
 expect 2 export --format sft --test-family reduction -o one.jsonl
