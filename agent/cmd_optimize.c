@@ -14,9 +14,6 @@
 #define TUNER_SECONDS 40.0
 #define MODEL_SECONDS 1800.0
 #define MODEL_CANDIDATES 64
-/* A budget of 0 is refused: "no limit" would be the opposite of what `--cost 0` seems to say. */
-#define LEAST_SECONDS 0.001
-#define LEAST_USD 0.000001
 
 typedef struct settings {
     const char *strategy, *store, *device, *devices, *baseline, *counters, *sandbox, *flags, *resume, *output, *prompts;
@@ -297,7 +294,7 @@ static const kf_option options[] = {
      .type = KF_OPTION_DURATION,
      .argument = "DURATION",
      .offset = offsetof(settings, time),
-     .low = LEAST_SECONDS,
+     .low = KF_LEAST_SECONDS,
      .high = 1e9,
      .config = true,
      .help = "Stop searching after this time, earlier sessions of the run included; measuring the best again comes on top. "
@@ -316,7 +313,7 @@ static const kf_option options[] = {
      .type = KF_OPTION_NUMBER,
      .argument = "USD",
      .offset = offsetof(settings, cost),
-     .low = LEAST_USD,
+     .low = KF_LEAST_USD,
      .high = 1e9,
      .config = true,
      .help = "Stop before the models cost more than this; what a request may cost is set aside before it leaves."},
@@ -332,7 +329,7 @@ static const kf_option options[] = {
      .type = KF_OPTION_NUMBER,
      .argument = "USD",
      .offset = offsetof(settings, budget_usd),
-     .low = LEAST_USD,
+     .low = KF_LEAST_USD,
      .high = 1e9,
      .config = true,
      .help = "The same as --cost, which it replaces where both are given."},
@@ -356,7 +353,7 @@ static const kf_option options[] = {
      .type = KF_OPTION_DURATION,
      .argument = "DURATION",
      .offset = offsetof(settings, gpu_seconds),
-     .low = LEAST_SECONDS,
+     .low = KF_LEAST_SECONDS,
      .high = 1e9,
      .config = true,
      .help = "Stop when workers have held their devices for so long, all of them together, to build and judge candidates; "

@@ -257,6 +257,10 @@ expect 2 bench "$root/tasks" --only 'none_of_*'
 complains "--only"
 expect 2 bench "$root/tasks" --fast -1
 complains "--fast"
+for nothing in --time --candidates --cost; do # would read as "no limit"
+    expect 2 bench "$root/tasks" $nothing 0
+    complains "$nothing"
+done
 expect 2 bench "$root/tasks" --solutions "$root/docs"
 complains "no solution"
 expect 2 bench report zzz
