@@ -63,7 +63,7 @@ static void who_keeps_the_waiter_from_running_pays_for_that(void **state)
     }
 }
 
-/* A child that spins on one processor; with a lower priority when it is to be kept waiting by the other. */
+/* A child that spins on one processor; with a lower priority when it is to be kept waiting by the other, but not by seconds: a wait is told once it is over. */
 static pid_t spin(int nicer)
 {
     pid_t child = fork();
@@ -101,7 +101,7 @@ static void who_queues_gets_more_and_who_sleeps_does_not(void **state)
     }
     assert_float_equal(given(sleeper, 0.6), 0, 0.001);
     assert_int_equal(kill(sleeper, SIGKILL) | (waitpid(sleeper, NULL, 0) != sleeper), 0);
-    pid_t hog = spin(0), starved = spin(19);
+    pid_t hog = spin(0), starved = spin(5);
     usleep(50000);
     double more = given(starved, 1.0);
     assert_true(more > 0.2);

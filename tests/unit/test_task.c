@@ -619,7 +619,7 @@ static void missing_and_unreadable_files(void **state)
     kf_auto(kf_task) task = kf_task_load(directory, NULL);
     assert_non_null(task);
     unlink(json);
-    refused(KF_ERROR_INPUT, "task.json: No such file or directory");
+    refused(KF_ERROR_INPUT, "there is no task.json in this folder");
 }
 
 static void links(void **state)
