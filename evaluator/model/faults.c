@@ -4,8 +4,9 @@
 
 bool kf_verdict_is_fault(const kf_verdict *verdict)
 {
-    bool known = verdict->finding_count && strcmp(verdict->findings[0].rule, "code.known") == 0;
-    return verdict->status == KF_JUDGE_ERROR && verdict->blame == KF_BLAME_MACHINE && !known;
+    const char *rule = verdict->finding_count ? verdict->findings[0].rule : "";
+    bool works = strcmp(rule, "code.known") == 0 || strcmp(rule, "time.budget") == 0;
+    return verdict->status == KF_JUDGE_ERROR && verdict->blame == KF_BLAME_MACHINE && !works;
 }
 
 bool kf_faults_count(int *row, int most, const kf_verdict *verdict, kf_error *error)

@@ -8,7 +8,8 @@
 
 #define KF_FAULTS 6
 
-/* The machine had no judging to offer: judge_error, blamed on the machine. What was disturbed is none, nor what was not measured since equal machine code was. */
+/* The machine had no judging to offer: judge_error, blamed on the machine. What was disturbed is none, nor what was not measured since equal machine code was, nor what takes
+ * longer than a job may: several large problems in a row say nothing about the next. */
 bool kf_verdict_is_fault(const kf_verdict *verdict);
 /* Counts a verdict; any other than a fault begins anew. False: it was number `most` of the faults in *row; `error` says so, on which device and why. */
 bool kf_faults_count(int *row, int most, const kf_verdict *verdict, kf_error *error);

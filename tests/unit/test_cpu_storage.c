@@ -1,7 +1,7 @@
 /* The first touch of a candidate's thread-local storage (threadIdx and its like, __shared__) on a thread. The C library then allocates it, inside what the
  * compiler takes for a load that changes one register; before version 2.40 it does not keep the vector registers of x86-64 meanwhile
  * (https://sourceware.org/bugzilla/show_bug.cgi?id=31372). Nothing of a candidate may be alive in one at that time: an honest kernel would read from
- * addresses that are none, once in thousands of runs, whenever the allocator happens to take a path that uses them. Here it always does. */
+ * addresses that are none, whenever the allocator happens to take a path that uses them. Here it always does. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <setjmp.h>

@@ -511,9 +511,10 @@ static void faults_of_the_machine_are_counted(void **state)
         const char *rule;
         bool fault;
     } rows[] = {
-        {KF_JUDGE_ERROR, KF_BLAME_MACHINE, "judge.failed", true},   {KF_JUDGE_ERROR, KF_BLAME_MACHINE, "build.failed", true},
-        {KF_JUDGE_ERROR, KF_BLAME_MACHINE, "code.known", false},    {KF_JUDGE_ERROR, KF_BLAME_TASK, "task.build", false},
-        {KF_INTERFERENCE, KF_BLAME_MACHINE, "interference", false}, {KF_CRASH, KF_BLAME_CANDIDATE, "crash", false},
+        {KF_JUDGE_ERROR, KF_BLAME_MACHINE, "judge.failed", true}, {KF_JUDGE_ERROR, KF_BLAME_MACHINE, "build.failed", true},
+        {KF_JUDGE_ERROR, KF_BLAME_MACHINE, "code.known", false},  {KF_JUDGE_ERROR, KF_BLAME_MACHINE, "time.budget", false},
+        {KF_JUDGE_ERROR, KF_BLAME_TASK, "task.build", false},     {KF_INTERFERENCE, KF_BLAME_MACHINE, "interference", false},
+        {KF_CRASH, KF_BLAME_CANDIDATE, "crash", false},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         kf_auto(kf_verdict) v = kf_verdict_new("job", "task", "cuda:1");
