@@ -1,7 +1,27 @@
 """Where a runner's modules compute: the processor. gpu.py is the other one; runner.py knows no more of them than this class has."""
+import ctypes
 import mmap
+import os
+import weakref
 
 READ_ONLY = 2  # evaluator/runner/wire.h
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+LIBC.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+LIBC.mmap.restype = ctypes.c_void_p
+LIBC.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+MAP_FAILED = ctypes.c_void_p(-1).value
+
+
+def mapped(fd, length, protection, offset):
+    """Shared memory as an object with the buffer protocol, mapped for as long as anything refers to it. mmap.mmap keeps a descriptor for each mapping (until
+    Python 3.13's trackfd): sets of many arguments are more than a process may have."""
+    address = LIBC.mmap(None, length, protection, mmap.MAP_SHARED, fd, offset)
+    if address == MAP_FAILED:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    memory = (ctypes.c_ubyte * length).from_address(address)
+    weakref.finalize(memory, LIBC.munmap, address, length).atexit = False  # tensors may be in use until the end
+    return memory
 
 
 def wake_threads(torch):
@@ -26,8 +46,7 @@ class Place:
         """The judge's memory as a flat tensor."""
         _, _, _, _, flags, _, _, offset, length, data_offset = command[:10]
         protection = mmap.PROT_READ if flags & READ_ONLY else mmap.PROT_READ | mmap.PROT_WRITE
-        memory = mmap.mmap(fd, length, mmap.MAP_SHARED, protection, offset=offset)
-        return self.torch.frombuffer(memory, dtype=dtype, count=count, offset=data_offset)
+        return self.torch.frombuffer(mapped(fd, length, protection, offset), dtype=dtype, count=count, offset=data_offset)
 
     def take_arena(self, command, fd):
         return False  # there is none
