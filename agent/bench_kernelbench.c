@@ -102,6 +102,13 @@ static cJSON *analysis_json(const kf_bench_result *result, int64_t level, kf_err
     return json;
 }
 
+bool kf_bench_no_origin(kf_error *error)
+{
+    return kf_fail(
+        error, KF_ERROR_INPUT,
+        "--kernelbench: no problem of this bench comes from KernelBench (\"origin\" with level and problem in its task.json)");
+}
+
 bool kf_bench_kernelbench(const kf_bench_result *result, const char *folder, kf_error *error)
 {
     int64_t levels[LEVELS];
@@ -112,10 +119,7 @@ bool kf_bench_kernelbench(const kf_bench_result *result, const char *folder, kf_
         for (size_t k = 0; k < count; k++) seen |= levels[k] == row->level;
         if (!seen) levels[count++] = row->level;
     }
-    if (!count)
-        return kf_fail(
-            error, KF_ERROR_INPUT,
-            "--kernelbench: no problem of this bench comes from KernelBench (\"origin\" with level and problem in its task.json)");
+    if (!count) return kf_bench_no_origin(error);
     for (size_t k = 0; k < count; k++) {
         char name[32];
         snprintf(name, sizeof name, "level_%lld", (long long)levels[k]);

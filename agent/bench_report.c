@@ -479,7 +479,23 @@ void kf_bench_markdown(const kf_bench_result *result, kf_buffer *out)
 static bool write_buffer(const char *path, const kf_buffer *text, kf_error *error)
 {
     if (text->failed) return kf_fail(error, KF_ERROR_MEMORY, "out of memory for %s", path);
-    return kf_file_write(path, text->data ? text->data : "", text->size, error);
+    return kf_directory_make_above(path, error) && kf_file_write(path, text->data ? text->data : "", text->size, error);
+}
+
+bool kf_bench_outputs_check(const kf_bench_outputs *outputs, kf_error *error)
+{
+    kf_autobenchresult nothing = {0};
+    kf_autofree char *table = outputs->kernelbench ? kf_path_join(outputs->kernelbench, "eval_results.json") : NULL;
+    if (outputs->kernelbench && !table) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    const struct {
+        const char *option, *path;
+    } files[] = {{"html", outputs->html}, {"csv", outputs->csv}, {"md", outputs->markdown}, {"kernelbench", table}};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        kf_error why = {0};
+        if (files[i].path && !kf_file_can_write(files[i].path, &why))
+            return kf_fail(error, why.code, "%s; name another place with --%s", why.text, files[i].option);
+    }
+    return kf_bench_thresholds(&outputs->fast, &nothing, error) && kf_bench_elsewhere(&outputs->times, &nothing, error);
 }
 
 bool kf_bench_write(const kf_bench_result *result, const kf_bench_outputs *outputs, const kf_invocation *invocation,

@@ -163,6 +163,8 @@ void kf_bench_markdown(const kf_bench_result *result, kf_buffer *out);
 bool kf_bench_html(const kf_bench_result *result, kf_buffer *out, kf_error *error); /* bench_html.c */
 /* eval_results.json and eval_results_analysis.json of KernelBench, as its own programs write them, for rows with a problem number. */
 bool kf_bench_kernelbench(const kf_bench_result *result, const char *folder, kf_error *error);
+/* The error of a bench without such a row; false. */
+bool kf_bench_no_origin(kf_error *error);
 
 /* Files that a report is written to; what `bench` and `bench report` share. */
 typedef struct kf_bench_outputs {
@@ -170,7 +172,9 @@ typedef struct kf_bench_outputs {
     kf_option_list fast, times;
     bool json;
 } kf_bench_outputs;
-/* Writes all of them, and text or JSON to the output. */
+/* Before anything is judged: can the files be written, and those that are read be read? Writes nothing. */
+bool kf_bench_outputs_check(const kf_bench_outputs *outputs, kf_error *error);
+/* Writes all of them, folders above them that are missing too, and text or JSON to the output. */
 bool kf_bench_write(const kf_bench_result *result, const kf_bench_outputs *outputs, const kf_invocation *invocation,
                     kf_error *error);
 

@@ -152,6 +152,14 @@ static bool report(const kf_bench_plan *plan, const settings *wanted, const kf_i
     return kf_bench_write(&result, &wanted->outputs, invocation, error);
 }
 
+/* As the writer of these files will see it in the end (bench_kernelbench.c). */
+static bool has_origins(const kf_bench_suite *suite, kf_error *error)
+{
+    for (size_t i = 0; i < suite->count; i++)
+        if (suite->tasks[i].level >= 0 && suite->tasks[i].problem >= 0) return true;
+    return kf_bench_no_origin(error);
+}
+
 static int run(const kf_invocation *invocation, const void *values, kf_error *error)
 {
     const settings *wanted = values;
@@ -160,12 +168,11 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     __attribute__((cleanup(solutions_clear))) kf_bench_solutions solutions = {0};
     kf_devices devices;
     kf_bench_how how = {.log = invocation->log, .terminal = invocation->terminal, .interrupts = invocation->interrupts};
-    kf_bench_result check = {0};
     if (!path && !wanted->resume)
         return kf_fail(error, KF_ERROR_INPUT, "bench: expected a SUITE, a folder of tasks; or --resume BENCH") - 1;
-    if (!kf_bench_thresholds(&wanted->outputs.fast, &check, error) || !open_devices(wanted, &devices, &how.device, error))
-        return -1;
+    if (!kf_bench_outputs_check(&wanted->outputs, error) || !open_devices(wanted, &devices, &how.device, error)) return -1;
     if (!(wanted->resume ? plan_resume(&plan, wanted, path, error) : plan_new(&plan, wanted, path, error))) return -1;
+    if (wanted->outputs.kernelbench && !has_origins(&plan.suite, error)) return -1;
     kf_autofree char *store = wanted->store ? strdup(wanted->store) : kf_store_default_path(error);
     if (!store) return -1;
     how.store = store;

@@ -227,6 +227,12 @@ static bool choose_devices(const settings *wanted, const char **device, kf_devic
     return kf_devices_parse(wanted->devices, kf_judge_gpu_count(), devices, error);
 }
 
+/* Looked for before anything is spent on what could not be written then. */
+static bool has_place(const plan *p, const settings *wanted, kf_error *error)
+{
+    return kf_outcome_has_place(wanted->output, kf_task_name(p->task), p->run, error);
+}
+
 static int run(const kf_invocation *invocation, const void *values, kf_error *error)
 {
     const settings *wanted = values;
@@ -235,9 +241,10 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     if (!choose_devices(wanted, &device, &devices, error)) return -1;
     __attribute__((cleanup(plan_clear))) plan p = {0};
     kf_auto(kf_store) store = NULL;
-    if (!wanted->resume && !plan_new(&p, invocation, wanted, error)) return -1;
+    if (!wanted->resume && !(plan_new(&p, invocation, wanted, error) && has_place(&p, wanted, error))) return -1;
     store = kf_store_open(wanted->store, wanted->resume ? KF_STORE_WRITE : KF_STORE_CREATE, error);
-    if (!store || (wanted->resume && !plan_resume(&p, store, invocation, wanted, error))) return -1;
+    if (!store) return -1;
+    if (wanted->resume && !(plan_resume(&p, store, invocation, wanted, error) && has_place(&p, wanted, error))) return -1;
     kf_auto(kf_workers) workers =
         kf_workers_open(wanted->workers.items, wanted->workers.count,
                         &(kf_workers_options){.device = device, .devices = devices.items, .device_count = devices.count}, error);
@@ -378,7 +385,7 @@ static const kf_option options[] = {
      .type = KF_OPTION_PATH,
      .argument = "FILE",
      .offset = offsetof(settings, output),
-     .help = "Where the best candidate is written; default kforge-out/TASK/RUN/best.cu."},
+     .help = "Where the best candidate is written, tried before anything else is done; default kforge-out/TASK/RUN/best.cu."},
     {.name = "seed",
      .type = KF_OPTION_INTEGER,
      .argument = "N",

@@ -33,15 +33,29 @@ static void read_flags(kf_outcome *o)
     }
 }
 
+static char *place_of_best(const char *output, const char *task, const char *run)
+{
+    char *path;
+    int printed = output ? asprintf(&path, "%s", output) : asprintf(&path, "kforge-out/%s/%s/best.cu", task, run);
+    return printed < 0 ? NULL : path;
+}
+
+bool kf_outcome_has_place(const char *output, const char *task, const char *run, kf_error *error)
+{
+    kf_error why = {0};
+    kf_autofree char *path = place_of_best(output, task, *run ? run : "new");
+    if (!path) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    return kf_file_can_write(path, &why) || kf_fail(error, why.code, "%s; name another place with --output", why.text);
+}
+
 static bool write_best(kf_outcome *o, kf_store *store, kf_error *error)
 {
     const kf_search_progress *p = &o->result->progress;
     if (!kf_store_get_candidate(store, p->best, p->run, &o->best, error)) return false;
     read_flags(o);
-    const char *given = o->output, *task = o->task;
-    int printed = given ? asprintf(&o->path, "%s", given) : asprintf(&o->path, "kforge-out/%s/%s/best.cu", task, p->run);
+    const char *task = o->task;
+    o->path = place_of_best(o->output, task, p->run);
     kf_autofree char *source = kf_search_source(store, p->run, p->best, error);
-    if (printed < 0) o->path = NULL;
     if (!source) return false;
     if (!o->path) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     kf_autobuffer text = {0};
@@ -52,11 +66,7 @@ static bool write_best(kf_outcome *o, kf_store *store, kf_error *error)
     if (o->flags.size) kf_buffer_format(&text, "// compiler flags:%s\n", o->flags.data);
     kf_buffer_string(&text, source);
     if (text.failed) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    kf_autofree char *folder = strdup(o->path);
-    char *slash = folder ? strrchr(folder, '/') : NULL;
-    if (slash) *slash = '\0';
-    if (slash && slash != folder && !kf_directory_make(folder, error)) return false;
-    return kf_file_write(o->path, text.data, text.size, error);
+    return kf_directory_make_above(o->path, error) && kf_file_write(o->path, text.data, text.size, error);
 }
 
 bool kf_outcome_word_resume(kf_outcome *o, const char *store_path, kf_error *error)

@@ -21,6 +21,8 @@ typedef struct kf_outcome {
     kf_buffer flags;     /* compiler flags that the source does not say */
 } kf_outcome;
 
+/* Before a search: can its best be written to `output`, or where that is NULL to its usual place? `run` may be "", a new one. Writes nothing. */
+bool kf_outcome_has_place(const char *output, const char *task, const char *run, kf_error *error);
 void kf_outcome_clear(kf_outcome *outcome);
 /* Fills `resume`: the command that goes on with the run, with more of a budget where it is spent. */
 bool kf_outcome_word_resume(kf_outcome *outcome, const char *store_path, kf_error *error);

@@ -74,6 +74,58 @@ bool kf_file_write(const char *path, const void *data, size_t size, kf_error *er
     return written;
 }
 
+/* "a/b" of "a/b/c" and of "a/b//c", in place; false where it names no folder. */
+static bool cut_name(char *path)
+{
+    char *slash = strrchr(path, '/');
+    while (slash && slash > path && slash[-1] == '/') slash--;
+    if (!slash || !slash[strspn(slash, "/")]) return false;
+    slash[slash == path] = '\0';
+    return true;
+}
+
+/* What a file beside the one to write meets, which in the sticky folders that all may write to is not yet what replacing another's file does. */
+static int try_beside(const char *path)
+{
+    struct stat status, parent;
+    size_t length = strlen(path) + sizeof ".tmp.0123456789abcdef";
+    kf_autofree char *temporary = malloc(length), *folder = strdup(path);
+    if (!temporary || !folder) return ENOMEM;
+    kf_autoclose int fd = create_beside(path, temporary, length);
+    if (fd < 0) return errno;
+    unlink(temporary);
+    if (lstat(path, &status) != 0 || stat(cut_name(folder) ? folder : ".", &parent) != 0) return 0;
+    uid_t self = geteuid();
+    return self && (parent.st_mode & S_ISVTX) && status.st_uid != self && parent.st_uid != self ? EPERM : 0;
+}
+
+bool kf_file_can_write(const char *path, kf_error *error)
+{
+    static const int users[] = {EACCES, EPERM, ENOENT, ENOTDIR, EISDIR, EROFS, ENAMETOOLONG, ELOOP};
+    struct stat status;
+    size_t length = strlen(path);
+    if (!length) return kf_fail(error, KF_ERROR_INPUT, "an empty name is none of a file");
+    bool there = stat(path, &status) == 0;
+    if (path[length - 1] == '/' || (there && S_ISDIR(status.st_mode)))
+        return kf_fail(error, KF_ERROR_INPUT, "%s: is a folder, and a file is to be written", path);
+    if (there && !S_ISREG(status.st_mode)) /* a pipe, a device: it would be gone, and the file in its place */
+        return kf_fail(error, KF_ERROR_INPUT, "%s: is no regular file, and would be replaced by one", path);
+    kf_autofree char *nearest = strdup(path), *above = strdup(path);
+    if (!nearest || !above) return kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", path);
+    while (cut_name(above) && lstat(above, &status) != 0 && errno == ENOENT) strcpy(nearest, above);
+    int code = try_beside(nearest);
+    for (size_t i = 0; i < sizeof users / sizeof *users; i++)
+        if (code == users[i]) return kf_fail(error, KF_ERROR_INPUT, "%s: no file can be written there: %s", path, strerror(code));
+    return !code || kf_fail(error, KF_ERROR_IO, "%s: no file can be written there: %s", path, strerror(code));
+}
+
+bool kf_directory_make_above(const char *path, kf_error *error)
+{
+    kf_autofree char *folder = strdup(path);
+    if (!folder) return kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", path);
+    return !cut_name(folder) || kf_directory_make(folder, error);
+}
+
 bool kf_directory_make(const char *path, kf_error *error)
 {
     kf_autofree char *copy = strdup(path);

@@ -12,8 +12,14 @@
 char *kf_file_read(const char *path, size_t limit, size_t *size, kf_error *error);
 /* Writes through a temporary file beside `path`, fsync and rename: readers see the old or the new content, never a part. */
 bool kf_file_write(const char *path, const void *data, size_t size, kf_error *error);
+/* Could kf_file_write write `path` once the folders above it are made? Tried beside it, or in the nearest folder that is there, so that what would
+ * refuse it in the end refuses it now; nothing is left behind, and what has the name stays as it is. KF_ERROR_INPUT: another place would do;
+ * KF_ERROR_IO: the disk is full, or does not work. */
+bool kf_file_can_write(const char *path, kf_error *error);
 /* mkdir -p with mode 0777 & ~umask. */
 bool kf_directory_make(const char *path, kf_error *error);
+/* The same for the folders that a file is to lie in. */
+bool kf_directory_make_above(const char *path, kf_error *error);
 /* A fresh directory PREFIX.XXXXXX under $TMPDIR or /tmp, mode 0700; malloc'd path. */
 char *kf_directory_temporary(const char *prefix, kf_error *error);
 /* rm -rf that never follows a symbolic link and never leaves the file system it started on. Missing is fine. */

@@ -265,8 +265,27 @@ expect 2 bench "$root/tasks" --solutions "$root/docs"
 complains "no solution"
 expect 2 bench report zzz
 complains "no bench"
-expect 2 bench "$root/tasks" --only axpy --kernelbench there --candidates 1 --workers "$fake" --store origin.db
-case $err in *"comes from KernelBench"*) ;; *) fail "$err" ;; esac
+# What a report can't be written to, or not be made of, is told before a task is begun.
+echo mine >kept
+mkdir taken
+for option in --html --csv --md --kernelbench; do
+    for place in kept/there /proc/nowhere/there; do
+        expect 2 bench suite --only 'p*' --llm "exec:touch asked" --workers "$fake" --store early.db $option "$place"
+        complains "$place"
+        complains "with $option"
+    done
+    [ $option = --kernelbench ] && continue
+    expect 2 bench suite --only 'p*' --llm "exec:touch asked" --workers "$fake" --store early.db $option taken
+    complains "taken"
+done
+expect 2 bench suite --only 'p*' --llm "exec:touch asked" --workers "$fake" --store early.db --baseline-times nowhere.json
+complains "nowhere.json"
+expect 2 bench "$root/tasks" --only axpy --llm "exec:touch asked" --workers "$fake" --store early.db --kernelbench there
+complains "comes from KernelBench"
+[ ! -e asked ] && [ ! -e early.db ] && [ ! -e there ] && [ -z "$(ls taken)" ] || fail "begun for nothing: $(ls)"
+[ "$(cat kept)" = mine ] || fail "overwritten: $(cat kept)"
+expect 1 bench "$root/tasks" --only axpy --candidates 1 --workers "$fake" --store early.db --html pages/of/axpy.html
+[ -s pages/of/axpy.html ] || fail "no page in a new folder"
 
 # ---- the real judge: a small task, an honest solution and one that answers zero
 export KFORGE_STORE=$work/real.db

@@ -89,6 +89,32 @@ case $err in *"kforge: "*"status 9: broken"*) ;; *) fail "$err" ;; esac
 expect 4 optimize "$task" --workers "$fake" --candidates 1 --store one.db
 says "nothing correct"
 
+# A place that can't be written is told before anything is done for it: no model is asked, no store made, and what is there stays.
+echo mine >kept.cu
+mkdir taken
+for place in kept.cu/best.cu taken taken/ "kept.cu/more/best.cu" /proc/nowhere/best.cu; do
+    expect 2 optimize "$task" --workers "$fake" --model "exec:touch told.asked" --store told.db --output "$place"
+    complains "$place"
+    complains "with --output"
+done
+[ ! -e told.asked ] && [ ! -e told.db ] || fail "a model was asked, or a store made, for what can't be written"
+mkdir elsewhere
+echo >elsewhere/kforge-out
+cd elsewhere || exit 1
+expect 2 optimize "$task" --workers "$fake" --model "exec:touch told.asked" --store told.db
+complains "kforge-out/axpy"
+cd ..
+# A search without result leaves nothing there.
+expect 4 optimize "$task" --workers "$fake" --candidates 1 --store kept.db --output kept.cu
+expect 4 optimize "$task" --workers "$fake" --candidates 1 --store none.db --output new/best.cu
+run=$(sed -n 's/^resume .*--resume \([a-z0-9]*\).*/\1/p' out)
+[ "$(cat kept.cu)" = mine ] || fail "overwritten without a result: $(cat kept.cu)"
+[ -z "$(find . -name 'kept.cu?*' -o -name 'new*' -o -name 'taken?*' -o -path './taken/*')" ] || fail "left behind: $(ls)"
+expect 2 optimize --resume "$run" --store none.db --workers "$fake" --candidates 4 --output taken
+complains "taken"
+expect 0 optimize --resume "$run" --store none.db --workers "$fake" --candidates 4 --output new/best.cu
+grep -q axpy new/best.cu || fail "no new/best.cu"
+
 # Ctrl-C: the verdict under way is waited for, the run can go on.
 export FAKE_FREE=2 FAKE_GO=$work/go-on KFORGE_STORE=$work/interrupted.db
 rm "$FAKE_LOG"

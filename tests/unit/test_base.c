@@ -1,5 +1,6 @@
 /* Errors, buffers, strict JSON, files, hashes. */
 #include <errno.h>
+#include <limits.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <math.h>
@@ -211,6 +212,50 @@ static void files_are_whole_or_absent(void **state)
     assert_int_equal(stat("/etc", &status), 0);
 }
 
+static void assert_place(const char *directory, const char *name, kf_error_code code)
+{
+    kf_error error = {0};
+    kf_autofree char *path = *name ? kf_path_join(directory, name) : strdup("");
+    assert_int_equal(kf_file_can_write(path, &error), code == KF_ERROR_NONE);
+    assert_int_equal(error.code, code);
+    if (code && *name) assert_non_null(strstr(error.text, path));
+}
+
+/* What the answer is good for: the file can be written, and until then nothing is there. */
+static void places_for_files_are_tried_without_a_trace(void **state)
+{
+    (void)state;
+    kf_error error = {0};
+    kf_autofree char *directory = kf_directory_temporary("kforge-test", &error), *file = kf_path_join(directory, "file");
+    kf_autofree char *deep = kf_path_join(directory, "a//b/../new"), *fifo = kf_path_join(directory, "fifo");
+    char longest[NAME_MAX + 1];
+    memset(longest, 'x', sizeof longest - 1);
+    longest[sizeof longest - 1] = '\0';
+    assert_true(kf_file_write(file, "mine", 4, &error));
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    assert_place(directory, "file", KF_ERROR_NONE);
+    assert_place(directory, "new", KF_ERROR_NONE);
+    assert_place(directory, "a/b/c/new", KF_ERROR_NONE);
+    assert_place(directory, "a//b/../new", KF_ERROR_NONE);
+    assert_place(directory, "", KF_ERROR_INPUT);
+    assert_place(directory, "new/", KF_ERROR_INPUT);
+    assert_place(directory, ".", KF_ERROR_INPUT);
+    assert_place(directory, "fifo", KF_ERROR_INPUT);
+    assert_place(directory, "file/new", KF_ERROR_INPUT);
+    assert_place(directory, "file/a/new", KF_ERROR_INPUT);
+    assert_place(directory, longest, KF_ERROR_INPUT);
+    assert_place(directory, "/proc/new", KF_ERROR_INPUT);
+    assert_place(directory, "/proc/a/new", KF_ERROR_INPUT);
+    assert_int_equal(unlink(fifo), 0);
+    kf_autofree char *text = kf_file_read(file, 10, NULL, &error);
+    assert_string_equal(text, "mine");
+    assert_int_equal(unlink(file), 0);
+    assert_int_equal(rmdir(directory), 0); /* it is empty */
+    assert_true(kf_directory_make_above(deep, &error) && kf_file_write(deep, "x", 1, &error));
+    assert_true(kf_directory_make_above("name", &error) && kf_directory_make_above("/name", &error));
+    assert_true(kf_directory_remove(directory, &error));
+}
+
 /* As in a sandbox without a mount namespace, which denies every change of a mode. */
 static int write_without_chmod(const char *path)
 {
@@ -286,6 +331,7 @@ int main(void)
         cmocka_unit_test(json_reader_names_the_place),
         cmocka_unit_test(json_numbers_round_trip),
         cmocka_unit_test(files_are_whole_or_absent),
+        cmocka_unit_test(places_for_files_are_tried_without_a_trace),
         cmocka_unit_test(files_get_their_mode_from_the_umask),
         cmocka_unit_test(hash_is_sha256),
     };
