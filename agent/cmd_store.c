@@ -20,9 +20,20 @@ static int answer(const kf_invocation *invocation, const settings *wanted, cJSON
 
 /* ---- merge ---- */
 
+/* Before a store is made or changed: can all that is to be merged be opened? What only reading finds damaged is found later. */
+static bool all_are_stores(const kf_invocation *invocation, kf_error *error)
+{
+    for (size_t i = 0; i < invocation->argument_count; i++) {
+        kf_auto(kf_store) source = kf_store_open(invocation->arguments[i], KF_STORE_READ, error);
+        if (!source) return false;
+    }
+    return true;
+}
+
 static int run_merge(const kf_invocation *invocation, const void *values, kf_error *error)
 {
     const settings *wanted = values;
+    if (!all_are_stores(invocation, error)) return -1;
     kf_auto(kf_store) store = kf_store_open(wanted->store, KF_STORE_CREATE, error);
     if (!store) return -1;
     kf_store_merged total = {0};
@@ -30,7 +41,10 @@ static int run_merge(const kf_invocation *invocation, const void *values, kf_err
         if (*invocation->interrupts) return KF_EXIT_INTERRUPTED; /* what was merged so far is in */
         kf_store_merged one = total;
         one.same = false;
-        if (!kf_store_merge(store, invocation->arguments[i], &one, error)) return -1;
+        if (!kf_store_merge(store, invocation->arguments[i], &one, error)) {
+            kf_store_discard(kf_steal(&store));
+            return -1;
+        }
         if (one.same)
             fprintf(invocation->log, "%s: is the store that is merged into\n", invocation->arguments[i]);
         else if (invocation->argument_count > 1 && !wanted->json)
@@ -216,7 +230,8 @@ const kf_command kf_command_store_merge = {
     .description =
         "A union by content: what has the same content hash, run id or text is there once, whichever stores it came from and "
         "in whichever order. Merging again changes nothing, so after an interruption simply run it again: each FILE is in "
-        "completely or not at all. The FILEs are only read; --store is made when it is missing.\n\n"
+        "completely or not at all. The FILEs are only read; --store is made when it is missing, once all of them "
+        "could be opened, and goes again where the first turns out to be damaged.\n\n"
         "A run that went on in two copies of a store keeps the longer history. Tasks of one name and different content "
         "are different tasks and both stay.",
     .examples = "kforge store merge node1.db node2.db --store all.db\ttwo stores into one",

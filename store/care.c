@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "internal.h"
 #include "kforge/buffer.h"
@@ -52,6 +53,26 @@ bool kf_store_get_stats(kf_store *store, kf_store_stats *stats, kf_error *error)
     stats->first = kf_sql_double(times->statement, 0);
     stats->last = kf_sql_double(times->statement, 1);
     return true;
+}
+
+/* ---- a store for nothing ---- */
+
+/* Whoever leaves the log's mode has to have the file alone, and keeps others out until it is closed. */
+static bool is_alone(kf_store *store)
+{
+    sqlite3_busy_timeout(store->db, 0);
+    return sqlite3_exec(store->db, "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE", NULL, NULL,
+                        NULL) == SQLITE_OK;
+}
+
+void kf_store_discard(kf_store *store)
+{
+    int64_t first;
+    /* Everything else in a store refers to one of these. */
+    static const char any[] = "SELECT 1 FROM (SELECT id FROM blob UNION ALL SELECT id FROM task UNION ALL SELECT id FROM device"
+                              " UNION ALL SELECT id FROM run) LIMIT 1";
+    if (store->made && is_alone(store) && kf_sql_integer(store, &first, NULL, any, "") == 0) unlink(store->path);
+    kf_store_close(store);
 }
 
 /* ---- digest ---- */

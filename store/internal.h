@@ -15,6 +15,7 @@ struct kf_store {
     sqlite3 *db;
     char *path;
     bool writable;
+    bool made;  /* the file was not there when it was opened */
     bool group; /* between kf_store_begin and kf_store_commit */
     bool quick; /* its commit does not wait for the disk */
     struct {

@@ -304,6 +304,7 @@ static bool open_database(kf_store *store, kf_store_mode mode, kf_error *error)
     };
     int version = 0;
     bool empty = false;
+    store->made = access(store->path, F_OK) != 0;
     if (!connect_database(store, store->path, flags[mode], error)) return false;
     if (!identify(store, &version, &empty, error)) {
         int code = sqlite3_errcode(store->db);

@@ -34,6 +34,9 @@ typedef struct kf_store_merged {
  * KF_ERROR_IO damaged. */
 bool kf_store_merge(kf_store *store, const char *source, kf_store_merged *merged, kf_error *error);
 
+/* Closes a store that was opened with KF_STORE_CREATE, and removes its file if that made it, nothing was stored and nobody else has it open. */
+void kf_store_discard(kf_store *store);
+
 /* A hash over everything in the store that does not depend on the order in which it came in: equal for equal content. Reads all of it. */
 bool kf_store_digest(kf_store *store, char hex[KF_HASH_HEX], kf_error *error);
 

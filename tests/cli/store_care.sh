@@ -86,6 +86,20 @@ complains "e.db"
 expect 3 store check --store e.db
 complains "damaged"
 [ "$(digest abc.db)" = "$before" ] || fail "a refused source changed the store"
+# Nor is there a new one for nothing: not of what can't be opened, which is known before anything is merged, and not of what turns out to be damaged.
+for bad in none.db text.db newer.db cut.db e.db; do
+    "$program" store merge $bad --store fresh.db >out 2>err </dev/null && fail "merged $bad"
+    err=$(cat err)
+    complains "$bad"
+    "$program" store merge a.db $bad --store fresh/in/here.db >out 2>err </dev/null && fail "merged $bad"
+    [ $bad = e.db ] || [ ! -e fresh ] || fail "a new store of a.db and $bad: $(find fresh)"
+done
+[ -z "$(find . -name 'fresh.db*')" ] || fail "left behind: $(ls)"
+[ "$(digest fresh/in/here.db)" = "$(digest a.db)" ] || fail "what was merged before the damage is gone"
+expect 0 store merge a.db --store fresh.db
+[ "$(digest fresh.db)" = "$(digest a.db)" ] || fail "a new store of a.db alone differs"
+expect 3 store merge e.db --store fresh.db
+[ "$(digest fresh.db)" = "$(digest a.db)" ] || fail "a store that was there is gone"
 expect 2 store merge a.db --store
 expect 2 store stats --store none.db
 complains "no store there"
