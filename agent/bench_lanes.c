@@ -39,7 +39,7 @@ typedef struct lane_order {
     double cost_usd;     /* of the run; 0 no limit */
 } lane_order;
 
-typedef enum report_kind { REPORT_PROGRESS, REPORT_NEWS, REPORT_DONE, REPORT_FAILED } report_kind;
+typedef enum report_kind { REPORT_PROGRESS, REPORT_NEWS, REPORT_ADVICE, REPORT_DONE, REPORT_FAILED } report_kind;
 
 typedef struct report {
     report_kind kind;
@@ -76,6 +76,7 @@ typedef struct lanes {
     const one_lane **not_for; /* of each task the lane whose machine failed with it, NULL none */
     int failures, passed;     /* interrupts passed on */
     int width;
+    bool advised; /* what is said once is said */
 } lanes;
 
 /* ---- in a lane -------------------------------------------------------------------------------------------------------------------------------------- */
@@ -106,9 +107,9 @@ static void observe(void *context, kf_search_event event, const kf_search_progre
     r->judged = progress->judged;
     r->correct = progress->correct;
     r->best = progress->best ? progress->best_speedup.value : NAN;
-    if (event == KF_SEARCH_NEWS) {
+    if (event == KF_SEARCH_NEWS || event == KF_SEARCH_ADVICE) {
         kf_fail(&r->text, KF_ERROR_NONE, "%s", text);
-        send_report(w, REPORT_NEWS);
+        send_report(w, event == KF_SEARCH_NEWS ? REPORT_NEWS : REPORT_ADVICE);
     }
     if (kf_now() - w->told < REPORT_SECONDS) return;
     w->told = kf_now();
@@ -445,6 +446,11 @@ static void take_report(lanes *l, one_lane *lane)
     if (r.kind == REPORT_NEWS) {
         clear_line(l);
         fprintf(l->how->log, "          %s: %s\n", l->plan->suite.tasks[r.task].name, r.text.text);
+    }
+    if (r.kind == REPORT_ADVICE && !l->advised) {
+        clear_line(l);
+        fprintf(l->how->log, "          %s\n", r.text.text);
+        l->advised = true;
     }
     if (r.kind != REPORT_DONE && r.kind != REPORT_FAILED) return;
     take_done(l, lane, &r);

@@ -322,6 +322,20 @@ static bool store_call(kf_search *s, kf_call *call, const kf_llm_reply *reply, b
     return !waits || kf_state_commit(s, error);
 }
 
+/* A command is not made to say what its replies cost, and money that nobody counts comes to no limit: a search that counts on it would not end. */
+static void tell_costless(kf_search *s, const kf_call *call, const kf_llm_reply *reply)
+{
+    const kf_model *model = &s->models[call->model];
+    bool answered = reply->outcome != KF_LLM_FAILED;
+    if (s->told_costless || !s->budget.limit.nanodollars || !answered || !isnan(reply->cost_usd) || kf_llm_is_recorded(model->llm))
+        return;
+    s->told_costless = true;
+    kf_search_tell(s, KF_SEARCH_ADVICE,
+                   "%s replies without \"cost_usd\", so that --cost does not bound what it spends: --time and --candidates do, or let "
+                   "it say its cost (docs/models.md)",
+                   model->name);
+}
+
 static bool handle_reply(kf_search *s, kf_call *call, kf_llm_reply *reply, kf_error *error)
 {
     int index = call->model;
@@ -346,6 +360,7 @@ static bool handle_reply(kf_search *s, kf_call *call, kf_llm_reply *reply, kf_er
     bool stored =
         store_call(s, call, reply, usable, kf_search_clock(s) + 1, error); /* it is no longer in flight, and not counted yet */
     if (usable) reply->text = NULL;
+    if (stored) tell_costless(s, call, reply);
     if (usable && stored) return true;
     const char *why = reply->error.text[0] ? reply->error.text : kf_llm_outcome_name(reply->outcome);
     if (stored) {

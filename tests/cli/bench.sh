@@ -142,6 +142,12 @@ case $err in *"go on with"*) ;; *) fail "does not say that money was short: $err
 expect 0 bench --resume last --cost 1 --workers "$fake" --json
 json 'abs(o["cost_usd"] - 0.27) < 1e-9 and [len(p["samples"]) for p in o["problems"]] == [9, 9, 9]'
 
+# A command that does not say what it costs: the limit says nothing to it, which is told once, not for each task.
+sed 's/, "cost_usd": 0.01//' ask.sh >free.sh
+chmod +x free.sh
+expect 0 bench "$root/tasks" "${suite[@]}" --llm 'exec:./free.sh {task}' --samples 2 --cost 0.12 --workers "$fake*2" --store free.db
+[ "$(grep -c 'without "cost_usd".*--cost.*--time' err)" = 1 ] || fail "not said once: $err"
+
 # ---- a search and a comparison
 export KFORGE_STORE=$work/compared.db
 expect 0 bench "$root/tasks" "${suite[@]}" --candidates 5 --time 200s --workers "$fake" --name tuned

@@ -71,6 +71,22 @@ expect 3 optimize "$task" --workers "$fake" --model 'exec:echo no key >&2; false
 says "best "
 case $err in *"5 calls in a row failed"*"no key"*) ;; *) fail "$err" ;; esac
 
+# A budget of money does not bound a command that does not say what it costs: that is said, once, at its first reply.
+cat >free.sh <<'END'
+cat >/dev/null
+printf '```cuda\n#pragma fake: note %s\nvoid axpy() {}\n```' "$(date +%N)"
+END
+told() { grep -c 'without "cost_usd".*--cost.*--time' err; }
+expect 0 optimize "$task" --workers "$fake" --model "exec:sh $work/free.sh" --cost 1 --budget-requests 3 --strategy sample --store free.db
+[ "$(told)" = 1 ] || fail "not said once: $err"
+expect 0 optimize "$task" --workers "$fake" --model "exec:sh $work/answer.sh" --cost 0.5 --strategy sample --store dear.db --json
+json 'o["cost_usd"] >= 0.5 and o["end"] == "spent"'
+[ "$(told)" = 0 ] || fail "said of one that says what it costs: $err"
+expect 0 optimize "$task" --workers "$fake" --model "exec:sh $work/free.sh" --budget-requests 3 --strategy sample --store free2.db
+[ "$(told)" = 0 ] || fail "said without a budget of money: $err"
+expect 0 optimize "$task" --workers "$fake" --model "replay:$root/tests/replay/axpy.jsonl" --cost 1 --store replayed.db
+[ "$(told)" = 0 ] || fail "said of recorded replies, which cost nothing: $err"
+
 # What can't be done is said in one line.
 expect 2 optimize
 complains "TASK"
