@@ -1,6 +1,7 @@
 #!/bin/bash
 # What is amiss with a GPU: `doctor` and each command that opens the device say which, where and what to do, on one line, with status 3; by a driver that pretends.
 source "$(dirname "$0")/lib.sh"
+pretends_gpus
 
 fake=$bin/../tests/fake_driver
 axpy=$root/tasks/axpy

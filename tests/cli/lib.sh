@@ -4,6 +4,7 @@
 #   expect_judged STATUS ARGUMENT…  the same for a verdict with times: judged anew while it blames the machine, which others use, too
 #   says TEXT, complains TEXT       $out or $err holds TEXT; complains also wants exactly one line that begins with "kforge: "
 #   interrupt PID                   Ctrl-C, and waits until the process has taken it: two that come too fast for a busy machine are one
+#   pretends_gpus                   the test has the pretended driver's GPUs to itself, on the whole machine: which is free is seen by locks that all share
 #   await COMMAND…                  waits until the command succeeds, as long as a busy machine may take; fails when it never does
 set -u
 bin=$1
@@ -42,6 +43,11 @@ expect_judged() {
     done
     out=$(cat "$work/out") err=$(cat "$work/err")
     [ $got = "$status" ] || fail "kforge $*: exit status $got, expected $status; $err"
+}
+
+pretends_gpus() {
+    exec 9>>"${TMPDIR:-/tmp}/kforge-pretended-gpus.lock"
+    flock 9
 }
 
 await() {
