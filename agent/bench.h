@@ -82,6 +82,9 @@ bool kf_bench_plan_begin(kf_bench_plan *plan, kf_error *error);
  * path, or `suite` where that is not NULL. `more`: there is more of a budget, so tasks that drew fewer samples than asked for go on, too. */
 bool kf_bench_plan_resume(kf_bench_plan *plan, kf_store *store, const char *id, const char *suite, bool more, kf_error *error);
 void kf_bench_plan_clear(kf_bench_plan *plan);
+/* Of a bench that goes on and whose workers all judge under other conditions than it was begun under, which *error says: that as the user's to mend;
+ * false. */
+bool kf_bench_begun_elsewhere(const kf_bench_plan *plan, kf_error *error);
 /* A model's spec for a task: "{task}" becomes its name, which holds letters, digits, _, - and . only; malloc'd. */
 char *kf_bench_model_for(const char *spec, const char *task);
 /* The "bench" object in options of a run; NULL: it belongs to none. *memory is the caller's. */

@@ -39,7 +39,7 @@ typedef struct lane_order {
     double cost_usd;     /* of the run; 0 no limit */
 } lane_order;
 
-typedef enum report_kind { REPORT_PROGRESS, REPORT_NEWS, REPORT_ADVICE, REPORT_DONE, REPORT_FAILED } report_kind;
+typedef enum report_kind { REPORT_HELLO, REPORT_PROGRESS, REPORT_NEWS, REPORT_ADVICE, REPORT_DONE, REPORT_FAILED } report_kind;
 
 typedef struct report {
     report_kind kind;
@@ -48,10 +48,16 @@ typedef struct report {
     bool correct_best, interrupted, stopped, short_of_samples; /* the last: a budget ended it first */
     bool machine;                                              /* that is why it failed: another machine may do */
     bool lost, worn;                                           /* no worker is left; since its machine failed too often */
+    bool foreign;                                              /* its worker judges under other conditions than the bench */
     int64_t samples, judged, correct;
     double best, spent_usd;
-    kf_error text; /* news; why it failed or ended */
+    kf_error text; /* news; why it failed or ended; of a hello what the worker judges with */
 } report;
+
+/* To a hello: what the bench is judged with. Cut as the hello's text is. */
+typedef struct lane_answer {
+    char conditions[sizeof((kf_error *)0)->text];
+} lane_answer;
 
 typedef struct one_lane {
     pid_t pid; /* 0: none */
@@ -76,7 +82,9 @@ typedef struct lanes {
     const one_lane **not_for; /* of each task the lane whose machine failed with it, NULL none */
     int failures, passed;     /* interrupts passed on */
     int width;
-    bool advised; /* what is said once is said */
+    bool foreign;           /* no worker judges as the bench does, which nothing of this session went into */
+    bool advised;           /* what is said once is said */
+    lane_answer conditions; /* of the bench; "" until the first worker says hello */
 } lanes;
 
 /* ---- in a lane -------------------------------------------------------------------------------------------------------------------------------------- */
@@ -85,7 +93,8 @@ typedef struct work {
     const kf_bench_plan *plan;
     const kf_bench_how *how;
     const one_lane *lane;
-    int output;
+    int orders, output;
+    bool agreed;
     kf_store *store;
     kf_workers *workers;
     report report;
@@ -114,6 +123,29 @@ static void observe(void *context, kf_search_event event, const kf_search_progre
     if (kf_now() - w->told < REPORT_SECONDS) return;
     w->told = kf_now();
     send_report(w, REPORT_PROGRESS);
+}
+
+/* Times of different machines make no table: the first worker of all lanes that says hello decides what the bench is judged with, as the first of a run
+ * does, unless it was begun before. */
+static bool agree(work *w, kf_error *error)
+{
+    kf_workers_result none;
+    lane_answer answer;
+    while (!kf_workers_conditions(w->workers)) {
+        if (*w->how->interrupts) return kf_fail(error, KF_ERROR_BUSY, "interrupted before a worker was there");
+        if (kf_workers_wait(w->workers, REPORT_SECONDS, &none, error) >= 0) continue;
+        w->report.foreign = kf_workers_strangers(w->workers) > 0;
+        return w->report.foreign ? false : kf_fail_prefix(error, "no worker is left");
+    }
+    if (w->agreed) return true;
+    kf_fail(&w->report.text, KF_ERROR_NONE, "%s", kf_workers_conditions(w->workers));
+    if (!send_report(w, REPORT_HELLO) || !kf_read_all(w->orders, &answer, sizeof answer))
+        return kf_fail(error, KF_ERROR_MACHINE, "the bench that this lane is of has ended");
+    w->agreed = strcmp(answer.conditions, w->report.text.text) == 0;
+    w->report.foreign = !w->agreed;
+    return w->agreed || kf_fail(error, KF_ERROR_MACHINE,
+                                "worker %.200s: it judges on %.300s, this bench on %.300s: their times can't be compared",
+                                w->lane->worker, w->report.text.text, answer.conditions);
 }
 
 /* A run that another lane has begun goes on only where it is judged under the same conditions. */
@@ -146,7 +178,7 @@ static bool search_task(work *w, const lane_order *order, kf_search_result *resu
     const char *models[KF_SEARCH_MODELS];
     char *owned[KF_SEARCH_MODELS] = {NULL};
     kf_auto(kf_task) loaded = task->run[0] ? kf_stored_task(w->store, task->hash, error) : kf_task_load(task->folder, error);
-    bool ready = loaded && open_workers(w, error) && (!order->run[0] || expect_conditions(w, order->run, error));
+    bool ready = loaded && open_workers(w, error) && agree(w, error) && (!order->run[0] || expect_conditions(w, order->run, error));
     for (size_t i = 0; ready && i < settings.model_count; i++) {
         models[i] = owned[i] = kf_bench_model_for(settings.models[i], task->name);
         if (!owned[i]) ready = kf_fail(error, KF_ERROR_MEMORY, "out of memory");
@@ -166,6 +198,7 @@ static bool carry_out(work *w, const lane_order *order)
     kf_search_result result = {0};
     kf_error error = {0};
     w->report = (report){.task = order->task, .best = NAN};
+    memcpy(w->report.run, order->run, sizeof order->run); /* also where it can't go on */
     bool ran = search_task(w, order, &result, &error);
     w->report.judged = result.progress.judged;
     w->report.correct = result.progress.correct;
@@ -180,7 +213,7 @@ static bool carry_out(work *w, const lane_order *order)
     w->report.worn = w->report.lost && kf_workers_worn(w->workers);
     w->report.machine = w->report.lost || (w->report.stopped && result.machine_failed);
     kf_workers_result none;
-    if (w->report.lost &&
+    if (w->report.lost && !w->report.foreign &&
         kf_workers_wait(w->workers, 0, &none, &error) < 0) { /* says why, in a run that has ended before it asked, too */
         kf_fail_prefix(&error, "no worker is left");
         w->report.text = error;
@@ -197,6 +230,7 @@ static int serve(work *w, int orders)
 {
     lane_order order;
     kf_error error = {0};
+    w->orders = orders;
     w->store = kf_store_open(w->how->store, KF_STORE_CREATE, &error);
     while (kf_read_all(orders, &order, sizeof order)) {
         if (!w->store) {
@@ -372,6 +406,19 @@ static void tell_done(lanes *l, const report *r, const kf_bench_task *task, bool
     fflush(l->how->log);
 }
 
+/* Its worker is no worker of this bench. The task is another's; with none left that is why the bench ends. */
+static void leave_out(lanes *l, one_lane *lane, const report *r)
+{
+    lane->worn = true;
+    if (!has_other(l, lane)) {
+        l->outcome->why = r->text;
+        l->foreign = l->outcome->finished == 0;
+        return;
+    }
+    clear_line(l);
+    fprintf(l->how->log, "          %s; it is left out\n", r->text.text);
+}
+
 static void take_done(lanes *l, one_lane *lane, const report *r)
 {
     kf_bench_task *task = &l->plan->suite.tasks[r->task];
@@ -380,6 +427,10 @@ static void take_done(lanes *l, one_lane *lane, const report *r)
     lane->task = -1;
     /* A run that goes on counts what its earlier sessions spent, too. */
     if (l->plan->cost_usd > 0) l->left_usd += fmax(0, lane->share - fmax(0, r->spent_usd - task->spent_usd));
+    if (r->foreign && !r->interrupted) {
+        leave_out(l, lane, r);
+        return;
+    }
     lane->losses = r->lost ? lane->losses + 1 : 0;
     lane->worn = r->worn || (lane->losses >= LOSSES && has_other(l, lane));
     if (failed) l->outcome->why = r->text;
@@ -440,6 +491,11 @@ static void take_report(lanes *l, one_lane *lane)
         take_done(l, lane, &lost);
         lane->deaths++;
         go_on(l);
+        return;
+    }
+    if (r.kind == REPORT_HELLO) {
+        if (!*l->conditions.conditions) snprintf(l->conditions.conditions, sizeof l->conditions.conditions, "%s", r.text.text);
+        kf_write_all(lane->orders, &l->conditions, sizeof l->conditions);
         return;
     }
     lane->last = r;
@@ -513,6 +569,7 @@ bool kf_bench_search(kf_bench_plan *plan, const kf_bench_how *how, kf_bench_outc
     if (!l || !not_for) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     *outcome = (kf_bench_outcome){0};
     *l = (lanes){.plan = plan, .how = how, .outcome = outcome, .not_for = not_for, .started = kf_now()};
+    if (plan->hardware) snprintf(l->conditions.conditions, sizeof l->conditions.conditions, "%s", plan->hardware);
     double spent;
     if (!money_spent(plan, how, &spent, error)) return false;
     l->left_usd = plan->cost_usd - spent;
@@ -534,6 +591,10 @@ bool kf_bench_search(kf_bench_plan *plan, const kf_bench_how *how, kf_bench_outc
     watch(l);
     for (size_t i = 0; i < l->count; i++) free(l->lanes[i].worker);
     if (*how->interrupts) outcome->interrupted = true;
+    if (l->foreign && plan->hardware) {
+        *error = outcome->why;
+        return kf_bench_begun_elsewhere(plan, error);
+    }
     outcome->settled += outcome->finished;
     outcome->gave_up = l->done < l->planned && outcome->why.code && !outcome->spent; /* nobody was left for the others */
     return started;

@@ -252,6 +252,13 @@ bool kf_bench_plan_resume(kf_bench_plan *plan, kf_store *store, const char *id, 
            (!more || open_again(plan, store, error)) && find_folders(plan, suite, error);
 }
 
+bool kf_bench_begun_elsewhere(const kf_bench_plan *plan, kf_error *error)
+{
+    const kf_error why = *error;
+    return kf_fail(error, KF_ERROR_INPUT, "bench %s was begun under other conditions: %s; resume it there, or begin another here",
+                   plan->id, why.text);
+}
+
 void kf_bench_plan_clear(kf_bench_plan *plan)
 {
     for (size_t i = 0; i < KF_SEARCH_MODELS; i++) free(plan->frozen[i]);

@@ -455,7 +455,8 @@ const kf_command kf_command_optimize = {
                 "kforge optimize tasks/gemm --model anthropic:claude-sonnet-4-5 --cost 5\tfor at most $5, with the key in "
                 "ANTHROPIC_API_KEY\n"
                 "kforge optimize tasks/gemm --model qwen2.5-coder@http://localhost:11434/v1\tasks a server of your own\n"
-                "kforge optimize tasks/gemm --model exec:./ask.sh --cost 2\tlets a program of yours ask a model, for at most $2 by what it says\n"
+                "kforge optimize tasks/gemm --model exec:./ask.sh --cost 2\tlets a program of yours ask a model, for at most $2 by "
+                "what it says\n"
                 "kforge optimize --resume last --time 5m\tgoes on with what was interrupted\n"
                 "kforge optimize tasks/gemm --workers 'ssh gpu1 kforge worker' --json\tjudges on another machine\n",
     .most_arguments = 1,

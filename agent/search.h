@@ -75,7 +75,7 @@ typedef enum kf_search_event {
     KF_SEARCH_ATTEMPT, /* an attempt was stored; `text` says which and how it ended */
     KF_SEARCH_BEST,    /* a new best, not measured again yet */
     KF_SEARCH_VERIFIED,
-    KF_SEARCH_NEWS,   /* a worker or a model failed */
+    KF_SEARCH_NEWS, /* a worker or a model failed */
     KF_SEARCH_ADVICE, /* something that the user had better know; of several searches with the same settings it need be said of one only */
 } kf_search_event;
 

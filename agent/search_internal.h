@@ -279,7 +279,7 @@ typedef struct kf_search {
     bool ended;       /* in order: going on is another matter than after a crash */
     kf_budget budget; /* of the models: what is in flight is reserved in it */
     bool budget_spent;
-    bool told_costless; /* that a model does not say what it costs */
+    bool told_costless;      /* that a model does not say what it costs */
     int64_t budget_known[3]; /* of a run that goes on: the limits of money, tokens and requests under which it was spent */
     bool models_gone;
     kf_error models_why;

@@ -330,10 +330,11 @@ static void tell_costless(kf_search *s, const kf_call *call, const kf_llm_reply 
     if (s->told_costless || !s->budget.limit.nanodollars || !answered || !isnan(reply->cost_usd) || kf_llm_is_recorded(model->llm))
         return;
     s->told_costless = true;
-    kf_search_tell(s, KF_SEARCH_ADVICE,
-                   "%s replies without \"cost_usd\", so that --cost does not bound what it spends: --time and --candidates do, or let "
-                   "it say its cost (docs/models.md)",
-                   model->name);
+    kf_search_tell(
+        s, KF_SEARCH_ADVICE,
+        "%s replies without \"cost_usd\", so that --cost does not bound what it spends: --time and --candidates do, or let "
+        "it say its cost (docs/models.md)",
+        model->name);
 }
 
 static bool handle_reply(kf_search *s, kf_call *call, kf_llm_reply *reply, kf_error *error)

@@ -29,7 +29,8 @@ struct kf_workers {
     kf_pending *queue, **queue_end;
     finished *results, **results_end;
     char *hardware, *device, *conditions;
-    bool greeted; /* a first hello came since the last wait */
+    bool greeted;     /* a first hello came since the last wait */
+    size_t strangers; /* turned away for other conditions */
     kf_error last;
     bool has_news;
     char news[NEWS_BYTES];
@@ -132,7 +133,10 @@ bool kf_pool_hello(kf_workers *pool, kf_end *end, const char *text, size_t size,
     if (!conditions) conditions = hardware;
     if (!schema || strcmp(schema, KF_HELLO_SCHEMA) != 0 || !hardware || !*hardware || !device || !*conditions)
         return kf_fail(error, KF_ERROR_INPUT, "its first line is no hello; is it another version of kforge?");
-    if (pool->conditions && strcmp(pool->conditions, conditions) != 0) return other_conditions(pool, conditions, error);
+    if (pool->conditions && strcmp(pool->conditions, conditions) != 0) {
+        pool->strangers++;
+        return other_conditions(pool, conditions, error);
+    }
     const cJSON *jobs = cJSON_GetObjectItemCaseSensitive(json, "jobs");
     end->jobs_most = cJSON_IsNumber(jobs) && jobs->valuedouble >= 1 ? (size_t)fmin(jobs->valuedouble, KF_WORKER_JOBS) : 1;
     pool->greeted = true;
@@ -390,6 +394,11 @@ size_t kf_workers_capacity(const kf_workers *workers)
         if (!end->given_up) count += end->kind->room(end) + end->kind->busy(end);
     }
     return count;
+}
+
+size_t kf_workers_strangers(const kf_workers *workers)
+{
+    return workers->strangers;
 }
 
 size_t kf_workers_worn(const kf_workers *workers)

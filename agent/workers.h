@@ -85,6 +85,8 @@ size_t kf_workers_room(const kf_workers *workers);
 size_t kf_workers_capacity(const kf_workers *workers);
 /* How many were given up since their machine failed KF_FAULTS jobs in a row (kforge/faults.h). */
 size_t kf_workers_worn(const kf_workers *workers);
+/* How often a worker was turned away since it judges under other conditions. */
+size_t kf_workers_strangers(const kf_workers *workers);
 /* Those that have not said hello yet, or are started again. */
 size_t kf_workers_absent(const kf_workers *workers);
 size_t kf_workers_in_flight(const kf_workers *workers);

@@ -113,6 +113,37 @@ grep -q "go on with: kforge bench --resume b" err || fail "does not say how to g
 expect 3 bench "$root/tasks" --only axpy --llm "$replay" --workers 'exit 7' --store failing.db
 case $err in *"status 7"*) ;; *) fail "does not say why: $err" ;; esac
 
+# ---- one machine's figures: where a bench was begun it goes on, and of different workers the first decides
+export KFORGE_STORE=$work/machines.db
+on() { echo "exec env FAKE_HARDWARE='$1' $fake"; }
+expect 1 bench "$root/tasks" "${suite[@]}" --candidates 1 --workers "$(on 'cpu A')"
+begun=$(id)
+expect 2 bench --resume "$begun" --candidates 6 --time 200s --workers "$(on 'cpu B')" --workers "$(on 'cpu C')" --html page2.html
+[ "$(grep -c '^kforge: ' err)" = 1 ] || fail "not one line: $err"
+case $(grep '^kforge: ' err) in *"$begun"*" cpu A"*"resume it there, or begin another"*) ;; *) fail "does not say where it began: $err" ;; esac
+[ -z "$out" ] && [ ! -e page2.html ] || fail "a report of nothing new: $out"
+expect 0 bench --resume "$begun" --candidates 6 --time 200s --workers "$(on 'cpu B')" --workers "$(on 'cpu A')" --json
+json 'all(p["state"] == "finished" and p["best"] for p in o["problems"])'
+case $err in *"it judges on cpu B"*"left out"*) ;; *) fail "does not say that a worker is left out: $err" ;; esac
+mkdir one
+cp -r "$root/tasks/axpy" one/
+mkdir -p of/axpy
+for n in 2 3; do printf '// fake: speed %d\nextern "C" void axpy(const float *x, float *y, float a, long n, void *s) {}\n' $n >of/axpy/$n.cu; done
+FAKE_LOG=$work/machine FAKE_FREE=0 FAKE_GO=$work/machine.go "$program" bench one --solutions of --workers "$(on 'cpu A')" --store solved.db >out 2>err &
+pid=$!
+await [ -s machine ]
+interrupt $pid
+touch machine.go
+wait $pid
+err=$(cat err)
+expect 2 bench --resume "$(id)" --workers "$(on 'cpu B')" --store solved.db
+case $(grep '^kforge: ' err) in *" cpu A"*"resume it there, or begin another"*) ;; *) fail "does not say where it began: $err" ;; esac
+# Two kinds from the start, slow enough that both have a task if they are let: runs of one of them alone.
+FAKE_SLEEP=0.05 expect 0 bench "$root/tasks" "${suite[@]}" --candidates 4 --time 200s --workers "$(on 'cpu A')" --workers "$(on 'cpu B')" --store two.db
+case $err in *"left out"*) ;; *) fail "does not say that a worker is left out: $err" ;; esac
+expect 0 list --json --store two.db
+json 'len(o["runs"]) == 3 and len({r["device"] for r in o["runs"]}) == 1'
+
 # ---- a lane that is killed costs its task, which can be taken up again
 export KFORGE_STORE=$work/lane.db
 FAKE_LOG=$work/lane FAKE_FREE=0 FAKE_GO=$work/go-again "$program" bench "$root/tasks" "${suite[@]}" --llm "$replay" --samples 2 --workers "$fake" >out 2>err &
