@@ -15,7 +15,9 @@
 #define TEMPORARIES 8          /* times inputs, weights and outputs of one call: what a module may need meanwhile */
 #define FIRST_SETS 3           /* that a measurement begins with; more come later */
 #define SPACIOUS 2             /* times what a problem wants: an arena of more takes memory from others */
-#define ORACLE_PART 5 / 2      /* of a call's buffers, widened to float64, on the device beside all else */
+#define ORACLE_PART \
+    3 /* times inputs and outputs of one call: them in float64, and a temporary or two, on the device beside all else */
+#define PLAIN_PART 6 /* times them: what runners take where none of them has an arena */
 
 typedef struct arena {
     kf_cuda_device *gpu;
@@ -61,13 +63,21 @@ bool kf_cuda_arena_suits(uint64_t bytes, const kf_problem *problem, uint64_t set
     return bytes >= wanted && bytes <= SPACIOUS * wanted;
 }
 
-uint64_t kf_cuda_arena_bytes(const kf_problem *problem, kf_role role, uint64_t free_bytes, uint64_t set_bytes, uint32_t most_sets)
+uint64_t kf_cuda_runners_need(const kf_problem *problem)
+{
+    uint64_t arenas = 2 * kf_cuda_arena_least(problem) + ORACLE_PART * problem->total_bytes,
+             plain = PLAIN_PART * problem->total_bytes;
+    return arenas > plain ? arenas : plain;
+}
+
+uint64_t kf_cuda_arena_bytes(const kf_problem *problem, kf_role role, bool computed, uint64_t free_bytes, uint64_t set_bytes,
+                             uint32_t most_sets)
 {
     uint64_t one = problem->total_bytes ? problem->total_bytes : 1, results = result_bytes(problem),
              bound = kf_cuda_arena_least(problem);
     uint64_t sets = set_count(problem, set_bytes, most_sets), wanted = kf_cuda_arena_wanted(problem, set_bytes, most_sets);
     /* More sets are made once it is known how long a call takes, with the truth of each. */
-    uint64_t later = (sets - FIRST_SETS) * (one + 2 * results) + one * ORACLE_PART;
+    uint64_t later = (sets - FIRST_SETS) * (one + 2 * results) + (computed ? 0 : one * ORACLE_PART);
     uint64_t room = free_bytes > later ? free_bytes - later : 0;
     if (role == KF_ROLE_BASELINE) room /= 2; /* the candidate gets one, too */
     uint64_t bytes = least(wanted, room);
@@ -158,7 +168,7 @@ bool kf_cuda_suits(const kf_device *device, const kf_peer *peer, kf_role role, c
     return kf_cuda_arena_suits(a->region.bytes, problem, device->set_bytes, (uint32_t)device->most_sets);
 }
 
-bool kf_cuda_equip(kf_device *device, kf_peer *peer, kf_role role, const kf_problem *problem, kf_error *error)
+bool kf_cuda_equip(kf_device *device, kf_peer *peer, kf_role role, const kf_problem *problem, bool computed, kf_error *error)
 {
     kf_cuda_device *gpu = (kf_cuda_device *)device;
     size_t free_bytes = 0, total = 0;
@@ -166,8 +176,9 @@ bool kf_cuda_equip(kf_device *device, kf_peer *peer, kf_role role, const kf_prob
     if (!kf_cuda_check(gpu, gpu->cuda.context_set(gpu->context), "the judge's context", error) ||
         !kf_cuda_check(gpu, gpu->cuda.memory_info(&free_bytes, &total), "its memory", error))
         return false;
-    arena *a = arena_new(gpu, problem,
-                         kf_cuda_arena_bytes(problem, role, free_bytes, device->set_bytes, (uint32_t)device->most_sets), error);
+    arena *a =
+        arena_new(gpu, problem,
+                  kf_cuda_arena_bytes(problem, role, computed, free_bytes, device->set_bytes, (uint32_t)device->most_sets), error);
     if (!a) return false;
     kf_peer_attach(peer, a, arena_free);
     return hand_arena_over(a, peer, error);

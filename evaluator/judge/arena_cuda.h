@@ -10,7 +10,7 @@
 #include "device_cuda.h"
 
 /* The device's `equip`. Nothing happens for a runner that has one, and for the oracle, which writes into the truth's buffers itself. */
-bool kf_cuda_equip(kf_device *device, kf_peer *peer, kf_role role, const kf_problem *problem, kf_error *error);
+bool kf_cuda_equip(kf_device *device, kf_peer *peer, kf_role role, const kf_problem *problem, bool computed, kf_error *error);
 /* The device's `suits`: an arena is as long-lived as its runner, and neither too small for another problem nor far too large. */
 bool kf_cuda_suits(const kf_device *device, const kf_peer *peer, kf_role role, const kf_problem *problem);
 /* Are these bytes in the arena of that runner, or among the sets' inputs, which a result may be a view of? `address` is one of the judge's. */
@@ -28,7 +28,10 @@ uint64_t kf_cuda_arena_least(const kf_problem *problem);
 uint64_t kf_cuda_arena_wanted(const kf_problem *problem, uint64_t set_bytes, uint32_t most_sets);
 /* Is one of so many bytes as good for this problem? Pure. */
 bool kf_cuda_arena_suits(uint64_t bytes, const kf_problem *problem, uint64_t set_bytes, uint32_t most_sets);
-/* How large an arena is to be. `free_bytes`: of the device, now. Pure. */
-uint64_t kf_cuda_arena_bytes(const kf_problem *problem, kf_role role, uint64_t free_bytes, uint64_t set_bytes, uint32_t most_sets);
+/* How large an arena is to be. `computed`: as in `equip`. `free_bytes`: of the device, now. Pure. */
+uint64_t kf_cuda_arena_bytes(const kf_problem *problem, kf_role role, bool computed, uint64_t free_bytes, uint64_t set_bytes,
+                             uint32_t most_sets);
+/* Device memory that the runners of a problem take beside its sets and truths, where it is scarce. Pure. */
+uint64_t kf_cuda_runners_need(const kf_problem *problem);
 
 #endif

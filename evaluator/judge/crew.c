@@ -211,6 +211,21 @@ static void drop(kf_crew *crew, trusted_runner *t)
     if (t == &crew->trusted[0]) crew->known_count = 0;
 }
 
+void kf_crew_make_room(kf_crew *crew, const char *baseline, bool strict, const kf_problem *problem)
+{
+    trusted_runner *t = trusted_of(crew, KF_ROLE_BASELINE);
+    if (t->peer && kf_peer_attachment(t->peer) && !kf_crew_can_serve(crew, KF_ROLE_BASELINE, baseline, strict, problem))
+        drop(crew, t);
+    for (size_t i = 0; i < crew->retired_count;) {
+        if (!kf_peer_attachment(crew->retired[i])) {
+            i++;
+            continue;
+        }
+        kf_peer_free(crew->retired[i]);
+        crew->retired[i] = crew->retired[--crew->retired_count];
+    }
+}
+
 static bool is_of(const kf_known *known, const char *task, int workload)
 {
     return known->workload == workload && strcmp(known->task, task) == 0;

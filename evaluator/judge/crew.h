@@ -31,6 +31,9 @@ kf_peer *kf_crew_take(kf_crew *crew, kf_runner_kind kind, bool strict, const vol
 void kf_crew_retire(kf_crew *crew, kf_peer *peer, bool unclean);
 /* Waits until all that were retired are gone; with `all` also until all that were started are ready. */
 bool kf_crew_settle(kf_crew *crew, bool all, kf_error *error);
+/* A runner in Python holds device memory of the judge's for its results (kf_peer_attach), as much as there was to have. Waits until those that were retired are gone, and
+ * until the baseline's is where its memory does not suit `problem`: what there is to have is measured next. Runners that hold none are left alone. */
+void kf_crew_make_room(kf_crew *crew, const char *baseline, bool strict, const kf_problem *problem);
 /* Stops what is still starting, and lets it go on. */
 void kf_crew_pause(kf_crew *crew);
 void kf_crew_resume(kf_crew *crew);

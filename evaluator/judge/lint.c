@@ -43,7 +43,7 @@ static bool start(kf_judge *judge, const kf_torch_request *request, const char *
     bool torch = request->file->kind == KF_SOURCE_TORCH;
     if (!(*peer = kf_crew_take(judge->crew, torch ? KF_RUNNER_TORCH : KF_RUNNER_PLAIN, false, stop, error))) return false;
     const kf_device_operations *operations = judge->device->operations;
-    if (torch && operations->equip && !operations->equip(judge->device, *peer, request->role, problem, error)) return false;
+    if (torch && operations->equip && !operations->equip(judge->device, *peer, request->role, problem, false, error)) return false;
     if (!(torch ? kf_torch_give(*peer, request, error) : kf_peer_give(*peer, binary, error))) return false;
     uint64_t scalars[KF_MAX_ARGUMENTS];
     kf_problem_scalars(problem, scalars);

@@ -75,6 +75,7 @@ static bool make_sets(kf_run *r, uint32_t count, kf_error *error)
 {
     drop_sets(r);
     r->set_count = count;
+    r->computed = false;
     r->variations = calloc(count, sizeof *r->variations);
     r->order = calloc(count, sizeof *r->order);
     r->list = calloc(count, sizeof *r->list);
@@ -493,6 +494,14 @@ static void expect_runners(const kf_run *r)
         kf_crew_expect(bench->crew, (kf_runner_kind)kind, strict, counts[kind]);
 }
 
+/* How many sets there are truths for, and how large arenas are, follows from what memory is free once this is done. */
+static void make_room(const kf_run *r)
+{
+    const kf_workbench *bench = r->bench;
+    char key[4400];
+    kf_crew_make_room(bench->crew, kf_run_key(bench, KF_ROLE_BASELINE, key), bench->options->strict_sandbox, bench->problem);
+}
+
 /* On a processor what starts takes from what is measured first, the baseline alone, and there is nothing to be gained by it: importing PyTorch keeps
  * processors as busy as measuring does. Nobody's time, as in kf_run_start_peer. */
 static bool await_starting(kf_run *r, kf_error *error)
@@ -577,6 +586,7 @@ static bool measure(kf_run *r, kf_error *error)
         .least_pairs = LEAST_PAIRS, .most_pairs = 400, .half_width = bench->options->half_width, .seconds = bench->seconds};
     r->capacity = rule.most_pairs;
     expect_runners(r);
+    make_room(r);
     if (!(r->checker = kf_checker_new(bench))) return no_memory(error);
     if (!reserve(r, error) || !await_starting(r, error)) return false;
     r->recalled = recall(r);

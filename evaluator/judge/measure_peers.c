@@ -127,7 +127,7 @@ static bool load_plan(kf_run *r, kf_role role, kf_peer *peer, const char *candid
                                       .compiled = role == KF_ROLE_BASELINE && bench->compiled,
                                       .candidate = candidate};
     if (!kf_torch_give(peer, &request, error)) return false;
-    if (r->device->equip && !r->device->equip(bench->device, peer, role, bench->problem, error)) return false;
+    if (r->device->equip && !r->device->equip(bench->device, peer, role, bench->problem, r->computed, error)) return false;
     *event = kf_peer_load(peer, patience);
     return true;
 }

@@ -26,7 +26,6 @@
 #define SHARED_BYTES (8u << 20)   /* buffers up to this size share regions */
 #define OWN_SETS 4                /* in which larger ones don't */
 #define REGION_BYTES (4ull << 30) /* of regions that several share, unless one buffer is larger */
-#define WORK_SETS 6               /* times a set's bytes: what runners take beside the sets */
 
 enum { CLASS_INPUT, CLASS_WRITTEN, CLASS_TRUTH, CLASS_COUNT };
 
@@ -119,7 +118,7 @@ static bool choose_truth_room(kf_sets *sets, kf_error *error)
     for (int i = 0; i < problem->argument_count; i++)
         if (problem->arguments[i].kind != KF_SCALAR && is_truth(&problem->arguments[i]))
             a_truth += truth_bytes(&problem->arguments[i]);
-    bool all = sets->count * (problem->total_bytes + a_truth) + WORK_SETS * problem->total_bytes < free_bytes;
+    bool all = sets->count * (problem->total_bytes + a_truth) + kf_cuda_runners_need(problem) < free_bytes;
     sets->truth_room = all ? sets->count : 1;
     return true;
 }

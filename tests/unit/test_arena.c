@@ -34,24 +34,52 @@ static void an_arena_leaves_room_for_what_follows(void **state)
     (void)state;
     static kf_problem small, large;
     small = problem_of(64, 4096);
-    uint64_t bytes = kf_cuda_arena_bytes(&small, KF_ROLE_CANDIDATE, 70 * GIB, 12 * GIB, 1024);
+    uint64_t bytes = kf_cuda_arena_bytes(&small, KF_ROLE_CANDIDATE, false, 70 * GIB, 12 * GIB, 1024);
     assert_true(bytes >= GIB + 1024 * small.arguments[1].bytes && bytes < 4 * GIB);
-    assert_int_equal(kf_cuda_arena_bytes(&small, KF_ROLE_BASELINE, 70 * GIB, 12 * GIB, 1024), bytes);
+    assert_int_equal(kf_cuda_arena_bytes(&small, KF_ROLE_BASELINE, false, 70 * GIB, 12 * GIB, 1024), bytes);
     large = problem_of(4096, 65536); /* 1 GiB each way */
     uint64_t one = large.total_bytes, free_bytes = 60 * GIB;
-    uint64_t candidate = kf_cuda_arena_bytes(&large, KF_ROLE_CANDIDATE, free_bytes, 12 * GIB, 1024);
-    assert_true(candidate >= 8 * one && candidate + one * 5 / 2 < free_bytes);
-    assert_true(kf_cuda_arena_bytes(&large, KF_ROLE_BASELINE, free_bytes, 12 * GIB, 1024) <= free_bytes / 2);
+    uint64_t candidate = kf_cuda_arena_bytes(&large, KF_ROLE_CANDIDATE, false, free_bytes, 12 * GIB, 1024);
+    assert_true(candidate >= 8 * one && candidate + one * 3 < free_bytes);
+    assert_true(kf_cuda_arena_bytes(&large, KF_ROLE_BASELINE, false, free_bytes, 12 * GIB, 1024) <= free_bytes / 2);
     /* It tries at least, whatever there is. */
-    assert_int_equal(kf_cuda_arena_bytes(&large, KF_ROLE_BASELINE, GIB, 12 * GIB, 1024), kf_cuda_arena_least(&large));
+    assert_int_equal(kf_cuda_arena_bytes(&large, KF_ROLE_BASELINE, false, GIB, 12 * GIB, 1024), kf_cuda_arena_least(&large));
     assert_true(kf_cuda_arena_least(&large) > 3 * GIB);
     /* 4096 x 393216 on 140 GiB: three sets (36 GiB), the truth of one (12) and some for contexts are gone; both sides and the oracle find room. */
     large = problem_of(4096, 393216);
     free_bytes = 90 * GIB;
-    uint64_t baseline = kf_cuda_arena_bytes(&large, KF_ROLE_BASELINE, free_bytes, 12 * GIB, 1024);
+    uint64_t baseline = kf_cuda_arena_bytes(&large, KF_ROLE_BASELINE, false, free_bytes, 12 * GIB, 1024);
     assert_true(baseline >= 18 * GIB + (256ull << 20));
-    candidate = kf_cuda_arena_bytes(&large, KF_ROLE_CANDIDATE, free_bytes - baseline, 12 * GIB, 1024);
+    candidate = kf_cuda_arena_bytes(&large, KF_ROLE_CANDIDATE, false, free_bytes - baseline, 12 * GIB, 1024);
     assert_true(candidate >= 18 * GIB + (256ull << 20) && baseline + candidate + 24 * GIB < free_bytes);
+}
+
+/* 1/30 of KernelBench, x / (1 + |x|) over 4096 x 393216, has two results and two temporaries at a time in an arena (24 GiB), the oracle four values in float64 (48, of which
+ * 36 at a time): they fit into what 140 GiB leave, if nobody is given what another one needs. */
+static void what_temporaries_take_is_shared_out(void **state)
+{
+    (void)state;
+    static kf_problem softsign, convolution;
+    const uint64_t free_bytes = 89 * GIB, needs = 24 * GIB + (200ull << 20), oracle = 36 * GIB;
+    softsign = problem_of(4096, 393216);
+    uint64_t baseline = kf_cuda_arena_bytes(&softsign, KF_ROLE_BASELINE, false, free_bytes, 12 * GIB, 1024);
+    assert_true(baseline >= needs);
+    /* The oracle has computed, and has its part. */
+    uint64_t left = free_bytes - baseline - oracle;
+    uint64_t candidate = kf_cuda_arena_bytes(&softsign, KF_ROLE_CANDIDATE, true, left, 12 * GIB, 1024);
+    assert_true(candidate >= needs && candidate <= left);
+    /* It has yet to. */
+    left = free_bytes - baseline;
+    candidate = kf_cuda_arena_bytes(&softsign, KF_ROLE_CANDIDATE, false, left, 12 * GIB, 1024);
+    assert_true(candidate >= needs && candidate + oracle <= left);
+
+    /* 1/63: 1 GiB in, 8 out. Three sets with all their truths (75 GiB) would leave 63 for two arenas of 24 and the oracle. */
+    convolution = problem_of(4096, 65536);
+    convolution.arguments[1].bytes = convolution.arguments[1].elements * 32;
+    convolution.arguments[1].elements *= 8;
+    convolution.total_bytes = convolution.arguments[0].bytes + convolution.arguments[1].bytes;
+    assert_true(kf_cuda_runners_need(&convolution) > 63 * GIB);
+    assert_int_equal(kf_cuda_runners_need(&softsign), 2 * kf_cuda_arena_least(&softsign) + 36 * GIB);
 }
 
 /* A baseline's runner goes on to another task with the arena that it has. */
@@ -62,7 +90,7 @@ static void an_arena_is_kept_for_a_problem_of_its_size(void **state)
     small = problem_of(64, 4096);
     large = problem_of(4096, 65536);
     uint64_t of_small = kf_cuda_arena_wanted(&small, 12 * GIB, 1024), of_large = kf_cuda_arena_wanted(&large, 12 * GIB, 1024);
-    assert_int_equal(kf_cuda_arena_bytes(&small, KF_ROLE_BASELINE, 70 * GIB, 12 * GIB, 1024), of_small);
+    assert_int_equal(kf_cuda_arena_bytes(&small, KF_ROLE_BASELINE, false, 70 * GIB, 12 * GIB, 1024), of_small);
     assert_true(kf_cuda_arena_suits(of_small, &small, 12 * GIB, 1024));
     assert_true(kf_cuda_arena_suits(of_large, &large, 12 * GIB, 1024));
     assert_false(kf_cuda_arena_suits(of_small, &large, 12 * GIB, 1024)); /* its results would not find room */
@@ -133,6 +161,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_arena_leaves_room_for_what_follows),
+        cmocka_unit_test(what_temporaries_take_is_shared_out),
         cmocka_unit_test(an_arena_is_kept_for_a_problem_of_its_size),
         cmocka_unit_test(a_ledger_says_where_a_result_lies),
     };

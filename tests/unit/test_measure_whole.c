@@ -142,6 +142,12 @@ uint64_t kf_peer_calls(const kf_peer *peer)
     return peer->calls;
 }
 
+void *kf_peer_attachment(const kf_peer *peer)
+{
+    (void)peer;
+    return NULL;
+}
+
 kf_runner_kind kf_peer_kind(const kf_peer *peer)
 {
     return peer->kind;

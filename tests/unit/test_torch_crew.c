@@ -127,6 +127,56 @@ static void who_has_the_time_is_told(void **state)
     assert_string_equal(kf_status_name(hangs->status), "timeout");
 }
 
+static bool suits_none(const kf_device *device, const kf_peer *peer, kf_role role, const kf_problem *problem)
+{
+    (void)device, (void)peer, (void)role, (void)problem;
+    return false;
+}
+
+static void count_release(void *released)
+{
+    ++*(int *)released;
+}
+
+static kf_peer *runner_with_memory(kf_crew *crew, int *released)
+{
+    kf_error error = {0};
+    kf_peer *peer = kf_crew_take(crew, KF_RUNNER_TORCH, false, NULL, &error);
+    if (!peer) fail_msg("%s", error.text);
+    if (released) kf_peer_attach(peer, released, count_release);
+    return peer;
+}
+
+/* As on a GPU, where what dies does so while others work. An arena of 30 GiB that nobody uses any more left the next large problem one that was too small for its results. */
+static void memory_that_is_of_no_use_is_given_back_first(void **state)
+{
+    (void)state;
+    kf_device device = *judge->device;
+    kf_device_operations operations = *device.operations;
+    device.slow_start = true;
+    device.operations = &operations;
+    kf_auto(kf_crew) crew = kf_crew_new(&device);
+    const char *baseline = "torch:one:", *other = "torch:other:";
+    kf_problem *problem = calloc(1, sizeof *problem);
+    int of_candidate = 0, of_baseline = 0;
+    kf_crew_retire(crew, runner_with_memory(crew, &of_candidate), false);
+    kf_crew_keep_trusted(crew, KF_ROLE_BASELINE, baseline, false, runner_with_memory(crew, &of_baseline));
+    assert_int_equal(of_candidate, 0); /* it may take its time */
+    kf_crew_make_room(crew, other, false, problem);
+    assert_int_equal(of_candidate, 1);
+    assert_int_equal(of_baseline, 0); /* of use to the other problem, too */
+    operations.suits = suits_none;
+    kf_crew_make_room(crew, baseline, false, problem);
+    assert_int_equal(of_baseline, 0);
+    kf_crew_make_room(crew, other, false, problem);
+    assert_int_equal(of_baseline, 1);
+    assert_false(kf_crew_has_trusted(crew, KF_ROLE_BASELINE, baseline, false));
+    kf_crew_keep_trusted(crew, KF_ROLE_BASELINE, baseline, false, runner_with_memory(crew, NULL));
+    kf_crew_make_room(crew, other, false, problem);
+    assert_true(kf_crew_has_trusted(crew, KF_ROLE_BASELINE, baseline, false));
+    free(problem);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -134,6 +184,7 @@ int main(void)
         cmocka_unit_test(settings_do_not_reach_the_next_task),
         cmocka_unit_test(who_has_the_time_is_told),
         cmocka_unit_test(replaced_functions_do_not_reach_the_next_task),
+        cmocka_unit_test(memory_that_is_of_no_use_is_given_back_first),
     };
     return judge_tests("torch_crew", tests, sizeof tests / sizeof *tests, "");
 }
