@@ -9,7 +9,9 @@ Walls: either side does what somebody does who has a folder of solutions. kforge
 building and judging it took, by its verdict, and its share of the start (from the command's start until the first job was begun). KernelBench's is
 eval_kernel_against_ref, unmodified, in a process for each solution (kernelbench_side.py), from its start to its end, with extensions compiled anew. 1/19 is
 judged by a `kforge eval` of its own besides, since that is what a person does with one. With GPUS=N both sides have N GPUs: KernelBench's processes are then N at a time,
-each alone on its GPU, which makes their walls no shorter; its drawing of large inputs on a processor takes most of them.
+each alone on its GPU, which makes their walls no shorter; its drawing of large inputs on a processor takes most of them. With LANES=N there are N processes for each GPU:
+they draw and compile side by side, each on processors of its own as long as there are enough, and take turns with the GPU, which who measures has alone; what a
+process waits for the others is not part of its wall (kernelbench_side.py).
 
 Times: what KernelBench does, src/kernelbench/timing.py and eval.py at 423217d, timing_method "cuda_event". Three calls warm up, each followed by a synchronisation;
 PyTorch's cache of memory is emptied; then 101 calls are timed one by one, of which the first is dropped. Before each: a synchronisation, two new events, and a
@@ -137,35 +139,42 @@ def by_kforge(report, solutions):
     return rows, start
 
 
-def by_kernelbench(python, checkout, solution, gpu):
+def without_ours(place):
+    """The libraries that pack.sh has put beside kforge are none of KernelBench's."""
+    mine = os.path.join(place.folder, "lib")
+    return ":".join(path for path in os.environ.get("LD_LIBRARY_PATH", "").split(":") if path and os.path.abspath(path) != mine)
+
+
+def by_kernelbench(place, python, checkout, solution, gpu, turn):
+    """`turn`: a file by which the processes on that GPU take turns with it; empty: there is one."""
     with tempfile.TemporaryDirectory() as folder:
         side = os.path.join(os.path.dirname(os.path.abspath(__file__)), "kernelbench_side.py")
-        done = shared.run([python, side, checkout, solution.reference, solution.theirs, folder], 
-                          env=dict(os.environ, TORCH_EXTENSIONS_DIR=folder, CUDA_VISIBLE_DEVICES=gpu))
+        done = shared.run([python, side, checkout, solution.reference, solution.theirs, folder],
+                          env=dict(os.environ, TORCH_EXTENSIONS_DIR=folder, CUDA_VISIBLE_DEVICES=gpu, GPU_TURN=turn, LD_LIBRARY_PATH=without_ours(place)))
     lines = [line for line in done.output.splitlines() if line.startswith("kforge: ")]
     if not lines:
         return {"status": done.status, "message": shared.tail(done.messages, 400), "wall": done.wall}
     result = json.loads(lines[-1][len("kforge: "):])
     row = {"correct": bool(result["correctness"]), "wall": done.wall - result["other_seconds"], "other_seconds": result["other_seconds"],
            "stated_mean_ms": result.get("runtime"), "metadata": result.get("metadata")}
-    for side, times in zip(("candidate", "baseline"), result["timed"]):
+    for side, times in zip(("candidate", "baseline") if row["correct"] else ("baseline",), result["timed"]): # what is not correct is not timed
         row[side + "_ms"], row[side + "_mean_ms"] = times["median_ms"], times["mean_ms"]
         row[side] = times
     return row
 
 
 def all_by_kernelbench(place, checkout, pairs, keep):
-    """Of each (row, solution) KernelBench's side, on every GPU one at a time; those that take longest, which compile, first. `keep` is called behind each."""
+    """Of each (row, solution) KernelBench's side, on every GPU LANES at a time; those that take longest, which compile, first. `keep` is called behind each."""
     python, lock = os.environ.get("KFORGE_PYTHON", "python3"), threading.Lock()
     left = sorted(pairs, key=lambda pair: pair[1].kind == "reference")
 
-    def lane(gpu):
+    def lane(gpu, turn):
         while not shared.stopped:
             with lock:
                 if not left:
                     return
                 row, solution = left.pop(0)
-            result = by_kernelbench(python, checkout, solution, gpu)
+            result = by_kernelbench(place, python, checkout, solution, gpu, turn)
             with lock:
                 if not shared.stopped:
                     row["kernelbench"] = dict(result, gpu=gpu)
@@ -173,9 +182,10 @@ def all_by_kernelbench(place, checkout, pairs, keep):
                     keep()
 
     count = int(os.environ.get("GPUS", "1"))
-    gpus = os.environ["CUDA_VISIBLE_DEVICES"].split(",")[:count] if os.environ.get("CUDA_VISIBLE_DEVICES") else map(str, range(count))
-    with concurrent.futures.ThreadPoolExecutor(count) as lanes:
-        for done in [lanes.submit(lane, gpu) for gpu in gpus]:
+    gpus = os.environ["CUDA_VISIBLE_DEVICES"].split(",")[:count] if os.environ.get("CUDA_VISIBLE_DEVICES") else [str(i) for i in range(count)]
+    several = int(os.environ.get("LANES", "1"))
+    with tempfile.TemporaryDirectory() as turns, concurrent.futures.ThreadPoolExecutor(count * several) as lanes:
+        for done in [lanes.submit(lane, gpu, os.path.join(turns, gpu) if several > 1 else "") for gpu in gpus for _ in range(several)]:
             done.result()
 
 

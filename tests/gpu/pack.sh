@@ -22,13 +22,17 @@ cp -r "$source/tests/hostile" "$source/tests/honest" "$source/tests/selftest" "$
 # Tasks with one timed workload: NAME TASK SED: for what is counted in jobs.
 single() {
     cp -r "$source/tasks/$2" "$folder/tests/$1"
-    awk '/"workloads"/ { inside = 1 } !inside || !/^ *{"name"/ || /"name": "main"/ || /"timed": false/' "$source/tasks/$2/task.json" |
-        sed "$3" >"$folder/tests/$1/task.json"
+    python3 - "$source/tasks/$2/task.json" <<'END_OF_PYTHON' | sed "$3" >"$folder/tests/$1/task.json"
+import json, sys
+task = json.load(open(sys.argv[1]))
+task["workloads"] = [w for w in task["workloads"] if w["name"] == "main" or w.get("timed") is False]
+print(json.dumps(task, indent=1))
+END_OF_PYTHON
 }
 single tiny axpy 's/33554432/1048576/'
 single small axpy 's/33554432/4194304/'
 single softmax row_softmax ''
 single product gemm ''
 single long attention ''
-for task in axpy layernorm transpose bias_gelu reduction; do single "only_$task" "$task" ''; done
+for task in axpy layernorm transpose bias_gelu reduction conv2d; do single "only_$task" "$task" ''; done
 du -sh "$folder" | cut -f1

@@ -8,9 +8,11 @@
 # kernelbench, references: a checkout of KernelBench, KERNELBENCH; cudal1: a file of CUDA-L1's JSON lines, CUDAL1. All three judge existing solutions, PROBLEMS
 # ("1/19 2/1") of them or all; references and cudal1 those of LEVELS. Called again with the same LOGS they go on where they were.
 # GPUS=N: throughput is taken with one GPU and with N; N self-tests run side by side, one a GPU; references, cudal1 and kforge's side of kernelbench judge on N.
+# LANES=N: of KernelBench's processes N share a GPU, and take turns with it (kernelbench.py).
 # LOGS=DIR keeps what each part says, results.json (device, parts, figures with what they are to reach) and raw times, a line of JSON a measured workload.
+# Parts of an earlier call with the same LOGS stay in both tables until they are called again.
 # GPU_DEVICE=cpu shows on any machine that the script works. LIMIT=SECONDS ends it in time: the part that is under way then is stopped, those behind it are left
-# out, and the tables are printed. Stopping takes up to 20 seconds.
+# out, and the tables are printed. Stopping takes up to 20 seconds. Every PROGRESS seconds (60) it prints what the part under way said last.
 set -u
 folder=$(cd "${1:-$(dirname "$0")/../..}" && pwd)
 [ $# -gt 0 ] && shift
@@ -23,22 +25,40 @@ mkdir -p "$logs"
 export LD_LIBRARY_PATH="$folder/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 export XDG_CACHE_HOME=${XDG_CACHE_HOME:-$(mktemp -d)}
 export GPU_FIGURES=$logs/figures.jsonl
+export PYTHONUNBUFFERED=1 # what a part that is killed has said is there
 check=$folder/bin/gpu_check
 python=${KFORGE_PYTHON:-python3}
 if [ "$device" = cuda ] && ! ls /dev/nvidiactl >/dev/null 2>&1; then
     echo "skipped: no NVIDIA GPU here (/dev/nvidiactl)"
     exit 0
 fi
-: >"$GPU_FIGURES"
-: >"$logs/parts.txt"
+python3 - "$logs" "describe all $parts" <<'END_OF_PYTHON'
+import json, os, sys
+logs, anew = sys.argv[1], sys.argv[2].split()
+for name, part_of in (("figures.jsonl", lambda line: json.loads(line)["part"]), ("parts.txt", lambda line: line.split()[0])):
+    path = os.path.join(logs, name)
+    lines = open(path).read().splitlines() if os.path.exists(path) else []
+    kept = [line for line in lines if line.strip() and part_of(line) not in anew and part_of(line).split("-")[0] not in anew]
+    open(path, "w").write("".join(line + "\n" for line in kept))
+END_OF_PYTHON
 tasks() { printf '%s\n' "${@/#/$folder/tasks/}"; } # their folders; braces are not expanded in a default
 often() { [ "$full" ] && echo "$1" || echo "$2"; }
 gpu() { [ "$device" = cuda ] && echo "cuda:$1" || echo "$device"; }
 figure() { "$check" figure "$@"; } # NAME VALUE UNIT least|most TARGET
 limit=${LIMIT:-}
 failed=0
+last_words() { # of what the part under way has written last
+    local file
+    # shellcheck disable=SC2012 # names are our own
+    file=$(ls -t "$logs/$GPU_PART.txt" "$logs/$GPU_PART"/*.log 2>/dev/null | head -n 1)
+    echo "   $SECONDS s, $GPU_PART: $(tail -n 1 "$file" 2>/dev/null | cut -c1-200)"
+}
 in_time() { # PROCESS, which leads its group: its status, 124 when it was stopped. Those that judge solutions wait for verdicts under way, and tabulate
-    while kill -0 "$1" 2>/dev/null && [ $SECONDS -lt "$limit" ]; do sleep 0.1; done
+    local tell=$((SECONDS + ${PROGRESS:-60}))
+    while kill -0 "$1" 2>/dev/null && [ $SECONDS -lt "$limit" ]; do
+        sleep 0.1
+        [ $SECONDS -lt $tell ] || { last_words && tell=$((SECONDS + ${PROGRESS:-60})); }
+    done
     if ! kill -0 "$1" 2>/dev/null; then
         wait "$1"
         return
@@ -165,7 +185,7 @@ for part in $parts; do
         $(for ((i = 0; i < ${GPUS:-1}; i++)); do gpu $i; done) ;;
     profile) run profile "$check" profile "${SECONDS_EACH:-1}" ${TASKS:-"$folder"/tasks/*/} ;;
     agree) run agree "$check" agree "${SECONDS_EACH:-$(often 20 4)}" ${AGREE:-$(tasks $(often "axpy gemm row_softmax layernorm transpose reduction bias_gelu attention" "axpy transpose"))} ;;
-    undisturbed) run undisturbed "$check" undisturbed "${SECONDS_EACH:-3}" ${TASKS:-$(tasks axpy gemm row_softmax layernorm transpose bias_gelu conv2d)} ;;
+    undisturbed) run undisturbed "$check" undisturbed "${SECONDS_EACH:-5}" ${TASKS:-$(printf "$folder/tests/%s " only_axpy product softmax only_layernorm only_transpose only_bias_gelu only_conv2d)} ;;
     relu) run relu evals ;;
     tuner) run tuner tuner ;;
     selftests) run selftests selftests ;;
