@@ -5,6 +5,7 @@
 #
 # Parts: describe numbers selftests hostile honest faults leak throughput same phases work seeds counters agree undisturbed sanitize torch kernelbench profile relu
 # tuner references cudal1. torch, kernelbench, references and cudal1 need PyTorch: KFORGE_PYTHON where it is not of the first Python found.
+# torch: FILTER, words of which one is in the names of what is judged ("honest/ bad/ hostile/ gpu/": extensions take minutes).
 # kernelbench, references: a checkout of KernelBench, KERNELBENCH; cudal1: a file of CUDA-L1's JSON lines, CUDAL1. All three judge existing solutions, PROBLEMS
 # ("1/19 2/1") of them or all; references and cudal1 those of LEVELS. Called again with the same LOGS they go on where they were.
 # GPUS=N: throughput is taken with one GPU and with N; N self-tests run side by side, one a GPU; references, cudal1 and kforge's side of kernelbench judge on N.
