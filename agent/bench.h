@@ -78,7 +78,7 @@ typedef struct kf_bench_plan {
 
 /* Id and description of a new bench, from all else. */
 bool kf_bench_plan_begin(kf_bench_plan *plan, kf_error *error);
-/* A bench that goes on, by id, prefix of it, or "last": settings, suite, and what each task has come to. Tasks not begun are read from the suite's
+/* A bench that goes on, by id, prefix of it, "last" or "latest": settings, suite, and what each task has come to. Tasks not begun are read from the suite's
  * path, or `suite` where that is not NULL. `more`: there is more of a budget, so tasks that drew fewer samples than asked for go on, too. */
 bool kf_bench_plan_resume(kf_bench_plan *plan, kf_store *store, const char *id, const char *suite, bool more, kf_error *error);
 void kf_bench_plan_clear(kf_bench_plan *plan);
@@ -89,7 +89,7 @@ bool kf_bench_begun_elsewhere(const kf_bench_plan *plan, kf_error *error);
 char *kf_bench_model_for(const char *spec, const char *task);
 /* The "bench" object in options of a run; NULL: it belongs to none. *memory is the caller's. */
 const cJSON *kf_bench_of_options(const char *options, cJSON **memory);
-/* The id of the bench meant by "last", an id or a unique prefix. */
+/* The id of the bench meant by "last", "latest", an id or a unique prefix. */
 bool kf_bench_find(kf_store *store, const char *word, char id[KF_RUN_ID], kf_error *error);
 
 /* ---- searching (bench_lanes.c) ---- */

@@ -106,7 +106,7 @@ const cJSON *kf_bench_of_options(const char *options, cJSON **memory)
 
 bool kf_bench_find(kf_store *store, const char *word, char id[KF_RUN_ID], kf_error *error)
 {
-    bool last = strcmp(word, "last") == 0, several = false;
+    bool last = kf_store_means_latest(word), several = false;
     kf_auto(kf_store_cursor) cursor = kf_store_runs(store, NULL, error);
     kf_autoresult kf_store_run run = {0};
     int row = cursor ? 1 : -1;

@@ -265,9 +265,10 @@ static const kf_option options[] = {
     {.name = "resume",
      .letter = 'r',
      .type = KF_OPTION_TEXT,
-     .argument = "RUN",
+     .argument = "BENCH",
      .offset = offsetof(settings, resume),
-     .help = "Go on with a bench, by its id or \"last\", with its own settings: what was judged stays, the rest is done. With more "
+     .help = "Go on with a bench, by its id, the beginning of it, or \"last\" (\"latest\"), with its own settings: what was judged "
+             "stays, the rest is done. With more "
              "of --cost, --time or --candidates, tasks that these have ended go on, too."},
     {.name = "time",
      .letter = 't',

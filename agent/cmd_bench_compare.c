@@ -67,14 +67,15 @@ const kf_command kf_command_bench_compare = {
     .name = "bench compare",
     .synopsis = "BENCH BENCH",
     .summary = "Compare two benches problem by problem",
-    .description = "Each is a bench of the store (its id, the beginning of it, or \"last\"), another store (its latest bench; "
-                   "FILE#ID another one), or a "
-                   "report.json that `kforge bench --json` wrote. Problems are paired by the content of their "
-                   "tasks, and by name where that is not known of one; only those that both have count. "
-                   "The ratio of speedups is "
-                   "over problems that both solved; intervals are 95 %, from drawing problems. Problems that one solved and the "
-                   "other did not are "
-                   "listed with what became of their samples.",
+    .description =
+        "Each is a bench of the store (its id, the beginning of it, or \"last\", \"latest\"), another store (its latest bench; "
+        "FILE#ID another one), or a "
+        "report.json that `kforge bench --json` wrote. Problems are paired by the content of their "
+        "tasks, and by name where that is not known of one; only those that both have count. "
+        "The ratio of speedups is "
+        "over problems that both solved; intervals are 95 %, from drawing problems. Problems that one solved and the "
+        "other did not are "
+        "listed with what became of their samples.",
     .examples = "kforge bench compare b7k2m last\ttwo benches of the store\n"
                 "kforge bench compare old.db new.db --json\tthe latest of two stores, for a script\n",
     .least_arguments = 2,

@@ -109,9 +109,9 @@ const kf_command kf_command_bench_report = {
     .name = "bench report",
     .synopsis = "[BENCH]",
     .summary = "List benches, or report one of them",
-    .description =
-        "Without a BENCH it lists all. With one, by its id, the beginning of it, or \"last\", it reports what that has come to by "
-        "now, also while it still runs.",
+    .description = "Without a BENCH it lists all. With one, by its id, the beginning of it, or \"last\" (\"latest\"), it reports "
+                   "what that has come to by "
+                   "now, also while it still runs.",
     .examples = "kforge bench report\tlists all\n"
                 "kforge bench report last --html report.html\twrites the latest as a page\n",
     .most_arguments = 1,

@@ -168,6 +168,7 @@ static char *command_of(const settings *s, const kf_invocation *invocation, kf_s
         {"output", last_part(output)},
         {"as", packing_words[packing]},
         {"only", only_words[options->only]},
+        {"run", options->run},
         {"dedup", options->dedup ? "on" : "off"},
         {NULL, NULL},
     };
@@ -238,7 +239,10 @@ static bool export_rows(const settings *s, const kf_invocation *invocation, kf_s
     kf_export_options options;
     kf_output_settings output_settings;
     kf_export_report report;
+    kf_autoresult kf_store_run run = {0};
     if (!read_options(s, &options, error) || !read_output(s, invocation, &options, &output_settings, error)) return false;
+    if (s->run && !kf_store_find_run(store, s->run, &run, error)) return false;
+    if (s->run) options.run = run.id; /* "last" is another run tomorrow, which the card's command would name */
     const char *keys[KEYS];
     options.secrets = keys;
     options.secret_count = known_keys(keys);
@@ -458,7 +462,7 @@ static const kf_option options[] = {
      .type = KF_OPTION_TEXT,
      .argument = "RUN",
      .offset = offsetof(settings, run),
-     .help = "Only this run."},
+     .help = "Only this run, by its id, the beginning of it, or \"last\" (\"latest\")."},
     {.name = "only",
      .type = KF_OPTION_CHOICE,
      .argument = "WHICH",

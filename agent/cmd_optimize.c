@@ -186,16 +186,16 @@ static bool plan_new(plan *p, const kf_invocation *invocation, const settings *w
     return true;
 }
 
-/* The run to go on with: by its id, or the latest unfinished one ("last"), of the task when there is one. */
+/* The run to go on with: by its id, or the latest unfinished one ("last", "latest"), of the task when there is one. */
 static bool find_run(kf_store *store, const kf_invocation *invocation, const char *word, kf_store_run *run, kf_error *error)
 {
     bool found;
-    if (strcmp(word, "last") != 0) return kf_store_find_run(store, word, run, error);
+    if (!kf_store_means_latest(word)) return kf_store_find_run(store, word, run, error);
     kf_auto(kf_task) task = NULL;
     if (invocation->argument_count && !(task = kf_task_load(invocation->arguments[0], error))) return false;
     if (!kf_store_latest_run(store, task ? kf_task_hash(task) : NULL, true, run, &found, error)) return false;
     return found ||
-           kf_fail(error, KF_ERROR_INPUT, "--resume last: no unfinished run; \"kforge list\" shows all, give the id of one");
+           kf_fail(error, KF_ERROR_INPUT, "--resume %s: no unfinished run; \"kforge list\" shows all, give the id of one", word);
 }
 
 static bool plan_resume(plan *p, kf_store *store, const kf_invocation *invocation, const settings *wanted, kf_error *error)
@@ -284,7 +284,8 @@ static const kf_option options[] = {
      .help =
          "A model that proposes candidates: openai:MODEL, anthropic:MODEL, gemini:MODEL, openrouter:MODEL, azure:DEPLOYMENT, "
          "MODEL@http://HOST:PORT/v1, exec:COMMAND, replay:FILE, 'fallback:SPEC then SPEC' or none (docs/models.md); may be given "
-         "again. Without one the tuner works alone. replay:RUN repeats a stored run, with its task, settings and replies."},
+         "again. Without one the tuner works alone. replay:RUN repeats a stored run (its id, or last), with its task, settings and "
+         "replies."},
     KF_ROW_LLM(settings),
     KF_ROW_ENSEMBLE(settings),
     {.name = "strategy",
@@ -379,7 +380,8 @@ static const kf_option options[] = {
      .type = KF_OPTION_TEXT,
      .argument = "RUN",
      .offset = offsetof(settings, resume),
-     .help = "Go on with a run, by its id or \"last\", with its own settings; budgets and models given here replace its own."},
+     .help = "Go on with a run, by its id, the beginning of it, or \"last\" (\"latest\") for the last that is not finished, with "
+             "its own settings; budgets and models given here replace its own."},
     {.name = "output",
      .letter = 'o',
      .type = KF_OPTION_PATH,

@@ -65,13 +65,11 @@ static bool show_numbered(const kf_view *view, kf_store *store, const settings *
            show_candidate(view, store, wanted, &candidate, error);
 }
 
-static bool show_latest(const kf_view *view, kf_store *store, const settings *wanted, kf_error *error)
+/* Whatever else has that name. */
+static bool show_latest(const kf_view *view, kf_store *store, const settings *wanted, const char *word, kf_error *error)
 {
     kf_autoresult kf_store_run run = {0};
-    bool found;
-    if (!kf_store_latest_run(store, NULL, false, &run, &found, error)) return false;
-    if (!found) return kf_fail(error, KF_ERROR_INPUT, "%s: no runs in this store yet", kf_store_path(store));
-    return show_run(view, store, wanted, &run, error);
+    return kf_store_find_run(store, word, &run, error) && show_run(view, store, wanted, &run, error);
 }
 
 /* A run's id, a candidate's hash and a task's name or hash all are words of letters and digits: whichever the store knows; more than one kind is
@@ -109,7 +107,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     const char *word = invocation->argument_count ? invocation->arguments[0] : "latest";
     kf_view view = kf_view_of(invocation, wanted->json);
     int64_t number;
-    bool latest = strcmp(word, "latest") == 0, numbered = candidate_number(word, &number);
+    bool latest = kf_store_means_latest(word), numbered = candidate_number(word, &number);
     if (!latest && !numbered && is_path(word)) {
         kf_auto(kf_task) task = fits(wanted, false, "task", error) ? kf_task_load(word, error) : NULL;
         return task && kf_show_task(&view, task, error) ? KF_EXIT_DONE : -1;
@@ -120,7 +118,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
         kf_fail(error, KF_ERROR_INPUT, "%s: there are no runs yet", word);
         return -1;
     }
-    bool good = latest     ? show_latest(&view, store, wanted, error)
+    bool good = latest     ? show_latest(&view, store, wanted, word, error)
                 : numbered ? show_numbered(&view, store, wanted, number, error)
                            : show_named(&view, store, wanted, word, error);
     return good ? KF_EXIT_DONE : -1;
@@ -142,7 +140,7 @@ static const kf_option options[] = {
      .type = KF_OPTION_TEXT,
      .argument = "RUN",
      .offset = offsetof(settings, run),
-     .help = "Of a candidate with a number: as it stands in this run."},
+     .help = "Of a candidate with a number: as it stands in this run (id, the beginning of one, or last)."},
     {.name = "top",
      .type = KF_OPTION_INTEGER,
      .argument = "N",
@@ -176,11 +174,11 @@ static const kf_option options[] = {
 
 const kf_command kf_command_show = {
     .name = "show",
-    .synopsis = "[RUN|CANDIDATE|TASK|latest]",
+    .synopsis = "[RUN|CANDIDATE|TASK]",
     .summary = "Show a run, a candidate or a task",
     .description =
-        "RUN is an id or the beginning of one, \"latest\" (also without any argument) the last that was started. CANDIDATE is c "
-        "and its "
+        "RUN is an id or the beginning of one; \"last\" or \"latest\", also no argument at all, is the one that was started last. "
+        "CANDIDATE is c and its "
         "number, or the beginning of its hash, at least 4 digits. TASK is a task.json, the folder that holds one, or the name or "
         "hash of "
         "a task in the store.\n\n"

@@ -215,6 +215,9 @@ static bool take_call(replay *r, kf_store *store, const kf_store_model_call *cal
 /* `name` NULL: of all models. */
 static bool read_run(replay *r, const char *path, const char *id, const char *name, kf_error *error)
 {
+    if (kf_store_means_latest(id)) /* once the run that is asked for has begun, or goes on, that is itself */
+        return kf_fail(error, KF_ERROR_INPUT, "replay:%s: name the run by its id, \"kforge list\" shows it; %s is understood alone",
+                       r->name, id);
     kf_auto(kf_store) store = kf_store_open(path, KF_STORE_READ, error);
     kf_autoresult kf_store_run run = {0};
     if (!store || !kf_store_find_run(store, id, &run, error)) return false;

@@ -135,8 +135,21 @@ static bool fill(kf_store *store, sqlite3_stmt *statement, kf_store_run *run, kf
     return true;
 }
 
+bool kf_store_means_latest(const char *word)
+{
+    return strcmp(word, "last") == 0 || strcmp(word, "latest") == 0;
+}
+
+static bool find_latest(kf_store *store, kf_store_run *run, kf_error *error)
+{
+    bool found;
+    if (!kf_store_latest_run(store, NULL, false, run, &found, error)) return false;
+    return found || kf_fail(error, KF_ERROR_INPUT, "%s: no runs in this store yet", store->path);
+}
+
 bool kf_store_find_run(kf_store *store, const char *id_or_prefix, kf_store_run *run, kf_error *error)
 {
+    if (kf_store_means_latest(id_or_prefix)) return find_latest(store, run, error);
     kf_autofree char *prefix = strdup(id_or_prefix);
     if (!prefix) return kf_fail(error, KF_ERROR_MEMORY, "%s: reading: out of memory", store->path);
     for (char *c = prefix; *c; c++)

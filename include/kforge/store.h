@@ -141,7 +141,9 @@ bool kf_store_begin_run(kf_store *store, const kf_store_run_new *run, char id[KF
 /* Takes a stopped run over: status running, owner this process. KF_ERROR_BUSY while another living process owns it. */
 bool kf_store_resume_run(kf_store *store, const char *id, kf_error *error);
 bool kf_store_end_run(kf_store *store, const char *id, kf_run_status status, kf_error *error);
-/* By id or unique prefix. KF_ERROR_INPUT says when there is none or several. */
+/* Is it "last" or "latest", what no id begins with? */
+bool kf_store_means_latest(const char *word);
+/* By id or unique prefix, or the latest by either word. KF_ERROR_INPUT says when there is none or several. */
 bool kf_store_find_run(kf_store *store, const char *id_or_prefix, kf_store_run *run, kf_error *error);
 /* The latest run, of `task` (hash; NULL: any), only those that have not finished when `unfinished`. *found tells. */
 bool kf_store_latest_run(kf_store *store, const char *task, bool unfinished, kf_store_run *run, bool *found, kf_error *error);

@@ -300,6 +300,12 @@ for nothing in --time --candidates --cost; do # would read as "no limit"
 done
 expect 2 bench "$root/tasks" --solutions "$root/docs"
 complains "no solution"
+for word in last latest; do
+    expect 0 bench report $word
+    expect 0 bench compare $word $word
+    expect 2 bench report $word --store copied.db
+    complains "no store"
+done
 expect 2 bench report zzz
 complains "no bench"
 # What a report can't be written to, or not be made of, is told before a task is begun.

@@ -94,8 +94,10 @@ expect 2 optimize nowhere
 complains "nowhere"
 expect 2 optimize "$task" --model gpt
 complains "unknown model"
-expect 2 optimize --resume last --store other.db
-complains "no unfinished run"
+for word in last latest; do
+    expect 2 optimize --resume $word --store other.db
+    complains "--resume $word: no unfinished run"
+done
 expect 2 optimize --resume zzzz
 complains "no run zzzz"
 expect 2 optimize "$task" --workers 'local*0'
@@ -230,7 +232,7 @@ kill -INT $pid
 wait $pid
 [ $? = 130 ] || fail "not interrupted"
 [ -z "$(find stopped/jobs -name '*.json')" ] || fail "left behind: $(ls stopped/jobs)"
-expect 0 optimize --resume last --store stopped.db --workers "$fake" --model "exec:exit 1" --budget-requests 1 --json
+expect 0 optimize --resume latest --store stopped.db --workers "$fake" --model "exec:exit 1" --budget-requests 1 --json
 json 'o["best"]["speedup"]["value"] > 6'
 
 # A full disk: what was stored stays, and the run goes on once there is space.

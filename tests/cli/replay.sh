@@ -25,7 +25,7 @@ run_in() { python3 -c 'import json; print(json.load(open("out"))["run"])'; }
 # One model, repeated in the same store, where all its candidates are known, from that store into another, and from an exported file.
 expect 0 optimize "$task" --workers "$fake" --seed 7 --llm "exec:python3 model.py" --candidates 40 --store one.db --json
 first=$(run_in)
-expect 0 optimize --llm "replay:$first" --workers "$fake" --store one.db --json
+expect 0 optimize --llm "replay:last" --workers "$fake" --store one.db --json
 compare one.db "$first" one.db "$(run_in)" || fail "a run repeated in its own store differs"
 expect 0 optimize --llm "replay,strict=1:$first" --workers "$fake" --store one.db --json
 compare one.db "$first" one.db "$(run_in)" || fail "a run repeated with strict=1 differs"

@@ -39,7 +39,7 @@ complains "left out: tasks/broken/task.json"
 expect 0 show
 says "Run $run of axpy: finished"
 whole=$out
-for word in latest "$run" "${run:0:8}"; do
+for word in latest last "$run" "${run:0:8}"; do
     expect 0 show "$word"
     [ "$out" = "$whole" ] || fail "show $word"
 done
@@ -53,6 +53,28 @@ expect 0 show --top 1 --attempts 2 --json
 json 'o["best"] == 3 and o["best_reverified"] and len(o["candidates"]) == 1 and [a["number"] for a in o["latest_attempts"]] == [6, 7]'
 json 'o["statuses"]["correct"] == 3 and o["spent"]["calls"] == 5 and o["options"]["model"] == ["exec:./ask"] and o["seed"] == "7"'
 json '[p["faster"] for p in o["proposers"] if p["proposer"] == "tuner"] == [1]'
+
+# The same names wherever a run is meant, and where there is none
+for word in last latest "${run:0:8}"; do
+    expect 0 show c3 --run "$word"
+    says "Candidate c3 of axpy"
+    expect 0 export --format raw --run "$word"
+    [ "$(wc -l <out)" = 7 ] || fail "export --run $word: $(wc -l <out) rows"
+    expect 0 export --format raw --run "$word" --output "set_$word"
+    grep -q -- "--run $run" "set_$word/README.md" || fail "the card names another run: $(grep -e --run "set_$word/README.md")"
+done
+"$program" store merge "$KFORGE_STORE" --store copied.db >/dev/null && python3 - <<'END'
+import sqlite3
+c = sqlite3.connect("copied.db"); [c.execute(f"delete from {t}") for t in ("attempt", "run")]; c.commit()
+END
+for word in last latest; do
+    expect 2 show $word --store copied.db
+    complains "no runs"
+    expect 2 export --run $word --store copied.db
+    complains "no runs"
+    expect 2 optimize --llm "replay:copied.db#$word" "$root/tasks/axpy"
+    complains "by its id"
+done
 
 # Candidates
 expect 0 show c3

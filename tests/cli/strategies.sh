@@ -28,6 +28,11 @@ case $steps in "draft repair_build "*repair_wrong*) ;; *) fail "auto: $steps" ;;
 # What the prompts said: the diagnosis went to the coder, exemplars and notes came back.
 expect 0 list --store auto.db --ids
 expect 0 prompt --run "$out" --store auto.db
+sent=$out
+for word in last latest; do
+    expect 0 prompt --run $word --store auto.db
+    [ "$out" = "$sent" ] || fail "prompt --run $word"
+done
 says "paid, "
 expect 0 list --store contrast.db --ids
 run=$out

@@ -108,6 +108,12 @@ static void runs_live_and_end(void **state)
     assert_ok(&error, kf_store_latest_run(f->store, TASK2, false, &run, &found, &error));
     assert_false(found);
 
+    assert_ok(&error, kf_store_find_run(f->store, "last", &run, &error));
+    assert_string_equal(run.id, other);
+    assert_ok(&error, kf_store_find_run(f->store, "latest", &run, &error));
+    assert_string_equal(run.id, other);
+    assert_fails(&error, KF_ERROR_INPUT, "no run", kf_store_find_run(f->store, "lates", &run, &error));
+
     char upper[KF_RUN_ID];
     for (int i = 0; i < KF_RUN_ID; i++) upper[i] = other[i] >= 'a' && other[i] <= 'z' ? (char)(other[i] - 32) : other[i];
     assert_ok(&error, kf_store_find_run(f->store, upper, &run, &error));
