@@ -3,7 +3,7 @@
 # and one of what was to be reached; says "skipped" where there is no GPU. Without a PART those run that fit into eight minutes together, with few
 # repetitions each; FULL=1 gives each part as many as what it is to reach is about, and then parts are better called one by one.
 #
-# Parts: describe numbers selftests hostile honest faults leak throughput same phases work seeds counters agree undisturbed sanitize torch kernelbench profile relu
+# Parts: doctor describe numbers selftests hostile honest faults leak throughput same phases work seeds counters agree undisturbed sanitize torch kernelbench profile relu
 # tuner references cudal1. torch, kernelbench, references and cudal1 need PyTorch: KFORGE_PYTHON where it is not of the first Python found.
 # torch: FILTER, words of which one is in the names of what is judged ("honest/ bad/ hostile/ gpu/": extensions take minutes).
 # kernelbench, references: a checkout of KernelBench, KERNELBENCH; cudal1: a file of CUDA-L1's JSON lines, CUDAL1. All three judge existing solutions, PROBLEMS
@@ -112,6 +112,19 @@ evals() {
     one_eval "axpy of 32 MB" 2.5 "$folder/tests/small" "$folder/tasks/axpy/seed_vector.cu" || status=1
     return $status
 }
+doctor() {
+    local status=0
+    "$folder/bin/kforge" doctor --json >"$logs/doctor.json" || status=1
+    python3 - "$logs/doctor.json" "$check" <<'END_OF_PYTHON' || status=1
+import json, subprocess, sys
+o = json.load(open(sys.argv[1]))
+for f in o["facts"]:
+    print(f"  {f['state']:<8} {f['subject']:<10} {f['text']}" + (f"; {f['hint']}" if f["hint"] else ""), flush=True)
+faults = sum(f["state"] == "fault" for f in o["facts"])
+subprocess.run([sys.argv[2], "figure", "faults that it finds", str(faults), "", "most", "0"])
+END_OF_PYTHON
+    return $status
+}
 # A search without a model, and what came out of it.
 tuner() {
     local status=0 task best started
@@ -174,6 +187,7 @@ for part in $parts; do
     fi
     case $part in
     describe) ;; # always
+    doctor) run doctor doctor ;;
     numbers) run numbers "$check" numbers ;;
     hostile) run hostile "$check" corpus "$folder/tests" hostile/ ;;
     honest) run honest "$check" corpus "$folder/tests" honest/ ;;
