@@ -39,6 +39,17 @@ END_OF_PYTHON
 grep -q '^== same: left out, 8 s are over' "$work/out" || fail "$(cat "$work/out")"
 ! pgrep -f "$work/packed/bin/" >/dev/null || fail "left running: $(pgrep -af "$work/packed/bin/")"
 
+# A driver that does not answer does not take all the time that there is.
+FAKE_CUDA_HANG=cuModuleLoadData KFORGE_DRIVER_SECONDS=1 LD_LIBRARY_PATH=$bin/../tests/fake_driver LIMIT=60 LOGS=$work/logs5 GPU_DEVICE=cuda:0 \
+    bash "$work/packed/tests/gpu/run.sh" "$work/packed" same numbers >"$work/out" 2>&1 && fail "a GPU that hangs passed"
+python3 - "$work/logs5" <<'END_OF_PYTHON' || fail "a GPU that hangs: $(cat "$work/out")"
+import json, sys
+r = json.load(open(sys.argv[1] + "/results.json"))
+assert [(p["part"], p["status"]) for p in r["parts"]] == [("describe", 3), ("doctor", 0)] and sum(p["seconds"] for p in r["parts"]) < 50, r["parts"]
+facts = json.load(open(sys.argv[1] + "/doctor.json"))["facts"]
+assert [f for f in facts if f["state"] == "fault" and "does not answer" in f["text"]], facts
+END_OF_PYTHON
+
 # KernelBench's evaluator needs a GPU; what is around it does not.
 for python in python3 /usr/bin/python3; do
     "$python" -c "import torch" 2>/dev/null || continue

@@ -178,6 +178,10 @@ selftests() {
 began=$SECONDS
 run describe "$check" describe
 sed -n 's/^  opened in [0-9.]* s: //p' "$logs/describe.txt" >"$logs/describe.json"
+if [ $failed -ne 0 ]; then
+    echo "== the device does not open: what there is to say about that, and nothing else"
+    parts=doctor
+fi
 for part in $parts; do
     if [ "$limit" ] && [ $SECONDS -ge "$limit" ]; then
         echo "== $part: left out, $limit s are over"
