@@ -27,6 +27,8 @@ target_include_directories(test_measure PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/ju
 kf_test(measure_whole kf_judge)
 target_include_directories(test_measure_whole PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/judge)
 target_link_options(test_measure_whole PRIVATE -Wl,--wrap=kf_now)
+kf_test(works kf_judge)
+target_include_directories(test_works PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/judge)
 kf_fuzz(elf kf_judge)
 kf_fuzz(peer kf_model)
 if(TARGET fuzz_peer) # it includes peer.c, with a sandbox of its own

@@ -36,7 +36,7 @@ set_tests_properties(cli.models_real PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77)
 kf_bench(llm kf_agent)
 kf_bench(reply kf_agent)
 target_sources(bench_reply PRIVATE bench/reply_chain.c cli/fake_prepare.c ${CMAKE_SOURCE_DIR}/evaluator/judge/worker.c
-  ${CMAKE_SOURCE_DIR}/evaluator/judge/spool.c ${CMAKE_SOURCE_DIR}/evaluator/judge/at_hand.c)
+  ${CMAKE_SOURCE_DIR}/evaluator/judge/spool.c ${CMAKE_SOURCE_DIR}/evaluator/judge/at_hand.c ${CMAKE_SOURCE_DIR}/evaluator/judge/works.c)
 target_include_directories(bench_reply PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/judge)
 target_compile_definitions(bench_reply PRIVATE KFORGE_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
 target_include_directories(bench_llm PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/unit)

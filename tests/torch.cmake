@@ -1,5 +1,6 @@
 # The PyTorch worker: solutions in Python through the judge; skipped where there is no PyTorch.
 kf_test(torch kf_judge)
+target_include_directories(test_torch PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/judge)
 kf_test(torch_timed kf_judge)
 kf_test(torch_crew kf_judge)
 target_include_directories(test_torch_crew PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/model ${CMAKE_SOURCE_DIR}/evaluator/judge)

@@ -1,5 +1,5 @@
 # The test double of `kforge worker`: the real protocol around a judge that runs nothing.
-add_executable(fake_worker cli/fake_worker.c cli/fake_prepare.c ${CMAKE_SOURCE_DIR}/evaluator/judge/worker.c ${CMAKE_SOURCE_DIR}/evaluator/judge/spool.c ${CMAKE_SOURCE_DIR}/evaluator/judge/at_hand.c)
+add_executable(fake_worker cli/fake_worker.c cli/fake_prepare.c ${CMAKE_SOURCE_DIR}/evaluator/judge/worker.c ${CMAKE_SOURCE_DIR}/evaluator/judge/spool.c ${CMAKE_SOURCE_DIR}/evaluator/judge/at_hand.c ${CMAKE_SOURCE_DIR}/evaluator/judge/works.c)
 target_include_directories(fake_worker PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/judge)
 target_link_libraries(fake_worker PRIVATE kf_model kf_base kf_options Threads::Threads)
 set_target_properties(fake_worker PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)

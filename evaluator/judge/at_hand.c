@@ -5,6 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "kforge/faults.h"
+#include "works.h"
+
 bool kf_at_hand_open(kf_at_hand *hand, kf_judge *judge, kf_error *error)
 {
     size_t most = kf_judge_jobs(judge);
@@ -38,8 +41,18 @@ int kf_at_hand_choose(kf_at_hand *hand)
 kf_verdict *kf_at_hand_measure(kf_at_hand *hand, size_t at, const volatile int *stop, kf_error *error)
 {
     kf_hand *h = &hand->hands[at];
-    return h->prepared ? kf_judge_measure(hand->judge, h->prepared, hand->count > 1, stop, error)
-                       : kf_judge_run(hand->judge, h->job, stop, error);
+    kf_auto(kf_verdict) verdict = h->prepared ? kf_judge_measure(hand->judge, h->prepared, hand->count > 1, stop, error)
+                                              : kf_judge_run(hand->judge, h->job, stop, error);
+    if (!verdict) return NULL;
+    hand->faults = kf_verdict_is_fault(verdict) ? hand->faults + 1 : 0;
+    if (hand->faults >= KF_FAULTS_DOUBTED && kf_judge_works(hand->judge, h->job, stop)) {
+        hand->faults = 0;
+        if (!kf_verdict_add_flag(verdict, KF_MACHINE_WORKS)) {
+            kf_fail(error, KF_ERROR_MEMORY, "out of memory for a verdict");
+            return NULL;
+        }
+    }
+    return kf_steal(&verdict);
 }
 
 void kf_at_hand_let_go(kf_at_hand *hand, size_t at)

@@ -20,6 +20,7 @@ typedef struct kf_at_hand {
     kf_judge *judge;
     kf_hand hands[KF_AT_HAND_MOST]; /* in the order they came */
     size_t count, most;
+    int faults;   /* of the machine's, in a row (kforge/faults.h) */
     int built[2]; /* a pipe: a byte for each build that is over */
 } kf_at_hand;
 
@@ -31,7 +32,8 @@ void kf_at_hand_close(kf_at_hand *hand);
 void kf_at_hand_add(kf_at_hand *hand, kf_job *job, void *mark);
 /* Which to measure now; -1: wait until built[0] can be read. The only one there is need not be built: the judge makes ready what it can meanwhile. */
 int kf_at_hand_choose(kf_at_hand *hand);
-/* As kf_judge_measure. */
+/* As kf_judge_measure. Where the machine is at fault several times in a row it is asked whether it judges at all: if so, the verdict has the flag
+ * KF_MACHINE_WORKS. */
 kf_verdict *kf_at_hand_measure(kf_at_hand *hand, size_t at, const volatile int *stop, kf_error *error);
 void kf_at_hand_let_go(kf_at_hand *hand, size_t at);
 

@@ -2,6 +2,8 @@
  * so, where there is no PyTorch. Those whose time matters are test_torch_timed.c's. */
 #include "torch_cases.h"
 
+#include "works.h"
+
 static void cheats_are_caught_or_harmless(void **state)
 {
     (void)state;
@@ -35,6 +37,17 @@ static void what_does_not_go_together(void **state)
     assert_non_null(strstr(verdict->message, "needs a task whose oracle or baseline is a problem file for PyTorch"));
 }
 
+/* A problem file stands for a solution that is known to be good: what a worker asks whose machine seems to fail. */
+static void a_problem_solves_itself(void **state)
+{
+    (void)state;
+    kf_error error = {0};
+    kf_task *task = kf_task_load(KFORGE_SOURCE_DIR "/tests/torch/tasks/relu", &error);
+    kf_auto(kf_job) job = task ? kf_job_new("hostile", task, "nothing", 7, NULL, 0, &error) : NULL;
+    if (!job) fail_msg("%s", error.text);
+    assert_true(kf_judge_works(judge, job, NULL));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -42,6 +55,7 @@ int main(void)
         cmocka_unit_test(bad_files_get_a_named_status),
         cmocka_unit_test(cheats_are_caught_or_harmless),
         cmocka_unit_test(what_does_not_go_together),
+        cmocka_unit_test(a_problem_solves_itself),
     };
     return judge_tests("torch", tests, sizeof tests / sizeof *tests, "");
 }

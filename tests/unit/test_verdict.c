@@ -516,9 +516,11 @@ static void faults_of_the_machine_are_counted(void **state)
         {KF_JUDGE_ERROR, KF_BLAME_TASK, "task.build", false},     {KF_INTERFERENCE, KF_BLAME_MACHINE, "interference", false},
         {KF_CRASH, KF_BLAME_CANDIDATE, "crash", false},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    for (size_t k = 0; k < 2 * sizeof rows / sizeof *rows; k++) {
+        size_t i = k / 2;
         kf_auto(kf_verdict) v = kf_verdict_new("job", "task", "cuda:1");
-        kf_verdict_add_finding(v, NULL, rows[i].status, rows[i].blame, rows[i].rule, NAN, NAN, "no room");
+        kf_workload_verdict *workload = k % 2 ? kf_verdict_add_workload(v, "main", true) : NULL;
+        kf_verdict_add_finding(v, workload, rows[i].status, rows[i].blame, rows[i].rule, NAN, NAN, "no room");
         kf_verdict_conclude(v);
         assert_int_equal(kf_verdict_is_fault(v), rows[i].fault);
         int row = 4;
