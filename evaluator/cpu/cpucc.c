@@ -252,6 +252,8 @@ static int compile(driver *d, kf_error *error)
     if (!d->options.program) kf_cpucc_add(command, d->options.object ? "-c" : "-shared");
     kf_cpucc_add(command, "-o");
     kf_cpucc_add(command, "%s", d->options.output);
+    /* By asm() a source puts any sections into its object; those of link-time optimisation had the linker start another compiler on what they hold. */
+    kf_cpucc_add(command, "-fno-lto");
     kf_cpucc_add(command, "-L%s", d->prefix);
     kf_cpucc_add(command, "-Wl,-rpath,%s", d->prefix);
     kf_cpucc_add(command, "-Wl,--no-undefined");
@@ -331,7 +333,8 @@ int main(int argc, char **argv)
     }
     if (status < 0) {
         fprintf(stderr, "kforge-cpucc: %s\n", error.text);
-        status = KF_CPUCC_USAGE;
+        /* A text that macros make too large to be read, or to have room here, is the source's fault; what is missing on the machine is not. */
+        status = error.code == KF_ERROR_LIMIT || error.code == KF_ERROR_MEMORY ? KF_CPUCC_COMPILE_ERROR : KF_CPUCC_USAGE;
     }
     kf_cpucc_command_free(&d.compile);
     free(d.folder);

@@ -111,6 +111,28 @@ bool kf_build_over_limit(const kf_sandbox_result *result, const char *what, kf_b
     return made >= 0;
 }
 
+bool kf_build_doubt_machine(const void *device, kf_build_function once, const kf_build_request *request, kf_build *build,
+                            kf_error *error)
+{
+    if (build->status != KF_JUDGE_ERROR || !build->excusable) return true;
+    kf_autofree char *prototype = kf_task_prototype(request->task, request->oracle), *text = NULL, *directory = NULL;
+    if (!prototype || asprintf(&text, "%s\n{\n}\n", prototype) < 0) {
+        text = NULL;
+        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    }
+    if (!(directory = kf_directory_temporary("kforge-empty", error))) return false;
+    kf_build_request empty = *request;
+    kf_build result;
+    empty.source = text;
+    empty.size = strlen(text);
+    empty.directory = directory;
+    bool built = once(device, &empty, &result, error);
+    if (built && result.ok) build->status = KF_COMPILE_ERROR;
+    if (built) kf_build_free(&result);
+    kf_directory_remove(directory, NULL);
+    return built;
+}
+
 /* Words for how the jailed compiler ended. */
 bool kf_build_conclude(const kf_build_request *request, kf_sandbox *jail, kf_status (*status_of)(int, const char *),
                        kf_build *build)
@@ -129,6 +151,7 @@ bool kf_build_conclude(const kf_build_request *request, kf_sandbox *jail, kf_sta
     }
     if (result->end == KF_END_EXITED) {
         build->status = status_of(result->status, build->log);
+        build->excusable = build->status == KF_JUDGE_ERROR;
         build->reason = first_complaint(request, build->log);
     } else {
         kf_build_over_limit(result, "the build", build);

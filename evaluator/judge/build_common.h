@@ -17,6 +17,12 @@ bool kf_build_over_limit(const kf_sandbox_result *result, const char *what, kf_b
 bool kf_build_conclude(const kf_build_request *request, kf_sandbox *jail, kf_status (*status_of)(int exit_status, const char *log),
                        kf_build *build);
 
+/* A compiler says of its exit status or in its messages that the machine lacks something. A source has its say in both, so an entry that does nothing is built
+ * in its place: where that works, `build` becomes the source's fault. `once` builds, without asking this. False: as kf_build_cpu. */
+typedef bool (*kf_build_function)(const void *device, const kf_build_request *request, kf_build *build, kf_error *error);
+bool kf_build_doubt_machine(const void *device, kf_build_function once, const kf_build_request *request, kf_build *build,
+                            kf_error *error);
+
 /* The build of a solution in Python: it has to be Python and to define class ModelNew; nothing of it runs unless it compiles extensions (extensions.h).
  * The "binary" is the file itself, with those beside it. `cache`: NULL for none. */
 struct kf_device;

@@ -16,8 +16,9 @@ static kf_status status_of(int exit_status, const char *log)
     return exit_status == KFORGE_CPUCC_UNSUPPORTED ? KF_UNSUPPORTED_DEVICE : exit_status == 1 ? KF_COMPILE_ERROR : KF_JUDGE_ERROR;
 }
 
-bool kf_build_cpu(const kf_build_request *request, kf_build *build, kf_error *error)
+static bool build_once(const void *device, const kf_build_request *request, kf_build *build, kf_error *error)
 {
+    (void)device;
     *build = (kf_build){.status = KF_JUDGE_ERROR};
     kf_autofree char *compiler = kf_root_file("bin/kforge-cpucc", error);
     if (!compiler || !kf_build_write_sources(request, error)) return false;
@@ -61,4 +62,12 @@ bool kf_build_cpu(const kf_build_request *request, kf_build *build, kf_error *er
     if (kf_build_conclude(request, jail, status_of, build)) return true;
     kf_build_free(build);
     return kf_fail(error, KF_ERROR_MEMORY, "out of memory while building %s", request->name);
+}
+
+bool kf_build_cpu(const kf_build_request *request, kf_build *build, kf_error *error)
+{
+    if (!build_once(NULL, request, build, error)) return false;
+    if (kf_build_doubt_machine(NULL, build_once, request, build, error)) return true;
+    kf_build_free(build);
+    return false;
 }

@@ -195,8 +195,9 @@ void kf_cuda_compiler(char words[KF_COMPILER_WORDS])
     snprintf(words + length, KF_COMPILER_WORDS - length, ", %s", host);
 }
 
-bool kf_build_cuda(const kf_cuda_device *gpu, const kf_build_request *request, kf_build *build, kf_error *error)
+static bool build_once(const void *device, const kf_build_request *request, kf_build *build, kf_error *error)
 {
+    const kf_cuda_device *gpu = device;
     char toolkit[4096], nvcc[4200], generation[96], run_path[4300];
     *build = (kf_build){.status = KF_JUDGE_ERROR};
     if (request->asan)
@@ -205,10 +206,16 @@ bool kf_build_cuda(const kf_cuda_device *gpu, const kf_build_request *request, k
     snprintf(nvcc, sizeof nvcc, "%s/bin/nvcc", toolkit);
     if (!make_shim(gpu, request, toolkit, nvcc, error)) return false;
 
-    const char *argv[MAX_ARGV] = {
-        nvcc,      "-shared",      "-O3",     "-std=c++17", "-lineinfo", "--no-compress",  "-Xcompiler", "-fPIC",
-        "-Xptxas", "-v",           "-cudart", "static",     "-Xlinker",  "--no-undefined", "-include",   "kforge_prototype.h",
-        "-o",      "candidate.so", "-gencode"};
+    const char *argv[MAX_ARGV] = {nvcc,         "-shared",
+                                  "-O3",        "-std=c++17",
+                                  "-lineinfo",  "--no-compress",
+                                  "-Xcompiler", "-fPIC,-fno-lto", /* as in cpucc.c */
+                                  "-Xptxas",    "-v",
+                                  "-cudart",    "static",
+                                  "-Xlinker",   "--no-undefined",
+                                  "-include",   "kforge_prototype.h",
+                                  "-o",         "candidate.so",
+                                  "-gencode"};
     int argc = 0;
     while (argv[argc]) argc++;
     snprintf(generation, sizeof generation, "arch=compute_%s,code=sm_%s", gpu->architecture, gpu->architecture);
@@ -242,4 +249,12 @@ bool kf_build_cuda(const kf_cuda_device *gpu, const kf_build_request *request, k
     }
     kf_build_free(build);
     return kf_fail(error, KF_ERROR_MEMORY, "out of memory while building %s", request->name);
+}
+
+bool kf_build_cuda(const kf_cuda_device *gpu, const kf_build_request *request, kf_build *build, kf_error *error)
+{
+    if (!build_once(gpu, request, build, error)) return false;
+    if (kf_build_doubt_machine(gpu, build_once, request, build, error)) return true;
+    kf_build_free(build);
+    return false;
 }

@@ -44,8 +44,9 @@ typedef struct kf_build {
     char *binary;     /* path of the shared object inside `directory` */
     char binary_hash[KF_HASH_HEX], code_hash[KF_HASH_HEX];
     double seconds;
-    int layers;    /* sandbox layers that were active */
-    cJSON *report; /* what the compiler says of the machine code ({"kernels":[{"name","registers","spill_bytes",…}]}), or NULL */
+    bool excusable; /* KF_JUDGE_ERROR only by what the compiler said of itself; not by its time */
+    int layers;     /* sandbox layers that were active */
+    cJSON *report;  /* what the compiler says of the machine code ({"kernels":[{"name","registers","spill_bytes",…}]}), or NULL */
 } kf_build;
 
 /* Builds for the CPU device. False only when the machine or the caller is at fault (error says how); a candidate that does not compile is a

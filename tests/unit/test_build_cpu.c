@@ -76,6 +76,21 @@ static void a_build_that_computes_is_the_sources_fault(void **state)
     expect_too_much("#!/bin/sh\nwhile :; do sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'; done\n", 1);
 }
 
+/* A compiler that gives up over this source and no other was brought to it by the source, whatever it says of itself. */
+static void what_only_one_source_brings_about_is_its_fault(void **state)
+{
+    (void)state;
+    kf_build result = build("#!/bin/sh\nif grep -q 'int x;' candidate.cu; then echo 'no room on this machine'; exit 2; fi\n"
+                            "cp /bin/sh candidate.so\n",
+                            10);
+    if (result.status != KF_COMPILE_ERROR) fail_msg("%s: %s", kf_status_name(result.status), result.reason);
+    assert_string_equal(result.reason, "no room on this machine");
+    kf_build_free(&result);
+    result = build("#!/bin/sh\necho 'no room on this machine'; exit 2\n", 10);
+    if (result.status != KF_JUDGE_ERROR) fail_msg("%s: %s", kf_status_name(result.status), result.reason);
+    kf_build_free(&result);
+}
+
 /* It is no better when the source is the task's: nobody can mend a task that the machine does not build. */
 static void a_tasks_build_that_waits_is_the_machines_fault(void **state)
 {
@@ -125,6 +140,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_build_that_waits_is_the_machines_fault),
         cmocka_unit_test(a_build_that_computes_is_the_sources_fault),
+        cmocka_unit_test(what_only_one_source_brings_about_is_its_fault),
         cmocka_unit_test(a_tasks_build_that_waits_is_the_machines_fault),
     };
     return cmocka_run_group_tests(tests, make_root, remove_root);

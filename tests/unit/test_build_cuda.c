@@ -19,12 +19,10 @@ static const char kernel[] = "#include <cuda_runtime.h>\n#include <stdint.h>\n\n
                              "    tile[threadIdx.x] = x[i];\n    __syncthreads();\n"
                              "    if (i < n) y[i] = a * tile[threadIdx.x ^ 1] + y[i];\n}\n\n";
 
-static kf_build build(const char *source)
+static kf_build build_here(const char *source)
 {
     kf_cuda_device gpu = {.major = 9, .minor = 0, .architecture = "90a"};
     kf_error error = {0};
-    char toolkit[4096];
-    if (!kf_cuda_toolkit(toolkit, NULL)) skip(); /* no nvcc here */
     kf_auto(kf_task) task = kf_task_load(KFORGE_SOURCE_DIR "/tasks/axpy", &error);
     kf_autofree char *directory = kf_directory_temporary("kforge-test", &error);
     if (!task || !directory) fail_msg("%s", error.text);
@@ -35,6 +33,13 @@ static kf_build build(const char *source)
     kf_directory_remove(directory, NULL);
     if (!built) fail_msg("%s", error.text);
     return result;
+}
+
+static kf_build build(const char *source)
+{
+    char toolkit[4096];
+    if (!kf_cuda_toolkit(toolkit, NULL)) skip(); /* no nvcc here */
+    return build_here(source);
 }
 
 static void messages_name_the_candidates_own_lines(void **state)
@@ -113,13 +118,37 @@ static void the_host_compiler_is_named_beside_nvcc(void **state)
     assert_non_null(strstr(toolchain, "gcc 4.5.6")); /* what the cache keeps was built with it, too */
 }
 
+/* A source can have the compiler print any words, on lines of their own: they are the machine's only where an empty source brings them about as well. */
+static void nobody_blames_the_machine_by_words_of_his_own(void **state)
+{
+    (void)state;
+    kf_error error = {0};
+    kf_autofree char *toolkit = kf_directory_temporary("kforge-test", &error);
+    kf_autofree char *bin = toolkit ? kf_path_join(toolkit, "bin") : NULL;
+    kf_autofree char *before = getenv("CUDA_HOME") ? strdup(getenv("CUDA_HOME")) : NULL;
+    if (!bin || mkdir(bin, 0755) != 0 || setenv("CUDA_HOME", toolkit, 1) != 0) fail_msg("%s", error.text);
+    static const char shim[] = "#!/bin/sh\ncase \"$*\" in '-c '*) : > kforge_shim.o; exit 0;; esac\n";
+    static const char fatal[] = "echo 'nvcc fatal   : host compiler not found'; exit 1";
+    char script[1000];
+    for (int broken = 0; broken < 2; broken++) {
+        snprintf(script, sizeof script, "%s%s\n%s%s\ncp /bin/sh candidate.so\n", shim,
+                 broken ? "" : "if grep -q not.found candidate.cu; then", fatal, broken ? "" : "; fi");
+        put_program(bin, "nvcc", script);
+        kf_build result = build_here("#pragma message(\"\\nnvcc fatal   : host compiler not found\")\n");
+        if (result.status != (broken ? KF_JUDGE_ERROR : KF_COMPILE_ERROR))
+            fail_msg("%d: %s: %s", broken, kf_status_name(result.status), result.reason);
+        kf_build_free(&result);
+    }
+    before ? setenv("CUDA_HOME", before, 1) : unsetenv("CUDA_HOME");
+    kf_directory_remove(toolkit, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(messages_name_the_candidates_own_lines),
-        cmocka_unit_test(a_wrong_signature_is_told),
-        cmocka_unit_test(registers_shared_memory_and_occupancy),
-        cmocka_unit_test(the_host_compiler_is_named_beside_nvcc),
+        cmocka_unit_test(messages_name_the_candidates_own_lines),        cmocka_unit_test(a_wrong_signature_is_told),
+        cmocka_unit_test(registers_shared_memory_and_occupancy),         cmocka_unit_test(the_host_compiler_is_named_beside_nvcc),
+        cmocka_unit_test(nobody_blames_the_machine_by_words_of_his_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
