@@ -35,6 +35,7 @@
 #define LOAD_NUMBER BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr))
 #define LOAD_ARCH BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch))
 #define LOAD_ARGUMENT(n) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[n]))
+#define LOAD_UPPER_HALF(n) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[n]) + 4)
 #define RETURN(action) BPF_STMT(BPF_RET | BPF_K, action)
 #define SKIP_UNLESS(value, skip) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, skip)
 #define FAIL(number) RETURN(SECCOMP_RET_ERRNO | (number))
@@ -61,15 +62,17 @@ static const struct sock_filter rules[] = {
     FAIL(ENOSYS),
 
     /* Other programs and processes. Threads go on: the C library falls back from clone3 to clone, whose flags can be seen. Not with CLONE_VFORK: who waits
-     * for such a thread can't be stopped, and the machine would be blamed for that. */
+     * for such a thread can't be stopped, and the machine would be blamed for that. Nor with descriptors of its own, beyond the limit on them: what a user may
+     * have of epoll's watches in all would not last, and nothing could be started beside it. */
     DENY(execve),
     DENY(execveat),
     SKIP_UNLESS(SYS_clone3, 1),
     FAIL(ENOSYS),
-    SKIP_UNLESS(SYS_clone, 5),
+    SKIP_UNLESS(SYS_clone, 6),
     LOAD_ARGUMENT(0),
-    BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, CLONE_VFORK, 2, 0),
-    BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 0, 1),
+    BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, CLONE_VFORK, 3, 0),
+    BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 0, 2),
+    BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, CLONE_FILES, 0, 1),
     RETURN(SECCOMP_RET_ALLOW),
     FAIL(EPERM),
 #ifdef SYS_fork
@@ -105,6 +108,16 @@ static const struct sock_filter rules[] = {
     DENY(io_submit),
     DENY(timer_create),
     DENY(mq_notify),
+
+    /* What works on for minutes in the kernel and is interrupted by no signal, SIGKILL included; or waits for everybody's disks. */
+    DENY(move_pages),
+    DENY(sync),
+    DENY(syncfs),
+    SKIP_UNLESS(SYS_mincore, 4),
+    LOAD_UPPER_HALF(1),
+    SKIP_UNLESS(0, 1),
+    RETURN(SECCOMP_RET_ALLOW),
+    FAIL(EPERM),
 
     /* Talking to others. The descriptors that are open stay usable. */
     DENY(socket),

@@ -42,7 +42,8 @@ typedef enum test_kind {
     EQUAL /* int argument equals value */,
     BITS /* all bits of value set */,
     CLEAR /* none set */,
-    UNLESS
+    UNLESS,
+    OVER /* 64-bit argument above value */
 } test_kind;
 
 #define OWN_PID 0x5eed0001u
@@ -88,6 +89,7 @@ static const filter_rule rules[] = {
     /* Processes of its own. */
     {"clone3", BOTH, ENOSYS, ALWAYS, 0, 0, "its flags cannot be seen here; the C library falls back to clone"},
     {"clone", RUNNER, EPERM, CLEAR, 0, CLONE_THREAD, "a second process would outlive, stop or wake the first"},
+    {"clone", RUNNER, EPERM, CLEAR, 0, CLONE_FILES, "a thread with as many descriptors again as the limit allows"},
     {"clone", RUNNER, EPERM, BITS, 0, CLONE_VFORK,
      "its caller waits in a way that a stop does not interrupt, for as long as it likes"},
     {"fork", RUNNER, EPERM, ALWAYS, 0, 0, "a second process"},
@@ -110,6 +112,11 @@ static const filter_rule rules[] = {
     {"fcntl", RUNNER, EPERM, EQUAL, 1, F_SETSIG, "may send SIGCONT to a stopped process"},
     {"fcntl", RUNNER, EPERM, EQUAL, 1, F_NOTIFY, "may send SIGCONT to a stopped process"},
     {"fcntl", BOTH, EPERM, EQUAL, 1, F_SETLEASE, "lets other programs wait that open the same files"},
+    /* Long work in the kernel that nothing interrupts. */
+    {"move_pages", RUNNER, EPERM, ALWAYS, 0, 0, "of thousands of millions of pages ends with them, not with SIGKILL"},
+    {"mincore", RUNNER, EPERM, OVER, 1, 0xffffffffu, "of terabytes ends with them, not with SIGKILL"},
+    {"sync", RUNNER, EPERM, ALWAYS, 0, 0, "waits for the host's disks where no stop interrupts it"},
+    {"syncfs", RUNNER, EPERM, ALWAYS, 0, 0, "waits for the host's disks where no stop interrupts it"},
     /* Namespaces, mounts, other roots. */
     {"unshare", BOTH, EPERM, ALWAYS, 0, 0, "new namespaces give new capabilities"},
     {"setns", BOTH, EPERM, ALWAYS, 0, 0, "leaves the namespaces"},
@@ -225,6 +232,7 @@ static int add_rule(scmp_filter_ctx context, const filter_rule *rule)
         status = seccomp_rule_add(context, action, number, 1, SCMP_CMP(a, SCMP_CMP_MASKED_EQ, rule->value, rule->value));
         break;
     case CLEAR: status = seccomp_rule_add(context, action, number, 1, SCMP_CMP(a, SCMP_CMP_MASKED_EQ, rule->value, 0)); break;
+    case OVER: status = seccomp_rule_add(context, action, number, 1, SCMP_CMP(a, SCMP_CMP_GT, rule->value, 0)); break;
     case UNLESS: status = seccomp_rule_add(context, action, number, 1, SCMP_CMP(a, SCMP_CMP_NE, rule->value, 0)); break;
     default: status = seccomp_rule_add(context, action, number, 0); break;
     }

@@ -15,6 +15,8 @@
 
 /* How long to wait for what SIGKILL or SIGSTOP hit: only a driver that hangs inside the kernel takes longer. */
 #define PATIENCE 10.0
+#define BUSY_SECONDS 3.0 /* on processors, of one that is to stop: then it is the program that takes so long, not the machine */
+#define BUSY_LEAST 0.5   /* the same for one that shared them with others for all of PATIENCE */
 #define LOOK_SECONDS 0.1 /* between two looks at what a tree has computed: /proc is read for that where there is no cgroup */
 
 int kf_waitid(int type, pid_t id, siginfo_t *info, int options, struct rusage *usage)
@@ -267,7 +269,17 @@ static int is_stopped(pid_t pid)
     return status ? status : 1;
 }
 
-/* Waits for a stop of the leader, 0 or negative errno. The kernel reports it once the last of its threads has stopped. First by yielding,
+/* What a process has spent on processors, all threads together. */
+static double processor_seconds(pid_t pid)
+{
+    clockid_t clock;
+    struct timespec t;
+    if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &t)) return 0;
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Waits for a stop of the leader, 0 or negative errno; -EBUSY: a thread works on in the kernel, in one of the calls that no stop interrupts (mincore, or
+ * MADV_POPULATE_READ, over terabytes). The kernel reports it once the last of its threads has stopped. First by yielding,
  * since the stop usually takes microseconds and this is inside a timing loop. A thread that waits for the very processor we run on
  * gets it only when we sleep; the timer's usual slack of 50 us is lowered for that. */
 static int wait_stopped(pid_t pid)
@@ -280,12 +292,15 @@ static int wait_stopped(pid_t pid)
     if (status) return status > 0 ? 0 : status;
     int slack = prctl(PR_GET_TIMERSLACK);
     prctl(PR_SET_TIMERSLACK, 1);
+    double computed = processor_seconds(pid);
     double until = kf_now() + PATIENCE;
     for (double wait = 4e-6; status == 0; wait = fmin(1.5 * wait, 1e-3)) {
         pause_for(wait);
         kill(pid, SIGSTOP); /* once more: a SIGCONT from anywhere takes back a stop that is still pending */
         status = is_stopped(pid);
-        if (status == 0 && kf_now() > until) status = -ETIMEDOUT;
+        double busy = status == 0 ? processor_seconds(pid) - computed : 0;
+        if (status == 0 && kf_now() > until) status = busy > BUSY_LEAST ? -EBUSY : -ETIMEDOUT;
+        if (status == 0 && busy > BUSY_SECONDS) status = -EBUSY;
     }
     if (slack > 0) prctl(PR_SET_TIMERSLACK, slack);
     return status > 0 ? 0 : status;
@@ -329,6 +344,8 @@ bool kf_sandbox_freeze(kf_sandbox *sandbox, kf_error *error)
     int status = wait_stopped(sandbox->pid);
     if (status == -ESRCH || status == -ECHILD) return kf_fail(error, KF_ERROR_INPUT, "sandbox: the program has ended");
     if (status == -ECANCELED) return kf_fail(error, KF_ERROR_INPUT, woken);
+    if (status == -EBUSY)
+        return kf_fail(error, KF_ERROR_LIMIT, "sandbox: process %d works on in the kernel and does not stop", sandbox->pid);
     if (status) return kf_fail(error, KF_ERROR_MACHINE, "sandbox: stopping process %d: %s", sandbox->pid, strerror(-status));
     if (kf_may_have_descendants(sandbox) && !stop_descendants(sandbox, error)) return false;
     sandbox->frozen = true;

@@ -44,6 +44,7 @@ struct kf_peer {
     uint64_t honest_who; /* which they are */
     double deadline;     /* kf_now() when a candidate's time is over; 0: nobody hurries */
     kf_patience hurry;   /* for all commands but LOAD and BATCH together, where somebody does */
+    double stopping;     /* seconds that stopping it took behind these commands */
     kf_error error;
 };
 
@@ -194,10 +195,14 @@ static kf_peer_event freeze(kf_peer *peer)
 {
     if (peer->frozen) return KF_PEER_OK;
     kf_error error;
-    if (!kf_sandbox_freeze(peer->sandbox, &error)) {
+    double asked = kf_now();
+    bool stopped = kf_sandbox_freeze(peer->sandbox, &error);
+    peer->stopping += kf_now() - asked;
+    if (!stopped) {
         if (kf_sandbox_pump(peer->sandbox, 0)) return end(peer, KF_PEER_ENDED);
         peer->error = error;
-        return end(peer, error.code == KF_ERROR_INPUT ? KF_PEER_WOKEN : KF_PEER_MACHINE);
+        bool endless = error.code == KF_ERROR_LIMIT; /* a call of the kernel's that it chose */
+        return end(peer, error.code == KF_ERROR_INPUT ? KF_PEER_WOKEN : endless ? KF_PEER_TIMEOUT : KF_PEER_MACHINE);
     }
     peer->frozen = true;
     /* Nothing is due now: what lies in the socket was written to answer a question not yet asked. */
@@ -372,12 +377,13 @@ void kf_peer_hurry(kf_peer *peer, double deadline)
 {
     peer->deadline = deadline;
     kf_patience_begin(&peer->hurry, COMMAND_SECONDS, kf_now());
+    peer->stopping = 0;
     kf_patience_watch(&peer->hurry, kf_sandbox_pid(peer->sandbox));
 }
 
 double kf_peer_dawdled(const kf_peer *peer)
 {
-    return peer->deadline ? peer->hurry.used : 0;
+    return peer->deadline ? peer->hurry.used + peer->stopping : 0;
 }
 
 uint64_t kf_peer_calls(const kf_peer *peer)
@@ -529,8 +535,12 @@ static kf_peer_event run_batch(kf_peer *peer, kf_batch *batch)
     batch->stalled = patience.stalled;
     if (batch->answered) batch->seconds = kf_now() - started;
     if (batch->answered && event == KF_PEER_OK) batch->answered(batch->context);
+    double stopping = peer->stopping;
     if (event == KF_PEER_OK) event = freeze(peer);
-    if (!batch->answered) batch->seconds = kf_now() - started; /* only now nothing of it can run any more */
+    if (!batch->answered) {
+        batch->seconds = kf_now() - started; /* only now nothing of it can run any more */
+        peer->stopping = stopping;
+    }
     if (event != KF_PEER_OK) return event;
     batch->claimed = answer.claimed_seconds;
     batch->gap = answer.gap_seconds;

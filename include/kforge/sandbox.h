@@ -140,7 +140,8 @@ int kf_sandbox_descriptor(const kf_sandbox *sandbox);
 bool kf_sandbox_pump(kf_sandbox *sandbox, double seconds);
 /* Stops every thread of the tree, and returns only when all are stopped (true), or the child has ended (false). Thaw lets it go on; it is false
  * when the child has ended, or when something woke it in between (a timer that sends SIGCONT, say): what was read meanwhile proves
- * nothing then. Freeze is false for the same reason when the waking comes while it waits. Both are KF_ERROR_INPUT, the child's doing. */
+ * nothing then. Freeze is false for the same reason when the waking comes while it waits. Both are KF_ERROR_INPUT, the child's doing; and so is KF_ERROR_LIMIT
+ * of freeze: it can't be stopped, and computes meanwhile. One that neither stops nor computes is KF_ERROR_MACHINE. */
 bool kf_sandbox_freeze(kf_sandbox *sandbox, kf_error *error);
 bool kf_sandbox_thaw(kf_sandbox *sandbox, kf_error *error);
 /* Counts threads of the child, processes of its tree beside the child, and open descriptors of the child. */

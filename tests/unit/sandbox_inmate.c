@@ -326,6 +326,36 @@ static pid_t fork_and_end(void)
     return pid;
 }
 
+static int do_nothing_raw(void *unused)
+{
+    (void)unused;
+    syscall(SYS_exit, 0);
+    return 0;
+}
+
+static void try_own_descriptors(void)
+{
+    static char stack[1 << 14];
+    attack("a thread with descriptors of its own",
+           clone(do_nothing_raw, stack + sizeof stack, CLONE_VM | CLONE_FS | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM, NULL));
+}
+
+/* What may work on in the kernel for longer than anybody waits. None of these would. */
+static void try_endless_calls(void)
+{
+    unsigned char page;
+    void *whole = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    need("mincore", mincore(whole, 4096, &page));
+    errno = 0;
+    mincore(NULL, (size_t)1 << 32, &page); /* nothing lies there: unfiltered it says so at once */
+    attack("mincore of gigabytes", errno == EPERM ? -1 : 0);
+    attack("move_pages", syscall(SYS_move_pages, 0, 0, NULL, NULL, NULL, 0));
+    attack("sync", syscall(SYS_sync));
+    errno = 0;
+    syncfs(-1);
+    attack("syncfs", errno == EPERM ? -1 : 0);
+}
+
 static int do_syscalls(char **arguments)
 {
     static char stack[1 << 16];
@@ -360,6 +390,8 @@ static int do_syscalls(char **arguments)
         execl("/no/such/program", "x", (char *)NULL);
         attack("execve", errno == EPERM ? -1 : 0);
         attack("timer_create", timer_create(CLOCK_MONOTONIC, NULL, &timer));
+        try_endless_calls();
+        try_own_descriptors();
         attack("F_SETSIG", fcntl(0, F_SETSIG, SIGCONT));
         attack("internet socket", socket(AF_INET, SOCK_STREAM, 0));
         need("unix socket", socket(AF_UNIX, SOCK_STREAM, 0));
@@ -413,6 +445,8 @@ static int do_lockdown(char **arguments)
     attack("dumpable", prctl(PR_GET_DUMPABLE) == 1 ? 0 : -1);
     attack("kill of others", kill(getppid() ? getppid() : 2, 0));
     need("kill of itself", kill(getpid(), 0));
+    try_endless_calls();
+    try_own_descriptors();
     attack("a call from the future", syscall(470));
     return escaped;
 }
