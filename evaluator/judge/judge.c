@@ -200,12 +200,13 @@ typedef struct judge_round {
     kf_prepared *prepared;
     kf_secret *secret;
     const volatile int *stop;
-    kf_peer *going;  /* the candidate's runner, between two workloads */
-    bool more;       /* jobs that will follow */
-    bool afresh;     /* in processes that no other measurement had */
-    bool secondhand; /* set: one of the task's own has served another task */
-    int attempt;     /* 1: the second measurement of `verify` */
-    double deadline; /* of this round */
+    kf_peer *going;        /* the candidate's runner, between two workloads */
+    bool more;             /* jobs that will follow */
+    bool afresh;           /* in processes that no other measurement had */
+    bool secondhand;       /* set: one of the task's own has served another task */
+    int attempt;           /* 1: the second measurement of `verify` */
+    double deadline;       /* of this round */
+    double candidate_time; /* seconds of the job's time that the candidate took, in all rounds */
     int layers;
 } judge_round;
 
@@ -344,6 +345,7 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
                                   .secret = r->secret,
                                   .seconds = timed_left ? fmax(budget / timed_left, least) : budget,
                                   .deadline = deadline,
+                                  .candidate_time = r->candidate_time,
                                   .stop = r->stop,
                                   .verdict = verdict,
                                   .result = result};
@@ -354,6 +356,7 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
             if (bench.abandoned) return true;
             built = true;
             deadline = bench.deadline;
+            r->candidate_time = bench.candidate_time;
             if (problem->timed) {
                 budget -= kf_now() - started - bench.waited;
                 timed_left--;
@@ -478,6 +481,7 @@ static bool judge_undisturbed(judge_round *r, kf_verdict **verdict, kf_error *er
     const kf_job_options *options = &r->job->options;
     double started = kf_now();
     r->deadline = started + options->timeout_seconds;
+    r->candidate_time = 0;
     for (kf_rounds rounds = {0};;) {
         if (!judge_round_of(r, verdict, error)) return false;
         bool secondhand = failed_secondhand(r, *verdict);

@@ -44,6 +44,7 @@
 #define FASTER 1.5        /* a candidate this much faster may need more calls than the baseline */
 #define SLOW 3.0          /* a candidate this much slower is judged on few calls */
 #define SHORT_CALLS 32
+#define MOST_PART 0.5 /* of the time that is gone: who took more is to blame when it is over */
 
 /* ---- small things ---------------------------------------------------------------------------------------------------------------------------- */
 
@@ -317,18 +318,27 @@ static bool reserve(kf_run *r, kf_error *error)
     return true;
 }
 
-/* The job's time is over. A candidate that took most of it is slow; else the machine or the task is. */
+/* Seconds of this workload. */
+static double candidate_took(const kf_run *r)
+{
+    const kf_peer *peer = r->peers[CANDIDATE];
+    return r->candidate_time + (peer ? kf_peer_dawdled(peer) : 0);
+}
+
+/* The job's time is over. A candidate that took most of it is slow, or of this workload's part: one that takes the time of those before chooses where the
+ * cut falls. Else the machine or the task is. */
 bool kf_run_out_of_time(kf_run *r, kf_error *error)
 {
     kf_workbench *bench = r->bench;
-    const kf_peer *peer = r->peers[CANDIDATE];
-    bool slow = r->candidate_time + (peer ? kf_peer_dawdled(peer) : 0) > 0.5 * (kf_now() - r->started);
+    double now = kf_now(), here = candidate_took(r), all = bench->candidate_time + here,
+           began = bench->deadline - bench->options->timeout_seconds; /* of the job, but for what is nobody's time */
+    bool slow = here > MOST_PART * (now - r->started) || all > MOST_PART * (now - began);
     r->over = true;
     return kf_verdict_add_finding(
                bench->verdict, bench->result, slow ? KF_TIMEOUT : KF_JUDGE_ERROR, slow ? KF_BLAME_CANDIDATE : KF_BLAME_MACHINE,
-               slow ? "time.limit" : "time.budget", r->candidate_time, bench->options->timeout_seconds,
-               "not done with %.0f s for the whole job, of which the candidate's calls in this workload took %.3g s",
-               bench->options->timeout_seconds, r->candidate_time) != NULL ||
+               slow ? "time.limit" : "time.budget", all, bench->options->timeout_seconds,
+               "not done with %.0f s for the whole job, of which the candidate took %.3g s, %.3g s of them in this workload",
+               bench->options->timeout_seconds, all, here) != NULL ||
            no_memory(error);
 }
 
@@ -433,9 +443,14 @@ static bool measure_pairs(kf_run *r, const kf_stopping_rule *rule, kf_error *err
 static void release(kf_run *r, bool clean)
 {
     kf_peer *peers[] = {r->peers[CANDIDATE], r->peers[BASELINE], r->oracle, r->idle};
+    r->bench->candidate_time += candidate_took(r);
     if (clean) drop_sets(r); /* the driver takes twice as long for that while it ends a process */
     for (size_t i = 0; i < sizeof peers / sizeof *peers; i++) kf_peer_doom(peers[i]);
-    for (size_t i = 0; i < sizeof peers / sizeof *peers; i++) kf_crew_retire(r->bench->crew, peers[i], !clean);
+    for (size_t i = 0; i < sizeof peers / sizeof *peers; i++) {
+        double began = kf_now();
+        kf_crew_retire(r->bench->crew, peers[i], !clean);
+        if (i == 0) r->bench->candidate_time += kf_now() - began; /* its memory, which may be large, is given back */
+    }
     if (!clean) kf_crew_drop_trusted(r->bench->crew);
     r->peers[BASELINE] = r->peers[CANDIDATE] = r->oracle = r->idle = NULL;
     drop_sets(r);
@@ -474,6 +489,7 @@ static bool keep_candidate(kf_run *r, kf_error *error)
     kf_peer *peer = r->peers[CANDIDATE];
     kf_peer_event event = peer ? kf_peer_unmap(peer) : KF_PEER_OK;
     if (event != KF_PEER_OK) return kf_run_report(r, peer, KF_ROLE_CANDIDATE, event, 0, "giving its buffers back", error);
+    r->candidate_time = candidate_took(r);
     *r->bench->going = kf_steal(&r->peers[CANDIDATE]);
     return true;
 }

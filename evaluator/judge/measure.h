@@ -39,9 +39,11 @@ typedef struct kf_workbench {
     kf_verdict *verdict;
     kf_workload_verdict *result; /* of the verdict */
     int layers;                  /* set: sandbox layers of the candidate's runner */
-    double waited;               /* set: seconds that await_candidate took; they are no part of the measurement's time */
-    bool abandoned;              /* set: await_candidate had nothing */
-    bool secondhand;             /* set: one of the task's own runners has served another task */
+    double
+        candidate_time; /* seconds that the candidate took of the job's time in the workloads before; what it takes in this one is added */
+    double waited;   /* set: seconds that await_candidate took; they are no part of the measurement's time */
+    bool abandoned;  /* set: await_candidate had nothing */
+    bool secondhand; /* set: one of the task's own runners has served another task */
 } kf_workbench;
 
 /* Fills bench->result. False when judge or machine failed, or on the caller's stop flag (KF_ERROR_BUSY). */

@@ -167,12 +167,12 @@ bool kf_run_start_peer(kf_run *r, kf_role role, kf_peer **peer, kf_error *error)
         r->started += kf_now() - asked;
         bench->deadline += kf_now() - asked;
     }
+    double began = kf_now();
     if (kind != KF_RUNNER_TORCH && !kf_peer_give(*peer, binary, error)) return false;
     if (candidate) bench->layers = kf_peer_layers(*peer);
     double patience = kind == KF_RUNNER_TORCH ? TORCH_LOAD_SECONDS : LOAD_SECONDS;
     bool hurried = candidate && kf_run_time_left(r) < patience;
     if (hurried) patience = fmax(kf_run_time_left(r), 1);
-    double began = kf_now();
     kf_peer_event event;
     if (kind != KF_RUNNER_TORCH)
         event = kf_peer_load(*peer, patience);

@@ -2,6 +2,8 @@
 #include "test_judge_common.h"
 
 #include "judge_internal.h"
+#include "kforge/faults.h"
+#include "works.h"
 
 #ifdef __SANITIZE_ADDRESS__
 enum { LEAST_HOSTILE = 30, LEAST_HONEST = 7 };
@@ -344,13 +346,50 @@ static void what_is_left_of_the_time_is_no_limit(void **state)
     kf_auto(kf_verdict) late = judged_slowly("1", "0.2", 2);
     assert_string_equal(kf_status_name(late->status), "judge_error");
     assert_string_equal(first_finding(late)->rule, "time.budget");
+    assert_false(kf_verdict_is_fault(late));
     kf_auto(kf_verdict) endless = judged_slowly("0", "1000", 6);
     assert_string_equal(kf_status_name(endless->status), "timeout");
+}
+
+/* A candidate that is slow in one workload, and hangs in the next so that the job's time ends there, where hardly any of it was the candidate's yet. */
+static void the_time_of_earlier_workloads_counts(void **state)
+{
+    (void)state;
+    static const char source[] = "#include <stdint.h>\n#include <time.h>\n#include <cuda_runtime.h>\n"
+                                 "extern \"C\" void scale(const float *x, float *y, float a, int64_t n, cudaStream_t s)\n"
+                                 "{ struct timespec now; clock_gettime(CLOCK_MONOTONIC, &now);\n"
+                                 "  double end = now.tv_sec + 1e-9 * now.tv_nsec + (n < 2000 ? 0.45 : 1000);\n"
+                                 "  for (int64_t i = 0; i < n; i++) y[i] = a * x[i];\n"
+                                 "  do clock_gettime(CLOCK_MONOTONIC, &now); while (now.tv_sec + 1e-9 * now.tv_nsec < end); }\n";
+    kf_error error = {0};
+    kf_task *task = kf_task_load(KFORGE_SOURCE_DIR "/tests/selftest/scale", &error);
+    kf_auto(kf_job) job = task ? kf_job_new("later", task, source, strlen(source), NULL, 0, &error) : NULL;
+    if (!job) fail_msg("%s", error.text);
+    job->options.timeout_seconds =
+        3.2; /* 2.7 s in the first workload; what precedes the candidate in the second one takes most of the rest */
+    kf_auto(kf_verdict) verdict = judged(job);
+    if (verdict->status != KF_TIMEOUT) fail_msg("%s", verdict->message);
+    assert_int_equal(verdict->blame, KF_BLAME_CANDIDATE);
+}
+
+/* What a worker asks whose machine seems to fail (works.h). */
+static void the_judge_works(void **state)
+{
+    (void)state;
+    kf_error error = {0};
+    kf_task *task = kf_task_load(KFORGE_SOURCE_DIR "/tests/selftest/scale", &error);
+    kf_auto(kf_job) job = task ? kf_job_new("hostile", task, "nothing", 7, NULL, 0, &error) : NULL;
+    if (!job) fail_msg("%s", error.text);
+    assert_true(kf_judge_works(judge, job, NULL));
+    int stop = 1;
+    assert_false(kf_judge_works(judge, job, &stop));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_time_of_earlier_workloads_counts),
+        cmocka_unit_test(the_judge_works),
         cmocka_unit_test(what_is_left_of_the_time_is_no_limit),
         cmocka_unit_test(devices_have_names),
         cmocka_unit_test(what_is_disturbed_is_measured_again),
