@@ -126,7 +126,8 @@ static void look_for_answer(spool_end *s, slot *at, double now)
     size_t size;
     kf_autofree char *text = kf_file_read(verdict, KF_JOB_BYTES, &size, &why);
     kf_autofree char *id = strdup(at->job->id);
-    if (s->end.faults >= KF_FAULTS - 1) allow_faults(s);
+    if (s->end.faults)
+        allow_faults(s); /* not only with the last: the worker whose that is ends, and its hello may be gone by then */
     if (!id || !text || !kf_pool_answer(s->end.pool, &s->end, at->job, text, size, &why)) {
         fail_slot(s, at, &why);
         return;
