@@ -26,6 +26,7 @@ static char *read_answer(int fd, size_t limit, double seconds)
         if (got < 0 && errno == EINTR) continue;
         if (got <= 0) return got < 0 ? NULL : kf_buffer_take(&text);
         kf_buffer_append(&text, piece, (size_t)got);
+        if (text.failed) return NULL; /* more than anybody asked for, and it may go on for ever */
     }
 }
 
