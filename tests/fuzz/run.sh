@@ -1,10 +1,10 @@
 #!/bin/sh
-# usage: run.sh FUZZER CORPUS    fuzzes for KFORGE_FUZZ_SECONDS (60; 0: only what is in the corpus). New inputs stay beside the program; what
+# usage: run.sh FUZZER CORPUS    fuzzes for KFORGE_FUZZ_SECONDS (40; 0: only what is in the corpus). New inputs stay beside the program; what
 # makes it fail is left in ARTIFACTS/ there, and belongs into CORPUS together with the fix.
 set -eu
 fuzzer=$1
 corpus=$2
-seconds=${KFORGE_FUZZ_SECONDS:-60}
+seconds=${KFORGE_FUZZ_SECONDS:-40}
 [ -n "$(ls -A "$corpus")" ] || {
     echo "$corpus is empty"
     exit 1
