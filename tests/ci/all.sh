@@ -24,7 +24,7 @@ trap 'rm -f "$output"; [ -z "$ahead" ] || kill -- "-$ahead" 2>/dev/null || true'
 
 # Runs ctest in build/PRESET and adds what its closing line says to the sums.
 run_ctest() {
-    local preset=$1 started=$SECONDS status=0 line name
+    local preset=$1 started=$SECONDS status=0 line name reason
     shift
     ctest --test-dir "$root/build/$preset" --no-tests=error --output-on-failure -j "$jobs" "$@" >"$output" 2>&1 || status=$?
     line=$(grep -E '^[0-9]+% tests passed, [0-9]+ tests? failed out of [0-9]+' "$output" | tail -n 1)
@@ -38,7 +38,7 @@ run_ctest() {
     fi
     if [ $status != 0 ]; then
         cat "$output"
-        while read -r line; do reasons+=("$preset: ${line:0:400}"); done < <(grep -E '^line [0-9]+: |^\[ +(ERROR|LINE) +\]|\*\*\*' "$output" | head -n 20)
+        while read -r reason; do reasons+=("$preset: ${reason:0:400}"); done < <(grep -E '^line [0-9]+: |^\[ +(ERROR|LINE) +\]|\*\*\*' "$output" | head -n 20)
         while read -r name; do failures+=("$preset: $name"); done < <(sed -n '/^The following tests FAILED/,$p' "$output" | sed -n 's/^[[:space:]]*[0-9]* - \([^ ]*\).*/\1/p')
     fi
     printf '%s: %s (%d s)\n' "$preset" "${line:-no result}" $((SECONDS - started))

@@ -151,11 +151,12 @@ static kf_peer *runner_with_memory(kf_crew *crew, int *released)
 static void memory_that_is_of_no_use_is_given_back_first(void **state)
 {
     (void)state;
-    kf_device device = *judge->device;
-    kf_device_operations operations = *device.operations;
-    device.slow_start = true;
-    device.operations = &operations;
-    kf_auto(kf_crew) crew = kf_crew_new(&device);
+    kf_device *device = judge->device;
+    const kf_device as_it_is = *device;
+    kf_device_operations operations = *device->operations;
+    device->slow_start = true;
+    device->operations = &operations;
+    kf_auto(kf_crew) crew = kf_crew_new(device);
     const char *baseline = "torch:one:", *other = "torch:other:";
     kf_problem *problem = calloc(1, sizeof *problem);
     int of_candidate = 0, of_baseline = 0;
@@ -175,6 +176,8 @@ static void memory_that_is_of_no_use_is_given_back_first(void **state)
     kf_crew_make_room(crew, other, false, problem);
     assert_true(kf_crew_has_trusted(crew, KF_ROLE_BASELINE, baseline, false));
     free(problem);
+    device->operations = as_it_is.operations;
+    device->slow_start = as_it_is.slow_start;
 }
 
 int main(void)
