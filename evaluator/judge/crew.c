@@ -71,6 +71,7 @@ static kf_peer *spawn(kf_crew *crew, kf_runner_kind kind, bool strict, kf_error 
                                          .environment = place.environment,
                                          .limits = place.limits,
                                          .at_launcher = place.at_launcher,
+                                         .wakeful = place.wakeful,
                                          .same_addresses = place.same_addresses,
                                          .start_seconds = kind == KF_RUNNER_TORCH ? TORCH_SECONDS : 0,
                                          .strict = strict},

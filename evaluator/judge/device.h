@@ -72,6 +72,7 @@ typedef struct kf_runner_place {
     kf_sandbox_limits limits;
     int spare_threads;   /* of the device's own that may appear later */
     bool at_launcher;    /* as in kf_peer_spec */
+    kf_wakeful *wakeful; /* likewise */
     bool same_addresses; /* as in kf_sandbox_spec */
 } kf_runner_place;
 

@@ -26,7 +26,6 @@
 #include "paths.h"
 #include "python.h"
 #include "timing_lock.h"
-#include "wakeful.h"
 
 /* A context has as many channels to the GPU for kernels and for copies as these say, 8 where they don't, and to make and end it takes the driver as much
  * longer, in which it does little for others: 113 and 49 ms on an H200 with 8 of each, 85 and 36 with one for copies, 51 and 20 with one of each. Kernels of
@@ -86,7 +85,7 @@ static void cuda_free(kf_device *device)
     if (gpu->context && !gpu->lost) cuda->context_release(gpu->device);
     kf_nvml_close(gpu->nvml);
     if (gpu->lock >= 0) close(gpu->lock);
-    if (gpu->wakeful >= 0) close(gpu->wakeful);
+    kf_wakeful_free(gpu->wakeful);
     free(gpu->cache);
     free(gpu->count_names);
     free(gpu->count_metrics);
@@ -166,6 +165,7 @@ static bool cuda_place(kf_device *device, kf_runner_kind kind, kf_runner_place *
                                .program = gpu->program,
                                .directory = gpu->directory,
                                .environment = gpu->environment,
+                               .wakeful = gpu->wakeful,
                                .spare_threads = SPARE_THREADS};
     if (python) place_python(gpu, python, place);
     kf_jail_system(place->paths, &place->path_count, KF_PLACE_PATHS - 12);
@@ -228,11 +228,10 @@ static bool cuda_reserve(kf_device *device, bool take, const volatile int *stop,
     if (take) {
         if (gpu->lock < 0 && (gpu->lock = kf_timing_lock_open(gpu->uuid, error)) < 0) return false;
         if (!kf_timing_lock_take(gpu->lock, stop, error)) return false;
-        if (gpu->wakeful < 0) gpu->wakeful = kf_wakeful_begin();
+        kf_wakeful_begin(gpu->wakeful);
         return true;
     }
-    if (gpu->wakeful >= 0) close(gpu->wakeful);
-    gpu->wakeful = -1;
+    kf_wakeful_end(gpu->wakeful);
     if (gpu->lock >= 0) kf_timing_lock_give_back(gpu->lock);
     return true;
 }
@@ -444,7 +443,8 @@ kf_device *kf_device_cuda_open(int ordinal, const char *cache, kf_error *error)
         kf_fail(error, KF_ERROR_MEMORY, "out of memory");
         return NULL;
     }
-    gpu->lock = gpu->wakeful = -1;
+    gpu->lock = -1;
+    gpu->wakeful = kf_wakeful_new();
     gpu->head.operations = &cuda_operations;
     gpu->head.default_seconds = 3;
     gpu->head.batch_seconds = 0.0025; /* 15 times an empty batch; where that is too short for the interval, more pairs follow */

@@ -32,6 +32,8 @@ struct kf_peer {
     const volatile int *stop;
     bool frozen, dead;
     bool greeted, paused, at_launcher;
+    kf_wakeful *wakeful;
+    int kept; /* processor that does not sleep until this one is woken, -1 none */
     char *inbox,
         *binary; /* a folder that only this runner sees, and the path in it that it will load; NULL when it was started for a binary */
     double start_seconds;
@@ -212,12 +214,19 @@ static kf_peer_event freeze(kf_peer *peer)
     return KF_PEER_OK;
 }
 
+static void let_go(kf_peer *peer)
+{
+    kf_wakeful_let_go(peer->wakeful, peer->kept);
+    peer->kept = -1;
+}
+
 static kf_peer_event wake(kf_peer *peer)
 {
     if (peer->dead) return KF_PEER_ENDED;
     if (!peer->frozen) return KF_PEER_OK;
     kf_error error;
     peer->frozen = false;
+    let_go(peer);
     if (kf_sandbox_thaw(peer->sandbox, &error)) return KF_PEER_OK;
     if (kf_sandbox_pump(peer->sandbox, 0)) return end(peer, KF_PEER_ENDED);
     peer->error = error;
@@ -243,13 +252,15 @@ kf_peer *kf_peer_spawn(const kf_peer_spec *spec, kf_error *error)
     int pair[2];
     if (!peer || !paths) {
         kf_fail(error, KF_ERROR_MEMORY, "out of memory for a runner");
-        if (peer) peer->socket = -1;
+        if (peer) peer->socket = peer->kept = -1;
         return NULL;
     }
     peer->socket = -1;
     peer->stop = spec->stop;
     peer->kind = spec->kind;
     peer->at_launcher = spec->at_launcher;
+    peer->wakeful = spec->wakeful;
+    peer->kept = -1;
     peer->memory_limit = spec->limits.memory_bytes;
     peer->start_seconds = spec->start_seconds > 0 ? spec->start_seconds : COMMAND_SECONDS;
     if (!spec->binary && !make_inbox(peer, spec, paths, error)) return NULL;
@@ -401,6 +412,7 @@ void kf_peer_doom(kf_peer *peer)
 void kf_peer_free(kf_peer *peer)
 {
     if (!peer) return;
+    let_go(peer);
     kf_sandbox_free(peer->sandbox);
     if (peer->attachment) peer->release(peer->attachment);
     if (peer->socket >= 0) close(peer->socket);
@@ -557,6 +569,10 @@ kf_peer_event kf_peer_batch(kf_peer *peer, kf_batch *batch)
     cpu_set_t before;
     bool moved = peer->at_launcher && go_to_launcher(&before);
     kf_peer_event event = run_batch(peer, batch);
+    if (event == KF_PEER_OK && batch->answered) {
+        kf_wakeful_note(peer->wakeful, batch->waking);
+        peer->kept = kf_wakeful_keep(peer->wakeful, kf_sandbox_pid(peer->sandbox));
+    }
     if (moved) sched_setaffinity(0, sizeof before, &before);
     return event;
 }

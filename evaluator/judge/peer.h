@@ -14,6 +14,7 @@
 #include "kforge/error.h"
 #include "kforge/sandbox.h"
 #include "kforge/verdict.h"
+#include "wakeful.h"
 
 typedef enum kf_peer_event {
     KF_PEER_OK,
@@ -49,6 +50,7 @@ typedef struct kf_peer_spec {
     kf_sandbox_limits limits;
     bool strict;
     bool at_launcher;         /* it launches on the first processor (kfcpu_ready), and the judge waits for its batches there */
+    kf_wakeful *wakeful;      /* for its timed batches; may be NULL; outlives the peer */
     bool same_addresses;      /* as in kf_sandbox_spec */
     double start_seconds;     /* to say hello; 0: 20 */
     const volatile int *stop; /* may be NULL */
