@@ -40,9 +40,9 @@
 #define SHORT_BATCH 0.002 /* seconds; shorter batches of a candidate get more calls */
 #define LONG_BATCH 0.02   /* seconds; none has to be longer */
 #define PYTHON_FACTOR 6   /* times that, where a side is Python */
-#define LENGTH_PART 0.001 /* of the time budget: a batch may be so long where the device would do with less */
 #define FASTER 1.5        /* a candidate this much faster may need more calls than the baseline */
 #define SLOW 3.0          /* a candidate this much slower is judged on few calls */
+#define EXACT 0.005       /* who asks for an interval of less than this on either side gets it of slow candidates, too */
 #define SHORT_CALLS 32
 #define MOST_PART 0.5 /* of the time that is gone: who took more is to blame when it is over */
 
@@ -127,8 +127,7 @@ static bool change_sets(kf_run *r, uint32_t count, kf_error *error)
 static double batch_length(const kf_run *r)
 {
     const kf_device *device = r->bench->device;
-    double budget = r->bench->options->seconds > 0 ? r->bench->options->seconds : device->default_seconds;
-    double length = fmax(device->batch_seconds, budget * LENGTH_PART);
+    double more = r->bench->options->seconds / device->default_seconds, length = device->batch_seconds * fmax(more, 1);
     /* Python takes several times as long to answer as a runner in C, and not always the same. */
     return fmin(kf_run_is_apart(r) ? PYTHON_FACTOR * length : length, LONG_BATCH);
 }
@@ -236,7 +235,7 @@ static bool adapt(kf_run *r, const double seconds[2], kf_stopping_rule *rule, bo
 {
     double call = fmax(seconds[CANDIDATE] - r->empty_batch, 1e-6) / r->calls[CANDIDATE];
     double slower = (seconds[CANDIDATE] / r->calls[CANDIDATE]) / (seconds[BASELINE] / r->calls[BASELINE]);
-    if (slower > SLOW) {
+    if (slower > SLOW && r->bench->options->half_width >= EXACT) {
         rule->half_width = fmax(rule->half_width, 0.1);
         rule->most_pairs = rule->least_pairs;
         double fewer = r->calls[BASELINE] / slower;
@@ -260,11 +259,11 @@ static bool adapt(kf_run *r, const double seconds[2], kf_stopping_rule *rule, bo
 }
 
 /* Batches whose time does not count, until a side's calls have become as fast as they get. Where there are no inouts, outputs are
- * poisoned before the first and all is looked at behind the last. */
-static bool warm_up(kf_run *r, kf_side side, kf_error *error)
+ * poisoned before the first and all is looked at behind the last. `last`: seconds of that one. */
+static bool warm_up(kf_run *r, kf_side side, double *last, kf_error *error)
 {
     double seconds = 0;
-    double last = INFINITY;
+    *last = INFINITY;
     bool launches = r->baseline_call < r->bench->device->launch_bound;
     if (!r->device->fill(r->sets, kf_run_draw(r, "warm", (int)side), r->variations, error)) return false;
     for (uint32_t i = 0; i < r->set_count; i++) r->order[i] = i;
@@ -279,11 +278,18 @@ static bool warm_up(kf_run *r, kf_side side, kf_error *error)
         if (!kf_run_batch(r, side, 0, r->calls[side], 0, -1, &batch, error)) return false;
         if (side == CANDIDATE && r->in_place && !kf_run_inspect(r, side, error)) return false;
         seconds += batch.seconds;
-        bool settled = fabs(batch.seconds - last) < WARM_SETTLED * batch.seconds;
+        bool settled = fabs(batch.seconds - *last) < WARM_SETTLED * batch.seconds;
+        *last = batch.seconds;
         if (settled && (!launches || kf_peer_calls(r->peers[side]) >= WARM_CALLS)) break;
-        last = batch.seconds;
     }
     return side == BASELINE || r->in_place || kf_run_inspect(r, side, error);
+}
+
+/* Short calls were timed on few sets, which a cache may hold: what all of them take says whether a batch of so many is longer than it has to be. */
+static void shorten_batches(kf_run *r, double seconds)
+{
+    double call = fmax(seconds - r->empty_batch, 1e-6) / r->calls[BASELINE], enough = ceil(batch_length(r) / call);
+    if (enough < r->calls[BASELINE]) r->calls[BASELINE] = r->calls[CANDIDATE] = (uint32_t)fmax(enough, 1);
 }
 
 /* The baseline's batches with no candidate there. */
@@ -569,7 +575,7 @@ static void note(kf_run *r)
                           .at = kf_now(),
                           .seconds = bench->seconds,
                           .batch = batch_length(r),
-                          .sets = r->set_count,
+                          .sets = sets_for(r, r->alone_calls),
                           .calls = r->alone_calls,
                           .call = r->baseline_call,
                           .empty_batch = r->empty_batch,
@@ -589,7 +595,9 @@ static bool know_baseline(kf_run *r, kf_error *error)
     if (!size_batches(r, error)) return false;
     if (!r->over && (r->timed || bench->last)) expect_spares(r);
     if (r->over || !r->timed) return true;
-    if (!warm_up(r, BASELINE, error)) return false;
+    double seconds;
+    if (!warm_up(r, BASELINE, &seconds, error)) return false;
+    if (!r->over) shorten_batches(r, seconds);
     if (!r->over && !kf_run_measure_alone(r, r->calls[BASELINE], error)) return false;
     if (!r->over) note(r);
     return true;
@@ -623,7 +631,8 @@ static bool measure(kf_run *r, kf_error *error)
     if (!r->over && !kf_run_hand_over(r, KF_ROLE_CANDIDATE, r->peers[CANDIDATE], error)) return false;
     if (!r->over && r->recalled) expect_spares(r); /* not before: a driver that starts processes has little time for buffers */
     if (!r->over && r->timed && !kf_run_start_idle(r, error)) return false;
-    if (!r->over && r->timed && !warm_up(r, CANDIDATE, error)) return false;
+    double seconds;
+    if (!r->over && r->timed && !warm_up(r, CANDIDATE, &seconds, error)) return false;
     if (!r->over && !measure_pairs(r, &rule, error)) return false;
     if (!r->over && !kf_run_audit(r, r->peers[CANDIDATE], error)) return false;
     if (!r->over && r->timed && !kf_run_conclude(r, error)) return false;

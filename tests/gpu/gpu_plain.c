@@ -11,7 +11,7 @@
 #include "kforge/stats.h"
 
 #define BATCH_SECONDS 0.03
-#define ROUNDS 7
+#define ROUNDS 3
 #define MOST_SETS 48
 #define VARIED_SETS 16
 

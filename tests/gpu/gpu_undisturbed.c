@@ -1,10 +1,13 @@
-/* Do the judge's defences disturb honest candidates? The speedup of each seed as the judge gives it, with all defences on, beside the quotient of the same two
- * binaries' times as measured plainly (gpu_plain.h): one process, no sandbox, no stopping, poison, guards, digests, hidden sets, one long batch behind the
- * other. The plain measurement is taken three times of both in turns; the medians are compared, and how far the three are apart says how exact they are.
+/* Do the judge's defences disturb honest candidates? The speedup of each seed as the judge gives it, with all defences on, beside two others of the same
+ * binaries.
  *
- * At the end of each verdict, while its runners and buffers are there, batches of several lengths of both sides go through the judge's own protocol.
- * Through (calls, time) goes a line. Its slope is a call in the runner's process, where some code takes longer than in another; its intercept is what a
- * batch costs beside its calls, and should be what an empty one takes. */
+ * The first is of the very processes and buffers: at the end of each verdict batches of several lengths of both sides, without poison, guards, digests or
+ * comparison. Through (calls, time) goes a line. Its slope is a call in the runner's process, where some code takes longer than in another; its intercept is
+ * what a batch costs beside its calls, and should be what an empty one takes.
+ *
+ * The second is the quotient of their times as measured plainly (gpu_plain.h): another process, no sandbox, no stopping, no judge, one long batch behind the
+ * other. It has what processes differ by, too: where memory lies, and how warm a chip is that works without a pause. The plain measurement is taken several times of both in turns; the medians are compared, and how far apart the middle half is says how exact
+ * they are. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +20,7 @@
 #include "measure_internal.h"
 #include "prepare.h"
 
-#define TURNS 3
+#define TURNS 7 /* each in memory of its own: where that lies can make a difference of 5 % */
 #define MOST 64
 #define ALLOWED 0.01
 #define HALF_WIDTH 0.002 /* that pairs go on for: a verdict usually leaves more open than what is looked for */
@@ -74,19 +77,45 @@ static void draw_lines(kf_run *r)
     }
 }
 
+/* Of the middle half, on either side of the median. */
 static double spread(const double *values)
 {
-    double least = fmin(values[0], fmin(values[1], values[2])), most = fmax(values[0], fmax(values[1], values[2]));
-    return most / least - 1;
+    return (kf_quantile(values, TURNS, 0.75) - kf_quantile(values, TURNS, 0.25)) / 2 / kf_median(values, TURNS);
 }
 
-/* The quotient judged / plain; NaN where one of them is not to be had. */
-static double compare(kf_judge *judge, const kf_prepared *p, const char *name, const kf_problem *problem,
-                      const kf_workload_verdict *found)
+/* Of the judged speedup and another; NaN where one of them is not to be had. */
+typedef struct quotients {
+    double same_processes, plain;
+} quotients;
+
+static const quotients unknown = {NAN, NAN};
+
+typedef struct tally {
+    size_t found, within;
+    double ratios[MOST], deviations[MOST];
+} tally;
+
+static void count_quotient(tally *t, double ratio)
+{
+    if (isnan(ratio)) return;
+    t->ratios[t->found] = ratio;
+    t->deviations[t->found++] = fabs(ratio - 1);
+    t->within += fabs(ratio - 1) <= ALLOWED;
+}
+
+static void say(const tally *t, const char *whose, const char *name)
+{
+    printf("  defences: %zu of %zu speedups within %.0f %% of those %s, quotient's median %.4f, deviation median %.2f %%\n",
+           t->within, t->found, 100 * ALLOWED, whose, kf_median(t->ratios, t->found), 100 * kf_median(t->deviations, t->found));
+    gpu_figure(name, t->found ? 100.0 * (double)t->within / (double)t->found : NAN, "%", GPU_AT_LEAST, 100);
+}
+
+static quotients compare(kf_judge *judge, const kf_prepared *p, const char *name, const kf_problem *problem,
+                         const kf_workload_verdict *found)
 {
     plain_entry entries[2] = {plain_load(p->trusted[KF_TRUSTED_BASELINE].binary.path), plain_load(p->candidate.binary)};
     double plain[2][TURNS];
-    if (!entries[0] || !entries[1]) return printf("  %s: its binaries can't be loaded\n", name), NAN;
+    if (!entries[0] || !entries[1]) return printf("  %s: its binaries can't be loaded\n", name), unknown;
     for (int turn = 0; turn < TURNS; turn++)
         for (int side = 0; side < 2; side++)
             plain[side][turn] =
@@ -94,23 +123,24 @@ static double compare(kf_judge *judge, const kf_prepared *p, const char *name, c
     double quotient = kf_median(plain[0], TURNS) / kf_median(plain[1], TURNS), ratio = found->speedup.value / quotient;
     printf("  %-12s %-22s judged %7.4fx [%.4f %.4f] %d pairs, plain %7.4fx (%.2f / %.2f us, +-%.2f %% / %.2f %%): %+.2f %%\n",
            kf_task_name(p->job->task), name, found->speedup.value, found->speedup.low, found->speedup.high, found->pairs, quotient,
-           kf_median(plain[0], TURNS) * 1e6, kf_median(plain[1], TURNS) * 1e6, 50 * spread(plain[0]), 50 * spread(plain[1]),
+           kf_median(plain[0], TURNS) * 1e6, kf_median(plain[1], TURNS) * 1e6, 100 * spread(plain[0]), 100 * spread(plain[1]),
            100 * (ratio - 1));
     const line *b = &protocol.sides[0], *c = &protocol.sides[1];
+    double same = protocol.there ? found->speedup.value / (b->call / c->call) : NAN;
     if (protocol.there)
         printf("  %36s in the runners' processes %.4fx (%.2f / %.2f us): %+.2f %%; beside calls %.0f / %.0f us, empty %.0f us\n",
-               "", b->call / c->call, b->call * 1e6, c->call * 1e6, 100 * (found->speedup.value / (b->call / c->call) - 1),
-               b->fixed * 1e6, c->fixed * 1e6, protocol.empty * 1e6);
-    return ratio;
+               "", b->call / c->call, b->call * 1e6, c->call * 1e6, 100 * (same - 1), b->fixed * 1e6, c->fixed * 1e6,
+               protocol.empty * 1e6);
+    return (quotients){same, ratio};
 }
 
-static double one_candidate(kf_judge *judge, kf_prepared *p, const char *name)
+static quotients one_candidate(kf_judge *judge, kf_prepared *p, const char *name)
 {
     kf_error error = {0};
     kf_auto(kf_verdict) verdict = kf_judge_measure(judge, p, false, NULL, &error);
     kf_autofree kf_problem *problem = calloc(1, sizeof *problem);
     if (!problem || !verdict || verdict->status != KF_CORRECT)
-        return printf("  %s: %s\n", name, verdict ? verdict->message : error.text), NAN;
+        return printf("  %s: %s\n", name, verdict ? verdict->message : error.text), unknown;
     for (size_t i = 0; i < verdict->workload_count; i++) { /* the first timed workload is the task's main one */
         const kf_workload_verdict *found = &verdict->workloads[i];
         bool applies;
@@ -120,7 +150,7 @@ static double one_candidate(kf_judge *judge, kf_prepared *p, const char *name)
                 strcmp(problem->workload, found->workload) == 0)
                 return compare(judge, p, name, problem, found);
     }
-    return NAN;
+    return unknown;
 }
 
 int check_undisturbed(kf_judge *judge, int count, char *const *tasks, double seconds)
@@ -129,8 +159,8 @@ int check_undisturbed(kf_judge *judge, int count, char *const *tasks, double sec
     kf_job *jobs[MOST] = {0};
     char names[MOST][64];
     kf_error error = {0};
-    size_t used = 0, found = 0, within = 0;
-    double ratios[MOST], deviations[MOST];
+    size_t used = 0;
+    tally same = {0}, plain = {0};
     for (int i = 0; i < count; i++) {
         kf_task *task = kf_task_load(tasks[i], &error);
         if (!task) printf("  %s\n", error.text);
@@ -153,17 +183,14 @@ int check_undisturbed(kf_judge *judge, int count, char *const *tasks, double sec
     gpu_at_end = draw_lines;
     for (size_t i = 0; i < used; i++) {
         protocol.there = false;
-        double ratio = one_candidate(judge, prepared[i], names[i]);
+        quotients q = one_candidate(judge, prepared[i], names[i]);
         kf_prepared_free(prepared[i]);
         kf_job_free(jobs[i]);
-        if (isnan(ratio)) continue;
-        ratios[found] = ratio;
-        deviations[found++] = fabs(ratio - 1);
-        within += fabs(ratio - 1) <= ALLOWED;
+        count_quotient(&same, q.same_processes);
+        count_quotient(&plain, q.plain);
     }
     gpu_at_end = NULL;
-    printf("  defences: %zu of %zu speedups within %.0f %% of the plain ones, quotient's median %.4f, deviation median %.2f %%\n",
-           within, found, 100 * ALLOWED, kf_median(ratios, found), 100 * kf_median(deviations, found));
-    gpu_figure("speedups within 1 % of plain ones", found ? 100.0 * (double)within / (double)found : NAN, "%", GPU_AT_LEAST, 100);
-    return found == 0 || found < used;
+    say(&same, "without them in the same processes", "speedups within 1 % of those without them");
+    say(&plain, "of a plain process", "speedups within 1 % of a plain process's");
+    return same.found == 0 || same.found < used;
 }
