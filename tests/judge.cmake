@@ -11,6 +11,8 @@ set_target_properties(peer_actor PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BIN
 kf_test(peer kf_judge)
 kf_test(patience kf_judge)
 kf_test(wakeful kf_judge)
+kf_test(processors kf_judge)
+target_include_directories(test_processors PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/judge)
 target_include_directories(test_wakeful PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/judge)
 target_compile_definitions(test_peer PRIVATE PEER_ACTOR="$<TARGET_FILE:peer_actor>")
 add_dependencies(test_peer peer_actor)

@@ -72,6 +72,7 @@ static kf_peer *spawn(kf_crew *crew, kf_runner_kind kind, bool strict, kf_error 
                                          .limits = place.limits,
                                          .at_launcher = place.at_launcher,
                                          .wakeful = place.wakeful,
+                                         .launcher = place.launcher,
                                          .same_addresses = place.same_addresses,
                                          .start_seconds = kind == KF_RUNNER_TORCH ? TORCH_SECONDS : 0,
                                          .strict = strict},

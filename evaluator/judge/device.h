@@ -19,6 +19,7 @@
 #include "kforge/task.h"
 #include "parallel.h"
 #include "peer.h"
+#include "processors.h"
 
 /* How the inputs of one set are varied: at most one argument, so that a failure names what it does not bear. */
 typedef struct kf_set_variation {
@@ -70,10 +71,11 @@ typedef struct kf_runner_place {
     size_t path_count;
     const char *const *environment;
     kf_sandbox_limits limits;
-    int spare_threads;   /* of the device's own that may appear later */
-    bool at_launcher;    /* as in kf_peer_spec */
-    kf_wakeful *wakeful; /* likewise */
-    bool same_addresses; /* as in kf_sandbox_spec */
+    int spare_threads;         /* of the device's own that may appear later */
+    bool at_launcher;          /* as in kf_peer_spec */
+    kf_wakeful *wakeful;       /* likewise */
+    const cpu_set_t *launcher; /* likewise */
+    bool same_addresses;       /* as in kf_sandbox_spec */
 } kf_runner_place;
 
 typedef enum kf_role { KF_ROLE_CANDIDATE, KF_ROLE_BASELINE, KF_ROLE_ORACLE } kf_role;
@@ -157,6 +159,7 @@ struct kf_device {
     char hardware[192];               /* words that are the same on each machine of its kind */
     char runtime[16];                 /* hash of what of kforge's own candidates are compiled with and run on; "" nothing */
     char compiler[KF_COMPILER_WORDS]; /* that candidates are built with (compiler.h) */
+    const kf_processors *keep_off;    /* processors that builds leave alone; may be NULL */
     double default_seconds;           /* timing budget of a job */
     double batch_seconds;             /* length of a batch to aim at, at most */
     double launch_bound,

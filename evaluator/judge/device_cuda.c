@@ -166,6 +166,7 @@ static bool cuda_place(kf_device *device, kf_runner_kind kind, kf_runner_place *
                                .directory = gpu->directory,
                                .environment = gpu->environment,
                                .wakeful = gpu->wakeful,
+                               .launcher = python || !gpu->has_launcher ? NULL : &gpu->processors.launcher,
                                .spare_threads = SPARE_THREADS};
     if (python) place_python(gpu, python, place);
     kf_jail_system(place->paths, &place->path_count, KF_PLACE_PATHS - 12);
@@ -222,6 +223,14 @@ static void cuda_sample(kf_device *device, kf_sample *sample)
 
 /* ---- one process at a time ---------------------------------------------------------------------------------------------------------------- */
 
+/* While runners are timed this thread waits for them, or works for them in between: on any processor but those that runners launch from. */
+static void keep_off_launchers(kf_cuda_device *gpu)
+{
+    cpu_set_t others;
+    if (!gpu->has_launcher || gpu->moved || !kf_processors_others(&gpu->processors, &others)) return;
+    gpu->moved = sched_getaffinity(0, sizeof gpu->before, &gpu->before) == 0 && sched_setaffinity(0, sizeof others, &others) == 0;
+}
+
 static bool cuda_reserve(kf_device *device, bool take, const volatile int *stop, kf_error *error)
 {
     kf_cuda_device *gpu = (kf_cuda_device *)device;
@@ -229,9 +238,12 @@ static bool cuda_reserve(kf_device *device, bool take, const volatile int *stop,
         if (gpu->lock < 0 && (gpu->lock = kf_timing_lock_open(gpu->uuid, error)) < 0) return false;
         if (!kf_timing_lock_take(gpu->lock, stop, error)) return false;
         kf_wakeful_begin(gpu->wakeful);
+        keep_off_launchers(gpu);
         return true;
     }
     kf_wakeful_end(gpu->wakeful);
+    if (gpu->moved) sched_setaffinity(0, sizeof gpu->before, &gpu->before);
+    gpu->moved = false;
     if (gpu->lock >= 0) kf_timing_lock_give_back(gpu->lock);
     return true;
 }
@@ -433,6 +445,17 @@ static void open_nvml(kf_cuda_device *gpu)
     gpu->broken_words = kf_nvml_broken_words(gpu->nvml);
 }
 
+/* Instances of one GPU (MIG) are next to the same processors, and nothing says which of them are in use. */
+static void choose_launcher(kf_cuda_device *gpu)
+{
+    cpu_set_t allowed, near[KF_PROCESSORS_GPUS];
+    size_t which, gpus = kf_nvml_processors(gpu->nvml, near, KF_PROCESSORS_GPUS, &which);
+    gpu->has_launcher = gpus && gpus <= KF_PROCESSORS_GPUS && strncmp(gpu->uuid, "MIG-", 4) != 0 &&
+                        sched_getaffinity(0, sizeof allowed, &allowed) == 0 &&
+                        kf_processors_assign(&allowed, near, gpus, which, &gpu->processors);
+    gpu->head.keep_off = gpu->has_launcher ? &gpu->processors : NULL;
+}
+
 kf_device *kf_device_cuda_open(int ordinal, const char *cache, kf_error *error)
 {
     kf_cuda_device *gpu = calloc(1, sizeof *gpu);
@@ -470,6 +493,7 @@ kf_device *kf_device_cuda_open(int ordinal, const char *cache, kf_error *error)
                 mig ? ": " : "", mig ? words : "; CUDA_VISIBLE_DEVICES hides some where it is set");
     } else if (choose(gpu, ordinal, count), identify(gpu, error)) {
         open_nvml(gpu);
+        choose_launcher(gpu);
         if (!kf_nvml_driver(gpu->nvml, gpu->driver, sizeof gpu->driver)) snprintf(gpu->driver, sizeof gpu->driver, "unknown");
         if (!kf_cuda_folder(&gpu->cuda, gpu->driver_folder, sizeof gpu->driver_folder))
             snprintf(gpu->driver_folder, sizeof gpu->driver_folder, "/usr/lib");

@@ -7,6 +7,7 @@
 #include "driver_cuda.h"
 #include "driver_tools.h"
 #include "kernels.h"
+#include "processors.h"
 #include "wakeful.h"
 
 enum kf_kernel {
@@ -56,10 +57,13 @@ typedef struct kf_cuda_device {
     char *count_names;
     char count_library[4200], count_search[8500], count_folder[4096], *count_metrics;
     const char *count_environment[20];
-    int lock;              /* descriptor of the timing lock's file, -1 none */
-    kf_wakeful *wakeful;   /* may be NULL */
-    uint64_t broken_words; /* uncorrectable errors of its memory when it was opened */
-    bool lost;             /* since then: the driver is not asked any more, since it may not answer */
+    int lock; /* descriptor of the timing lock's file, -1 none */
+    bool has_launcher, moved;
+    kf_processors processors; /* where has_launcher */
+    cpu_set_t before;         /* where `moved`: of the thread that has reserved the device */
+    kf_wakeful *wakeful;      /* may be NULL */
+    uint64_t broken_words;    /* uncorrectable errors of its memory when it was opened */
+    bool lost;                /* since then: the driver is not asked any more, since it may not answer */
 } kf_cuda_device;
 
 /* ---- device_cuda.c -------------------------------------------------------------------------------------------------------------------- */

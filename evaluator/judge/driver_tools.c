@@ -148,6 +148,10 @@ struct kf_nvml {
     int (*minor)(void *device, unsigned *number);
     int (*driver)(char *version, unsigned length);
     int (*memory_errors)(void *device, int type, int counter, unsigned long long *count);
+    int (*count_all)(unsigned *count);
+    int (*get)(unsigned index, void **device);
+    int (*index)(void *device, unsigned *index);
+    int (*processors)(void *device, unsigned words, unsigned long *set);
 };
 
 enum { NVML_GPU_IS_LOST = 15, NVML_RESET_REQUIRED = 16 };
@@ -175,6 +179,10 @@ kf_nvml *kf_nvml_open(const char *uuid)
     *(void **)&nvml->throttle = dlsym(nvml->library, "nvmlDeviceGetCurrentClocksThrottleReasons");
     *(void **)&nvml->minor = dlsym(nvml->library, "nvmlDeviceGetMinorNumber");
     *(void **)&nvml->driver = dlsym(nvml->library, "nvmlSystemGetDriverVersion");
+    *(void **)&nvml->count_all = dlsym(nvml->library, "nvmlDeviceGetCount_v2");
+    *(void **)&nvml->get = dlsym(nvml->library, "nvmlDeviceGetHandleByIndex_v2");
+    *(void **)&nvml->index = dlsym(nvml->library, "nvmlDeviceGetIndex");
+    *(void **)&nvml->processors = dlsym(nvml->library, "nvmlDeviceGetCpuAffinity");
     if (!start || !find || !nvml->shutdown || NVML("nvmlInit_v2", start())) {
         dlclose(nvml->library);
         return NULL;
@@ -233,6 +241,25 @@ uint64_t kf_nvml_broken_words(kf_nvml *nvml)
                    NVML("nvmlDeviceGetTotalEccErrors", nvml->memory_errors(nvml->device, uncorrected, since_load, &count)) == 0
                ? count
                : 0;
+}
+
+/* NVML has an array of unsigned long, one bit a processor, which is what a cpu_set_t is. */
+size_t kf_nvml_processors(kf_nvml *nvml, cpu_set_t *near, size_t most, size_t *which)
+{
+    unsigned count = 0, own = 0;
+    void *device;
+    if (!nvml || !nvml->count_all || !nvml->get || !nvml->index || NVML("nvmlDeviceGetCount_v2", nvml->count_all(&count)) ||
+        NVML("nvmlDeviceGetIndex", nvml->index(nvml->device, &own)))
+        return 0;
+    for (unsigned i = 0; i < count && i < most; i++) {
+        unsigned long bits[sizeof(cpu_set_t) / sizeof(unsigned long)] = {0};
+        bool known = nvml->processors && NVML("nvmlDeviceGetHandleByIndex_v2", nvml->get(i, &device)) == 0 &&
+                     NVML("nvmlDeviceGetCpuAffinity", nvml->processors(device, sizeof bits / sizeof *bits, bits)) == 0;
+        CPU_ZERO(&near[i]);
+        if (known) memcpy(&near[i], bits, sizeof bits);
+    }
+    *which = own;
+    return count;
 }
 
 bool kf_gpu_without_instance(char *text, size_t size)

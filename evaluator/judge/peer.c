@@ -33,6 +33,7 @@ struct kf_peer {
     bool frozen, dead;
     bool greeted, paused, at_launcher;
     kf_wakeful *wakeful;
+    const cpu_set_t *launcher;
     int kept; /* processor that does not sleep until this one is woken, -1 none */
     char *inbox,
         *binary; /* a folder that only this runner sees, and the path in it that it will load; NULL when it was started for a binary */
@@ -260,6 +261,7 @@ kf_peer *kf_peer_spawn(const kf_peer_spec *spec, kf_error *error)
     peer->kind = spec->kind;
     peer->at_launcher = spec->at_launcher;
     peer->wakeful = spec->wakeful;
+    peer->launcher = spec->launcher;
     peer->kept = -1;
     peer->memory_limit = spec->limits.memory_bytes;
     peer->start_seconds = spec->start_seconds > 0 ? spec->start_seconds : COMMAND_SECONDS;
@@ -568,6 +570,9 @@ kf_peer_event kf_peer_batch(kf_peer *peer, kf_batch *batch)
 {
     cpu_set_t before;
     bool moved = peer->at_launcher && go_to_launcher(&before);
+    /* Each time: a candidate may have gone elsewhere. Where the system does not let it be bound it is timed all the same. */
+    if (batch->answered && peer->launcher && peer->frozen)
+        sched_setaffinity(kf_sandbox_pid(peer->sandbox), sizeof *peer->launcher, peer->launcher);
     kf_peer_event event = run_batch(peer, batch);
     if (event == KF_PEER_OK && batch->answered) {
         kf_wakeful_note(peer->wakeful, batch->waking);

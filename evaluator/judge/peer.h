@@ -7,6 +7,7 @@
 #ifndef KFORGE_PEER_H
 #define KFORGE_PEER_H
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -49,11 +50,12 @@ typedef struct kf_peer_spec {
     const char *const *environment;
     kf_sandbox_limits limits;
     bool strict;
-    bool at_launcher;         /* it launches on the first processor (kfcpu_ready), and the judge waits for its batches there */
-    kf_wakeful *wakeful;      /* for its timed batches; may be NULL; outlives the peer */
-    bool same_addresses;      /* as in kf_sandbox_spec */
-    double start_seconds;     /* to say hello; 0: 20 */
-    const volatile int *stop; /* may be NULL */
+    bool at_launcher;          /* it launches on the first processor (kfcpu_ready), and the judge waits for its batches there */
+    const cpu_set_t *launcher; /* processors that its first thread runs timed batches on; NULL: any; outlives the peer */
+    kf_wakeful *wakeful;       /* for its timed batches; may be NULL; outlives the peer */
+    bool same_addresses;       /* as in kf_sandbox_spec */
+    double start_seconds;      /* to say hello; 0: 20 */
+    const volatile int *stop;  /* may be NULL */
 } kf_peer_spec;
 
 typedef struct kf_peer kf_peer;

@@ -41,6 +41,19 @@ static void *build_trusted(void *context)
     return NULL;
 }
 
+/* Compilers are where the thread is that waits for them. */
+static bool start(kf_judge *judge, pthread_t *thread, void *(*function)(void *), void *context)
+{
+    pthread_attr_t attributes;
+    cpu_set_t others;
+    if (pthread_attr_init(&attributes)) return false;
+    if (judge->device->keep_off && kf_processors_others(judge->device->keep_off, &others))
+        pthread_attr_setaffinity_np(&attributes, sizeof others, &others);
+    bool started = pthread_create(thread, &attributes, function, context) == 0;
+    pthread_attr_destroy(&attributes);
+    return started;
+}
+
 kf_prepared *kf_judge_prepare(kf_judge *judge, const kf_job *job, int notify, kf_error *error)
 {
     kf_auto(kf_prepared) p = calloc(1, sizeof *p);
@@ -69,11 +82,11 @@ kf_prepared *kf_judge_prepare(kf_judge *judge, const kf_job *job, int notify, kf
         kf_trusted_work *work = &p->trusted[i];
         *work = (kf_trusted_work){.prepared = p, .oracle = i == KF_TRUSTED_ORACLE};
         work->file = work->oracle ? kf_task_oracle(job->task) : baseline;
-        work->running = pthread_create(&work->thread, NULL, build_trusted, work) == 0;
+        work->running = start(judge, &work->thread, build_trusted, work);
         if (!work->running) build_trusted(work);
     }
     p->asked = true;
-    p->running = pthread_create(&p->thread, NULL, build_candidate, p) == 0;
+    p->running = start(judge, &p->thread, build_candidate, p);
     if (!p->running) build_candidate(p);
     return kf_steal(&p);
 }

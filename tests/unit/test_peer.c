@@ -1,5 +1,6 @@
 /* The judge's side of the protocol against runners that do not keep to it (peer_actor.c). Whatever they send, the judge says what it was within its
  * time limit, and nothing of the runner is left. PEER_ACTOR is the program's path. */
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -17,6 +18,7 @@
 #include "kforge/file.h"
 
 static double start_seconds = 20;
+static const cpu_set_t *launcher;
 
 static kf_peer *start(const char *way, kf_error *error)
 {
@@ -33,6 +35,7 @@ static kf_peer *start(const char *way, kf_error *error)
                          .path_count = sizeof paths / sizeof *paths,
                          .environment = environment,
                          .limits = {.output_bytes = 65536},
+                         .launcher = launcher,
                          .start_seconds = start_seconds};
     return kf_peer_start(&spec, error);
 }
@@ -100,6 +103,39 @@ static void batches_are_judged(void **state)
         }
         kf_peer_free(peer);
     }
+}
+
+static void look_at_nothing(void *context)
+{
+    (void)context;
+}
+
+/* Wherever it went in between. Batches that are not timed, and those of a device on which stopping a runner stops its work, are left to the kernel. */
+static void timed_batches_are_on_the_launcher(void **state)
+{
+    (void)state;
+    cpu_set_t mine, last, now;
+    kf_error error = {0};
+    uint32_t order[1] = {0};
+    CPU_ZERO(&last);
+    assert_int_equal(sched_getaffinity(0, sizeof mine, &mine), 0);
+    for (int cpu = CPU_SETSIZE - 1; CPU_COUNT(&last) == 0; cpu--)
+        if (CPU_ISSET(cpu, &mine)) CPU_SET(cpu, &last);
+    launcher = &last;
+    kf_peer *peer = start("honest", &error);
+    launcher = NULL;
+    if (!peer) fail_msg("%s", error.text);
+    assert_int_equal(kf_peer_load(peer, 5), KF_PEER_OK);
+    kf_batch batch = {.order = order, .count = 1, .timeout = 10};
+    assert_int_equal(kf_peer_batch(peer, &batch), KF_PEER_OK);
+    assert_true(sched_getaffinity(kf_peer_pid(peer), sizeof now, &now) == 0 && CPU_EQUAL(&now, &mine));
+    batch.answered = look_at_nothing;
+    for (int turn = 0; turn < 2; turn++) {
+        assert_int_equal(kf_peer_batch(peer, &batch), KF_PEER_OK);
+        assert_true(sched_getaffinity(kf_peer_pid(peer), sizeof now, &now) == 0 && CPU_EQUAL(&now, &last));
+        assert_int_equal(sched_setaffinity(kf_peer_pid(peer), sizeof mine, &mine), 0);
+    }
+    kf_peer_free(peer);
 }
 
 static void a_deaf_runner_does_not_block_the_judge(void **state)
@@ -213,6 +249,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bad_hellos_are_no_runner),
         cmocka_unit_test(batches_are_judged),
+        cmocka_unit_test(timed_batches_are_on_the_launcher),
         cmocka_unit_test(a_deaf_runner_does_not_block_the_judge),
         cmocka_unit_test(who_dawdles_has_no_more_than_the_deadline),
         cmocka_unit_test(the_caller_can_stop_a_wait),
