@@ -31,6 +31,7 @@
  * longer, in which it does little for others: 113 and 49 ms on an H200 with 8 of each, 85 and 36 with one for copies, 51 and 20 with one of each. Kernels of
  * more than four streams of a candidate may wait for each other. */
 #define QUEUES "CUDA_DEVICE_MAX_CONNECTIONS=4", "CUDA_DEVICE_MAX_COPY_CONNECTIONS=1"
+#define PLENTY 4.0                 /* processors of a control group */
 #define RUNNER_MEMORY (8ull << 30) /* of a candidate's own, on the host */
 /* Threads that the driver makes later than at the start. The runner makes it make them all: with host functions, callbacks, asynchronous
  * allocation, graphs and cooperative launches none came later on an H100 with driver 580 (tests/honest). */
@@ -448,12 +449,16 @@ static void open_nvml(kf_cuda_device *gpu)
 /* Instances of one GPU (MIG) are next to the same processors, and nothing says which of them are in use. */
 static void choose_launcher(kf_cuda_device *gpu)
 {
-    cpu_set_t allowed, near[KF_PROCESSORS_GPUS];
-    size_t which, gpus = kf_nvml_processors(gpu->nvml, near, KF_PROCESSORS_GPUS, &which);
+    cpu_set_t allowed;
+    kf_gpu_place places[KF_PROCESSORS_GPUS];
+    size_t which, gpus = kf_nvml_places(gpu->nvml, places, KF_PROCESSORS_GPUS, &which);
     gpu->has_launcher = gpus && gpus <= KF_PROCESSORS_GPUS && strncmp(gpu->uuid, "MIG-", 4) != 0 &&
                         sched_getaffinity(0, sizeof allowed, &allowed) == 0 &&
-                        kf_processors_assign(&allowed, near, gpus, which, &gpu->processors);
+                        kf_processors_assign(&allowed, places, gpus, which, kf_core_of_system, &gpu->processors);
     gpu->head.keep_off = gpu->has_launcher ? &gpu->processors : NULL;
+    /* A thread that computes all the time would take most of what little a control group grants. */
+    bool plenty = kf_processors_granted("/proc/self/cgroup", "/sys/fs/cgroup") >= PLENTY;
+    gpu->wakeful = kf_wakeful_new(gpu->has_launcher && plenty ? gpu->processors.processor : -1);
 }
 
 kf_device *kf_device_cuda_open(int ordinal, const char *cache, kf_error *error)
@@ -467,7 +472,6 @@ kf_device *kf_device_cuda_open(int ordinal, const char *cache, kf_error *error)
         return NULL;
     }
     gpu->lock = -1;
-    gpu->wakeful = kf_wakeful_new();
     gpu->head.operations = &cuda_operations;
     gpu->head.default_seconds = 3;
     gpu->head.batch_seconds = 0.0025; /* 15 times an empty batch; where that is too short for the interval, more pairs follow */

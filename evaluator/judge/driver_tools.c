@@ -244,19 +244,21 @@ uint64_t kf_nvml_broken_words(kf_nvml *nvml)
 }
 
 /* NVML has an array of unsigned long, one bit a processor, which is what a cpu_set_t is. */
-size_t kf_nvml_processors(kf_nvml *nvml, cpu_set_t *near, size_t most, size_t *which)
+size_t kf_nvml_places(kf_nvml *nvml, kf_gpu_place *places, size_t most, size_t *which)
 {
-    unsigned count = 0, own = 0;
+    unsigned count = 0, own = 0, number;
     void *device;
     if (!nvml || !nvml->count_all || !nvml->get || !nvml->index || NVML("nvmlDeviceGetCount_v2", nvml->count_all(&count)) ||
         NVML("nvmlDeviceGetIndex", nvml->index(nvml->device, &own)))
         return 0;
     for (unsigned i = 0; i < count && i < most; i++) {
         unsigned long bits[sizeof(cpu_set_t) / sizeof(unsigned long)] = {0};
-        bool known = nvml->processors && NVML("nvmlDeviceGetHandleByIndex_v2", nvml->get(i, &device)) == 0 &&
-                     NVML("nvmlDeviceGetCpuAffinity", nvml->processors(device, sizeof bits / sizeof *bits, bits)) == 0;
-        CPU_ZERO(&near[i]);
-        if (known) memcpy(&near[i], bits, sizeof bits);
+        CPU_ZERO(&places[i].near);
+        places[i].number = -1;
+        if (NVML("nvmlDeviceGetHandleByIndex_v2", nvml->get(i, &device))) continue;
+        if (nvml->processors && NVML("nvmlDeviceGetCpuAffinity", nvml->processors(device, sizeof bits / sizeof *bits, bits)) == 0)
+            memcpy(&places[i].near, bits, sizeof bits);
+        if (nvml->minor && NVML("nvmlDeviceGetMinorNumber", nvml->minor(device, &number)) == 0) places[i].number = (int)number;
     }
     *which = own;
     return count;

@@ -3,12 +3,12 @@
 #ifndef KFORGE_DRIVER_TOOLS_H
 #define KFORGE_DRIVER_TOOLS_H
 
-#include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "kforge/error.h"
+#include "processors.h"
 
 typedef struct kf_source_file {
     const char *name, *text;
@@ -33,7 +33,7 @@ int kf_nvml_minor(kf_nvml *nvml);             /* N of /dev/nvidiaN, -1 unknown *
 bool kf_nvml_is_lost(kf_nvml *nvml);          /* fallen off the bus, or to be reset; false where unknown */
 uint64_t kf_nvml_broken_words(kf_nvml *nvml); /* memory errors beyond correction since the driver was loaded; 0 unknown */
 bool kf_nvml_driver(kf_nvml *nvml, char *text, size_t size);
-/* How many GPUs there are (0 unknown), for the first `most` of them the processors next to each (empty: unknown), and which one this is. */
-size_t kf_nvml_processors(kf_nvml *nvml, cpu_set_t *near, size_t most, size_t *which);
+/* How many GPUs there are (0 unknown), the places of the first `most` of them, and which one this is. */
+size_t kf_nvml_places(kf_nvml *nvml, kf_gpu_place *places, size_t most, size_t *which);
 
 #endif

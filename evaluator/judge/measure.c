@@ -40,6 +40,7 @@
 #define SHORT_BATCH 0.002 /* seconds; shorter batches of a candidate get more calls */
 #define LONG_BATCH 0.02   /* seconds; none has to be longer */
 #define PYTHON_FACTOR 6   /* times that, where a side is Python */
+#define CACHED 4.0        /* times that a call may be faster on sets that a cache holds */
 #define FASTER 1.5        /* a candidate this much faster may need more calls than the baseline */
 #define SLOW 3.0          /* a candidate this much slower is judged on few calls */
 #define EXACT 0.005       /* who asks for an interval of less than this on either side gets it of slow candidates, too */
@@ -230,7 +231,7 @@ static bool size_batches(kf_run *r, kf_error *error)
 }
 
 /* A candidate that is much faster than the baseline needs more calls for its batch to stand out against the fixed cost; one that is much slower
- * gets a few short ones. Seen in the warm-up pair, which is repeated when there are new sets. */
+ * gets a few short ones. Seen in the warm-up pair, which is repeated with more calls. */
 static bool adapt(kf_run *r, const double seconds[2], kf_stopping_rule *rule, bool *again, kf_error *error)
 {
     double call = fmax(seconds[CANDIDATE] - r->empty_batch, 1e-6) / r->calls[CANDIDATE];
@@ -252,18 +253,18 @@ static bool adapt(kf_run *r, const double seconds[2], kf_stopping_rule *rule, bo
     double wanted = fmin(ceil(enough / call), floor(time_for_sets / (r->set_cost + call)));
     wanted = fmin(wanted, r->calls[BASELINE] / slower); /* never a longer batch than the baseline's */
     uint32_t count = sets_for(r, wanted), calls = (uint32_t)fmin(fmax(wanted, 1), count - left_out(count));
-    if (calls <= r->calls[CANDIDATE] || count <= r->set_count) return true;
+    if (calls <= r->calls[CANDIDATE]) return true;
     r->calls[CANDIDATE] = calls;
     *again = true;
-    return change_sets(r, count, error);
+    return count <= r->set_count || change_sets(r, count, error);
 }
 
 /* Batches whose time does not count, until a side's calls have become as fast as they get. Where there are no inouts, outputs are
- * poisoned before the first and all is looked at behind the last. `last`: seconds of that one. */
-static bool warm_up(kf_run *r, kf_side side, double *last, kf_error *error)
+ * poisoned before the first and all is looked at behind the last. `least`: seconds of the shortest, of two at least; INFINITY without. */
+static bool warm_up(kf_run *r, kf_side side, double *least, kf_error *error)
 {
-    double seconds = 0;
-    *last = INFINITY;
+    double seconds = 0, last = INFINITY;
+    *least = INFINITY;
     bool launches = r->baseline_call < r->bench->device->launch_bound;
     if (!r->device->fill(r->sets, kf_run_draw(r, "warm", (int)side), r->variations, error)) return false;
     for (uint32_t i = 0; i < r->set_count; i++) r->order[i] = i;
@@ -278,18 +279,22 @@ static bool warm_up(kf_run *r, kf_side side, double *last, kf_error *error)
         if (!kf_run_batch(r, side, 0, r->calls[side], 0, -1, &batch, error)) return false;
         if (side == CANDIDATE && r->in_place && !kf_run_inspect(r, side, error)) return false;
         seconds += batch.seconds;
-        bool settled = fabs(batch.seconds - *last) < WARM_SETTLED * batch.seconds;
-        *last = batch.seconds;
+        bool settled = fabs(batch.seconds - last) < WARM_SETTLED * batch.seconds;
+        if (i) *least = fmin(*least, fmin(last, batch.seconds));
+        last = batch.seconds;
         if (settled && (!launches || kf_peer_calls(r->peers[side]) >= WARM_CALLS)) break;
     }
     return side == BASELINE || r->in_place || kf_run_inspect(r, side, error);
 }
 
-/* Short calls were timed on few sets, which a cache may hold: what all of them take says whether a batch of so many is longer than it has to be. */
+/* Short calls were timed on few sets, which a cache may hold: what all of them take says whether a batch of so many is longer than it has to be. No cache makes
+ * as much of a difference as a machine that stands still. */
 static void shorten_batches(kf_run *r, double seconds)
 {
+    if (isinf(seconds)) return;
     double call = fmax(seconds - r->empty_batch, 1e-6) / r->calls[BASELINE], enough = ceil(batch_length(r) / call);
-    if (enough < r->calls[BASELINE]) r->calls[BASELINE] = r->calls[CANDIDATE] = (uint32_t)fmax(enough, 1);
+    enough = fmax(enough, ceil(r->calls[BASELINE] / CACHED));
+    if (enough < r->calls[BASELINE]) r->calls[BASELINE] = r->calls[CANDIDATE] = (uint32_t)enough;
 }
 
 /* The baseline's batches with no candidate there. */

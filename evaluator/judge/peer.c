@@ -34,7 +34,6 @@ struct kf_peer {
     bool greeted, paused, at_launcher;
     kf_wakeful *wakeful;
     const cpu_set_t *launcher;
-    int kept; /* processor that does not sleep until this one is woken, -1 none */
     char *inbox,
         *binary; /* a folder that only this runner sees, and the path in it that it will load; NULL when it was started for a binary */
     double start_seconds;
@@ -215,19 +214,13 @@ static kf_peer_event freeze(kf_peer *peer)
     return KF_PEER_OK;
 }
 
-static void let_go(kf_peer *peer)
-{
-    kf_wakeful_let_go(peer->wakeful, peer->kept);
-    peer->kept = -1;
-}
-
 static kf_peer_event wake(kf_peer *peer)
 {
     if (peer->dead) return KF_PEER_ENDED;
     if (!peer->frozen) return KF_PEER_OK;
     kf_error error;
     peer->frozen = false;
-    let_go(peer);
+    kf_wakeful_rest(peer->wakeful);
     if (kf_sandbox_thaw(peer->sandbox, &error)) return KF_PEER_OK;
     if (kf_sandbox_pump(peer->sandbox, 0)) return end(peer, KF_PEER_ENDED);
     peer->error = error;
@@ -253,7 +246,7 @@ kf_peer *kf_peer_spawn(const kf_peer_spec *spec, kf_error *error)
     int pair[2];
     if (!peer || !paths) {
         kf_fail(error, KF_ERROR_MEMORY, "out of memory for a runner");
-        if (peer) peer->socket = peer->kept = -1;
+        if (peer) peer->socket = -1;
         return NULL;
     }
     peer->socket = -1;
@@ -262,7 +255,6 @@ kf_peer *kf_peer_spawn(const kf_peer_spec *spec, kf_error *error)
     peer->at_launcher = spec->at_launcher;
     peer->wakeful = spec->wakeful;
     peer->launcher = spec->launcher;
-    peer->kept = -1;
     peer->memory_limit = spec->limits.memory_bytes;
     peer->start_seconds = spec->start_seconds > 0 ? spec->start_seconds : COMMAND_SECONDS;
     if (!spec->binary && !make_inbox(peer, spec, paths, error)) return NULL;
@@ -414,7 +406,6 @@ void kf_peer_doom(kf_peer *peer)
 void kf_peer_free(kf_peer *peer)
 {
     if (!peer) return;
-    let_go(peer);
     kf_sandbox_free(peer->sandbox);
     if (peer->attachment) peer->release(peer->attachment);
     if (peer->socket >= 0) close(peer->socket);
@@ -564,19 +555,32 @@ static kf_peer_event run_batch(kf_peer *peer, kf_batch *batch)
     return KF_PEER_DEVICE_ERROR;
 }
 
+/* On a GPU: where the system does not let it be bound it is timed all the same. */
+static bool bind_to_launcher(const kf_peer *peer)
+{
+    return peer->launcher && sched_setaffinity(kf_sandbox_pid(peer->sandbox), sizeof *peer->launcher, peer->launcher) == 0;
+}
+
+/* Of its own accord: it can still be bound there. Another processor may make its batches shorter than the baseline's. */
+static bool has_left(const kf_peer *peer)
+{
+    cpu_set_t now;
+    return sched_getaffinity(kf_sandbox_pid(peer->sandbox), sizeof now, &now) == 0 && !CPU_EQUAL(&now, peer->launcher) &&
+           bind_to_launcher(peer);
+}
+
 /* On the CPU device the thread that launches goes to the first processor (kfcpu_ready), and the judge, which waits while that works, goes there, too: what
  * one hands the other is then a matter of microseconds, where elsewhere a processor that sleeps has to wake up, or one that is busy to come round. */
 kf_peer_event kf_peer_batch(kf_peer *peer, kf_batch *batch)
 {
     cpu_set_t before;
     bool moved = peer->at_launcher && go_to_launcher(&before);
-    /* Each time: a candidate may have gone elsewhere. Where the system does not let it be bound it is timed all the same. */
-    if (batch->answered && peer->launcher && peer->frozen)
-        sched_setaffinity(kf_sandbox_pid(peer->sandbox), sizeof *peer->launcher, peer->launcher);
+    bool bound = batch->answered && peer->frozen && bind_to_launcher(peer);
     kf_peer_event event = run_batch(peer, batch);
     if (event == KF_PEER_OK && batch->answered) {
-        kf_wakeful_note(peer->wakeful, batch->waking);
-        peer->kept = kf_wakeful_keep(peer->wakeful, kf_sandbox_pid(peer->sandbox));
+        if (!peer->deadline) kf_wakeful_note(peer->wakeful, batch->waking); /* no candidate has a say in it */
+        kf_wakeful_keep(peer->wakeful);
+        if (bound && has_left(peer)) event = end(peer, KF_PEER_MOVED);
     }
     if (moved) sched_setaffinity(0, sizeof before, &before);
     return event;
@@ -660,6 +664,8 @@ void kf_peer_explain(const kf_peer *peer, kf_peer_event event, const char *doing
         [KF_PEER_TIMEOUT] = {KF_TIMEOUT, "time.limit", "no end in time while"},
         [KF_PEER_FORGED] = {KF_CHEATING, "protocol.forged", "an answer was written that the runner did not give, while"},
         [KF_PEER_WOKEN] = {KF_CHEATING, "runner.woken", "the process was made to run while the judge had stopped it, after"},
+        [KF_PEER_MOVED] = {KF_CONTRACT_VIOLATION, "runner.moved",
+                           "the thread that launches was bound to other processors than the one that it is to launch from, while"},
         [KF_PEER_REFUSED] = {KF_LAUNCH_FAILURE, "load.failed", "the runner can't go on while"},
         [KF_PEER_DEVICE_ERROR] = {KF_LAUNCH_FAILURE, "device.error", "the device reports an error after"},
         [KF_PEER_STOPPED] = {KF_JUDGE_ERROR, "interrupted", "interrupted while"},

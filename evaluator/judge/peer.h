@@ -24,6 +24,7 @@ typedef enum kf_peer_event {
     KF_PEER_TIMEOUT,      /* no answer in time; killed */
     KF_PEER_FORGED,       /* answered what was not asked, or before it was asked */
     KF_PEER_WOKEN,        /* something made it run while it was to be stopped */
+    KF_PEER_MOVED,        /* it went to another processor than the one that it is to launch from */
     KF_PEER_REFUSED,      /* LOAD: the binary does not load; MAP: no memory for a buffer */
     KF_PEER_DEVICE_ERROR, /* the device reports an error; `code` says which */
     KF_PEER_STOPPED,      /* the caller's stop flag was raised; killed */

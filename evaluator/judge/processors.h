@@ -2,9 +2,10 @@
  *
  * What a batch costs beside its calls depends on where its process is: by 35 us of 160 between two processors of the same virtual machine, which is 1.3 % of a
  * batch, for as long as the process stays there (docs/measurements/2026-11-23-h200.md). Left to the kernel, baseline and candidate come to be on different
- * ones. So all runners of a GPU launch from one and the same, which neither the judge, that waits for them without sleeping, nor its compilers use.
+ * ones. So all runners of a GPU launch from one and the same, and neither the judge, that waits for them without sleeping, nor its compilers use its core.
  *
- * Several judges on one machine come to the same result, each for all GPUs, and keep off each other's. */
+ * Judges that may use the same processors and see the same GPUs come to the same result, each for all of them, and keep off each other's. Those in containers
+ * with one GPU each do not see the others, but the number of a GPU's device file is the whole machine's: it says how far from the end to go. */
 #ifndef KFORGE_PROCESSORS_H
 #define KFORGE_PROCESSORS_H
 
@@ -14,16 +15,31 @@
 
 #define KF_PROCESSORS_GPUS 64
 
+typedef struct kf_gpu_place {
+    cpu_set_t near; /* processors next to it; empty: not known */
+    int number;     /* N of /dev/nvidiaN; -1: not known */
+} kf_gpu_place;
+
 typedef struct kf_processors {
-    cpu_set_t launcher;  /* of this GPU: one processor */
-    cpu_set_t launchers; /* of all */
+    int processor;      /* that runners of this GPU launch from */
+    cpu_set_t launcher; /* the same */
+    cpu_set_t cores;    /* all processors of the cores that launchers of all GPUs are on */
 } kf_processors;
 
-/* For GPU `which` of `gpus`, of which GPU i is next to near[i] (empty: not known): the last of those next to it that may be used and no GPU before it has, else
- * the last at all. False where there are fewer than four processors for each GPU: then nobody has one for itself. */
-bool kf_processors_assign(const cpu_set_t *allowed, const cpu_set_t *near, size_t gpus, size_t which, kf_processors *processors);
+/* The processors of a processor's core (hyperthreads), with itself. */
+typedef void kf_core(int processor, cpu_set_t *core);
+kf_core kf_core_of_system; /* as /sys has it */
 
-/* Those that this thread may use, without the launchers; false where none are left, or it is not to be known. */
+/* For GPU `which` of `gpus`: of the cores next to it that may be used the one that is `number` from the last, counted round, or the next that has no launcher; of all
+ * where there is none next to it. False where there are fewer than four processors for each GPU or launchers would leave none: then nobody has one for itself. */
+bool kf_processors_assign(const cpu_set_t *allowed, const kf_gpu_place *places, size_t gpus, size_t which, kf_core *core_of,
+                          kf_processors *processors);
+
+/* Those that this thread may use, without the cores of launchers; false where none are left, or it is not to be known. */
 bool kf_processors_others(const kf_processors *processors, cpu_set_t *others);
+
+/* Processors' time that the control groups of this process grant it, in processors; INFINITY where none bounds it. `own`: /proc/self/cgroup; `root`: where
+ * control groups are mounted, /sys/fs/cgroup. Both versions (Linux, Documentation/admin-guide/cgroup-v2.rst cpu.max, scheduler/sched-bwc.rst). */
+double kf_processors_granted(const char *own, const char *root);
 
 #endif

@@ -4,37 +4,29 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include "kforge/cleanup.h"
 
 #define THREAD_STACK (64 << 10)
 #define LATE 100e-6 /* seconds; some 50 are usual where nothing slept */
 #define LATE_PART 8 /* one in so many */
 #define LEAST 8     /* that are looked at */
-#define AFRESH 16   /* beginnings, until threads have to be shown to be needed again */
+#define AFRESH 16   /* beginnings, until a thread has to be shown to be needed again */
 
 enum { RESTING, AWAKE, OVER };
 
-typedef struct keeper {
-    atomic_uint state; /* a futex: who rests sleeps on it */
-    int stopped;       /* runners that were on this processor */
-    bool started;
-    pthread_t thread;
-} keeper;
-
 struct kf_wakeful {
+    int processor;
     int file; /* of PM QoS, -1 none */
-    bool begun, needed;
+    bool begun, needed, started;
     int noted, late, beginnings; /* the first two since it has begun */
-    keeper keepers[CPU_SETSIZE];
+    atomic_uint state;           /* a futex: the thread that rests sleeps on it */
+    pthread_t thread;
 };
 
 static inline void pause_briefly(void)
@@ -46,45 +38,51 @@ static inline void pause_briefly(void)
 #endif
 }
 
-static void set_state(keeper *k, unsigned state)
+static void set_state(kf_wakeful *wakeful, unsigned state)
 {
-    unsigned before = atomic_exchange(&k->state, state);
-    if (before == RESTING && state != RESTING) syscall(SYS_futex, &k->state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    unsigned before = atomic_exchange(&wakeful->state, state);
+    if (before == RESTING && state != RESTING) syscall(SYS_futex, &wakeful->state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
 static void *stay_awake(void *context)
 {
     const struct sched_param none = {0};
-    keeper *k = context;
+    kf_wakeful *wakeful = context;
     if (sched_setscheduler(0, SCHED_IDLE, &none) != 0) return NULL;
     for (;;) {
-        unsigned state = atomic_load_explicit(&k->state, memory_order_relaxed);
+        unsigned state = atomic_load_explicit(&wakeful->state, memory_order_relaxed);
         if (state == OVER) return NULL;
         if (state == AWAKE)
             pause_briefly();
         else
-            syscall(SYS_futex, &k->state, FUTEX_WAIT_PRIVATE, RESTING, NULL, NULL, 0);
+            syscall(SYS_futex, &wakeful->state, FUTEX_WAIT_PRIVATE, RESTING, NULL, NULL, 0);
     }
 }
 
-static bool start(keeper *k, int processor)
+/* With all signals blocked: they are the caller's. */
+static bool start(kf_wakeful *wakeful)
 {
     cpu_set_t only;
+    sigset_t all, before;
     pthread_attr_t attributes;
-    if (k->started) return true;
+    if (wakeful->started) return true;
     if (pthread_attr_init(&attributes)) return false;
     CPU_ZERO(&only);
-    CPU_SET(processor, &only);
-    k->started = !pthread_attr_setaffinity_np(&attributes, sizeof only, &only) &&
-                 !pthread_attr_setstacksize(&attributes, THREAD_STACK) && !pthread_create(&k->thread, &attributes, stay_awake, k);
+    CPU_SET(wakeful->processor, &only);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    wakeful->started = !pthread_attr_setaffinity_np(&attributes, sizeof only, &only) &&
+                       !pthread_attr_setstacksize(&attributes, THREAD_STACK) &&
+                       !pthread_create(&wakeful->thread, &attributes, stay_awake, wakeful);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
-    return k->started;
+    return wakeful->started;
 }
 
-kf_wakeful *kf_wakeful_new(void)
+kf_wakeful *kf_wakeful_new(int processor)
 {
     kf_wakeful *wakeful = calloc(1, sizeof *wakeful);
-    if (wakeful) wakeful->file = -1;
+    if (wakeful) wakeful->file = -1, wakeful->processor = processor;
     return wakeful;
 }
 
@@ -92,11 +90,8 @@ void kf_wakeful_free(kf_wakeful *wakeful)
 {
     if (!wakeful) return;
     kf_wakeful_end(wakeful);
-    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
-        if (wakeful->keepers[cpu].started) {
-            set_state(&wakeful->keepers[cpu], OVER);
-            pthread_join(wakeful->keepers[cpu].thread, NULL);
-        }
+    set_state(wakeful, OVER);
+    if (wakeful->started) pthread_join(wakeful->thread, NULL);
     free(wakeful);
 }
 
@@ -118,8 +113,7 @@ void kf_wakeful_end(kf_wakeful *wakeful)
 {
     if (!wakeful || !wakeful->begun) return;
     wakeful->begun = false;
-    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
-        if (wakeful->keepers[cpu].started) set_state(&wakeful->keepers[cpu], RESTING);
+    set_state(wakeful, RESTING);
     if (wakeful->file >= 0) close(wakeful->file);
     wakeful->file = -1;
 }
@@ -132,34 +126,12 @@ void kf_wakeful_note(kf_wakeful *wakeful, double seconds)
     if (wakeful->noted >= LEAST && wakeful->late * LATE_PART >= wakeful->noted) wakeful->needed = true;
 }
 
-/* -1: not known. The 39th of /proc/PID/stat (proc_pid_stat(5)); the second is a name, which may hold anything and ends at the last bracket. */
-static int last_processor(pid_t pid)
+void kf_wakeful_keep(kf_wakeful *wakeful)
 {
-    char path[64], text[2048];
-    int processor;
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    kf_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t size = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-    if (size <= 0) return -1;
-    text[size] = '\0';
-    char *at = strrchr(text, ')');
-    for (int field = 2; at && field < 39; field++) at = strchr(at + 1, ' ');
-    return at && sscanf(at, "%d", &processor) == 1 && processor >= 0 && processor < CPU_SETSIZE ? processor : -1;
+    if (wakeful && wakeful->begun && wakeful->needed && wakeful->processor >= 0 && start(wakeful)) set_state(wakeful, AWAKE);
 }
 
-int kf_wakeful_keep(kf_wakeful *wakeful, pid_t pid)
+void kf_wakeful_rest(kf_wakeful *wakeful)
 {
-    if (!wakeful || !wakeful->begun || !wakeful->needed) return -1;
-    int processor = last_processor(pid);
-    if (processor < 0 || !start(&wakeful->keepers[processor], processor)) return -1;
-    wakeful->keepers[processor].stopped++;
-    set_state(&wakeful->keepers[processor], AWAKE);
-    return processor;
-}
-
-void kf_wakeful_let_go(kf_wakeful *wakeful, int processor)
-{
-    if (!wakeful || processor < 0) return;
-    keeper *k = &wakeful->keepers[processor];
-    if (--k->stopped == 0) set_state(k, RESTING);
+    if (wakeful) set_state(wakeful, RESTING);
 }

@@ -773,8 +773,42 @@ static void batches_are_as_long_as_the_device_says(void **state)
                                  length * 1e3, wanted * 1e3);
                     kf_verdict_free(v);
                 }
+                candidate_does.call = calls[c] / 2; /* gets more calls, in the first job as in others */
+                double own[2];
+                for (int job = 0; job < 2; job++) {
+                    kf_verdict *v = judged(m, 2 + job);
+                    own[job] = calls_of(v->workloads, 'c', NULL) * candidate_does.call;
+                    kf_verdict_free(v);
+                    kf_crew_free(m->crew);
+                    m->crew = kf_crew_new(&m->device);
+                }
+                if (fabs(own[0] / own[1] - 1) > 0.1 || own[1] < 0.8 * m->device.batch_seconds)
+                    fail_msg("%g us, %g s: a candidate's batches of %g ms in a job after others, %g in the first", calls[c] * 1e6,
+                             budgets[b], own[0] * 1e3, own[1] * 1e3);
                 stopped(m);
             }
+}
+
+/* Whatever stands still while they are sized. */
+static void a_machine_that_stands_still_makes_no_short_batches(void **state)
+{
+    (void)state;
+    enum { JOBS = 1000 };
+    int shorter = 0;
+    for (int turn = 0; turn < JOBS; turn++) {
+        machine *m = started(17e-6);
+        world.random = (uint64_t)turn;
+        world.set_seconds = 1e-6;
+        world.stall = 0.02;
+        m->device.set_bytes = 1u << 30;
+        kf_verdict *v = judged(m, turn);
+        double length = calls_of(v->workloads, 'b', NULL) * 17e-6;
+        shorter += length < 0.8 * m->device.batch_seconds;
+        kf_verdict_free(v);
+        stopped(m);
+    }
+    if (getenv("KFORGE_TEST_WORDS")) print_message("%d of %d shorter\n", shorter, JOBS);
+    assert_true(shorter < JOBS / 100); /* what the oracle takes is looked at too few times to be sure of it */
 }
 
 /* What is neither the task's nor the candidate's doing is blamed on the machine where one of the task's own runners says so; a candidate's word clears
@@ -822,6 +856,7 @@ int main(void)
         cmocka_unit_test(a_slow_oracle_does_not_make_a_job_long),
         cmocka_unit_test(errors_of_the_machine_are_told_from_those_of_programs),
         cmocka_unit_test(batches_are_as_long_as_the_device_says),
+        cmocka_unit_test(a_machine_that_stands_still_makes_no_short_batches),
         cmocka_unit_test(dear_inputs_still_make_batches_that_tell),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

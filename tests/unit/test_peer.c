@@ -136,6 +136,21 @@ static void timed_batches_are_on_the_launcher(void **state)
         assert_int_equal(sched_setaffinity(kf_peer_pid(peer), sizeof mine, &mine), 0);
     }
     kf_peer_free(peer);
+    if (CPU_COUNT(&mine) < 2) return; /* there is nowhere to go */
+    launcher = &last;
+    peer = start("moves", &error);
+    launcher = NULL;
+    if (!peer) fail_msg("%s", error.text);
+    assert_int_equal(kf_peer_load(peer, 5), KF_PEER_OK);
+    batch.answered = NULL;
+    assert_int_equal(kf_peer_batch(peer, &batch), KF_PEER_OK);
+    batch.answered = look_at_nothing;
+    kf_peer_event event = kf_peer_batch(peer, &batch);
+    kf_peer_explanation why;
+    kf_peer_explain(peer, event, "running a batch", &why);
+    assert_int_equal(event, KF_PEER_MOVED);
+    assert_true(why.status == KF_CONTRACT_VIOLATION && strcmp(why.rule, "runner.moved") == 0);
+    kf_peer_free(peer);
 }
 
 static void a_deaf_runner_does_not_block_the_judge(void **state)

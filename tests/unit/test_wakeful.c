@@ -1,144 +1,166 @@
-/* Processors that are kept awake: threads that do nothing else, where runners are late, and only while one is stopped. */
+/* A processor that is kept awake: by a thread that does nothing else, where runners are late, and only while all are stopped. */
 #include "wakeful.h"
 
+#include <dirent.h>
+#include <math.h>
 #include <sched.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/wait.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-static pid_t stopped_child(void)
-{
-    pid_t pid = fork();
-    if (pid == 0) {
-        raise(SIGSTOP);
-        _exit(0);
-    }
-    int status;
-    assert_true(pid > 0 && waitpid(pid, &status, WUNTRACED) == pid && WIFSTOPPED(status));
-    return pid;
-}
+#define ENOUGH 0.001 /* seconds on a processor */
+#define PATIENT 60   /* seconds: every processor may be busy, and such a thread gets one part in some hundred of one then */
+#define SHORTLY 0.3
 
-static void bury(pid_t pid)
-{
-    kill(pid, SIGKILL);
-    assert_int_equal(waitpid(pid, NULL, 0), pid);
-}
-
-static double seconds_of(clockid_t clock)
+static double now(void)
 {
     struct timespec t;
-    clock_gettime(clock, &t);
+    clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* What this process computes within so many seconds, at most; it ends once that is enough. */
-static double computed_within(double seconds, double enough)
+/* Seconds that threads with that policy have had of a processor; NAN: there is none. */
+static double idle_threads_had(void)
 {
-    double began = seconds_of(CLOCK_PROCESS_CPUTIME_ID), until = seconds_of(CLOCK_MONOTONIC) + seconds, used = 0;
-    while (seconds_of(CLOCK_MONOTONIC) < until && used < enough) {
-        usleep(5000);
-        used = seconds_of(CLOCK_PROCESS_CPUTIME_ID) - began;
+    DIR *folder = opendir("/proc/self/task");
+    double sum = NAN;
+    assert_non_null(folder);
+    for (struct dirent *item; (item = readdir(folder));) {
+        char path[300];
+        unsigned long long nanoseconds;
+        if (atoi(item->d_name) <= 0 || sched_getscheduler(atoi(item->d_name)) != SCHED_IDLE) continue;
+        snprintf(path, sizeof path, "/proc/self/task/%s/schedstat", item->d_name);
+        FILE *file = fopen(path, "re");
+        if (file && fscanf(file, "%llu", &nanoseconds) == 1) sum = (isnan(sum) ? 0 : sum) + 1e-9 * (double)nanoseconds;
+        if (file) fclose(file);
     }
-    return used;
+    closedir(folder);
+    return sum;
 }
 
-#define ENOUGH 0.02 /* seconds on a processor: nothing else here takes as much */
-#define PATIENT 20  /* seconds: every processor may be busy with others' work */
-#define SHORTLY 0.2
+static bool computes_within(double seconds)
+{
+    double until = now() + seconds, began = idle_threads_had(), had = began;
+    if (isnan(began)) began = 0; /* it has not begun */
+    while (now() < until && !(had - began >= ENOUGH)) {
+        usleep(2000);
+        had = idle_threads_had();
+    }
+    return had - began >= ENOUGH;
+}
+
+static bool rests(void)
+{
+    usleep(20000); /* what was under way */
+    return !computes_within(SHORTLY);
+}
+
+/* Some container runtimes let nobody have that policy. */
+static bool has_policy(void)
+{
+    const struct sched_param none = {0};
+    pid_t self = 0;
+    int before = sched_getscheduler(self);
+    if (sched_setscheduler(self, SCHED_IDLE, &none)) return false;
+    return sched_setscheduler(self, before, &none) == 0;
+}
+
+static int first_processor(void)
+{
+    cpu_set_t mine;
+    assert_int_equal(sched_getaffinity(0, sizeof mine, &mine), 0);
+    int cpu = 0;
+    while (!CPU_ISSET(cpu, &mine)) cpu++;
+    return cpu;
+}
 
 static void late_ones(kf_wakeful *w, int count)
 {
     for (int i = 0; i < count; i++) kf_wakeful_note(w, 0.0002);
 }
 
-static void a_processor_is_kept_awake_while_its_runner_is_stopped(void **state)
+static void it_computes_while_all_runners_are_stopped(void **state)
 {
     (void)state;
-    kf_wakeful *w = kf_wakeful_new();
-    pid_t pid = stopped_child(), other = stopped_child();
+    if (!has_policy()) skip();
+    kf_wakeful *w = kf_wakeful_new(first_processor());
     assert_non_null(w);
     kf_wakeful_begin(w);
     late_ones(w, 8);
-    int processor = kf_wakeful_keep(w, pid), second = kf_wakeful_keep(w, other);
-    cpu_set_t mine;
-    assert_int_equal(sched_getaffinity(0, sizeof mine, &mine), 0);
-    assert_true(processor >= 0 && CPU_ISSET(processor, &mine) && second >= 0);
-    assert_true(computed_within(PATIENT, ENOUGH) >= ENOUGH);
-    kf_wakeful_let_go(w, processor);
-    kf_wakeful_let_go(w, second);
-    computed_within(0.05, 1); /* what was under way */
-    assert_true(computed_within(SHORTLY, ENOUGH) < ENOUGH);
+    for (int turn = 0; turn < 2; turn++) {
+        kf_wakeful_keep(w); /* one after the other is stopped */
+        kf_wakeful_keep(w);
+        assert_true(computes_within(PATIENT));
+        kf_wakeful_rest(w); /* and any is woken */
+        assert_true(rests());
+    }
     kf_wakeful_free(w);
-    bury(pid);
-    bury(other);
 }
 
-static void nothing_computes_where_nobody_is_late(void **state)
+static void there_is_no_thread_where_nobody_is_late(void **state)
 {
     (void)state;
-    kf_wakeful *w = kf_wakeful_new();
-    pid_t pid = stopped_child();
-    assert_int_equal(kf_wakeful_keep(w, pid), -1); /* it has not begun */
+    kf_wakeful *w = kf_wakeful_new(first_processor());
+    kf_wakeful_keep(w); /* it has not begun */
     kf_wakeful_begin(w);
     late_ones(w, 7); /* not yet enough to say so */
-    assert_int_equal(kf_wakeful_keep(w, pid), -1);
+    kf_wakeful_keep(w);
     kf_wakeful_end(w);
     kf_wakeful_begin(w);
     for (int i = 0; i < 20; i++) kf_wakeful_note(w, 0.00005);
     late_ones(w, 2); /* now and then is no reason */
-    assert_int_equal(kf_wakeful_keep(w, pid), -1);
-    kf_wakeful_let_go(w, -1);
+    kf_wakeful_keep(w);
+    usleep(20000);
+    assert_true(isnan(idle_threads_had()));
     kf_wakeful_free(w);
+    kf_wakeful *none = kf_wakeful_new(-1);
+    kf_wakeful_begin(none);
+    late_ones(none, 8);
+    kf_wakeful_keep(none);
+    usleep(20000);
+    assert_true(isnan(idle_threads_had()));
+    kf_wakeful_free(none);
     kf_wakeful_free(NULL);
-    bury(pid);
 }
 
-/* A runner may be stopped when a workload begins, and still be when it ends. */
 static void it_ends_with_the_workload(void **state)
 {
     (void)state;
-    kf_wakeful *w = kf_wakeful_new();
-    pid_t pid = stopped_child();
+    if (!has_policy()) skip();
+    kf_wakeful *w = kf_wakeful_new(first_processor());
     kf_wakeful_begin(w);
     late_ones(w, 8);
-    int processor = kf_wakeful_keep(w, pid);
-    assert_true(processor >= 0);
+    kf_wakeful_keep(w);
+    assert_true(computes_within(PATIENT));
     kf_wakeful_end(w);
-    computed_within(0.05, 1);
-    assert_true(computed_within(SHORTLY, ENOUGH) < ENOUGH);
-    assert_int_equal(kf_wakeful_keep(w, pid), -1);
+    assert_true(rests());
+    kf_wakeful_keep(w);
+    assert_true(rests());
     kf_wakeful_begin(w); /* it is still needed */
-    kf_wakeful_let_go(w, processor);
-    assert_int_equal(kf_wakeful_keep(w, pid), processor);
-    assert_true(computed_within(PATIENT, ENOUGH) >= ENOUGH);
-    kf_wakeful_end(w);
-    kf_wakeful_let_go(w, processor);
-    bool needed = true; /* and is to be shown again one day */
-    for (int i = 0; i < 100 && needed; i++) {
-        kf_wakeful_begin(w);
-        processor = kf_wakeful_keep(w, pid);
-        needed = processor >= 0;
-        kf_wakeful_let_go(w, processor);
+    kf_wakeful_keep(w);
+    assert_true(computes_within(PATIENT));
+    for (int i = 0; i < 16; i++) { /* and is to be shown again one day */
         kf_wakeful_end(w);
+        kf_wakeful_begin(w);
     }
-    assert_false(needed);
+    kf_wakeful_keep(w);
+    assert_true(rests());
     kf_wakeful_free(w);
-    bury(pid);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_processor_is_kept_awake_while_its_runner_is_stopped),
-        cmocka_unit_test(nothing_computes_where_nobody_is_late),
+        cmocka_unit_test(it_computes_while_all_runners_are_stopped),
+        cmocka_unit_test(there_is_no_thread_where_nobody_is_late),
         cmocka_unit_test(it_ends_with_the_workload),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
