@@ -108,7 +108,8 @@ static bool cuda_describe(const kf_device *device, cJSON *object)
            cJSON_AddNumberToObject(object, "memory_bytes", (double)gpu->memory_bytes) &&
            cJSON_AddNumberToObject(object, "copy_bytes_per_second", gpu->copy_bytes_per_second) &&
            cJSON_AddNumberToObject(object, "read_bytes_per_second", gpu->read_bytes_per_second) &&
-           cJSON_AddNumberToObject(object, "least_call_seconds", gpu->head.least_call);
+           cJSON_AddNumberToObject(object, "least_call_seconds", gpu->head.least_call) &&
+           (!gpu->has_launcher || cJSON_AddNumberToObject(object, "launching_processor", gpu->processors.processor));
 }
 
 static bool cuda_build(kf_device *device, const kf_build_request *request, kf_build *build, kf_error *error)
