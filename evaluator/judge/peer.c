@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@
 #include "kforge/build.h"
 #include "kforge/file.h"
 #include "patience.h"
+#include "processors.h"
 
 #define COMMAND_SECONDS 20.0 /* for what takes a runner microseconds */
 #define LATE_SECONDS 0.5     /* for that behind the deadline */
@@ -34,6 +36,8 @@ struct kf_peer {
     bool greeted, paused, at_launcher;
     kf_wakeful *wakeful;
     const cpu_set_t *launcher;
+    cpu_set_t unbound; /* what its first thread might use before it was bound; empty: it was not yet */
+    nlink_t threads;   /* of /proc/PID/task, when its other threads were looked after last */
     char *inbox,
         *binary; /* a folder that only this runner sees, and the path in it that it will load; NULL when it was started for a binary */
     double start_seconds;
@@ -556,13 +560,28 @@ static kf_peer_event run_batch(kf_peer *peer, kf_batch *batch)
 }
 
 /* On a GPU: where the system does not let it be bound it is timed all the same. */
-static bool bind_to_launcher(const kf_peer *peer)
+static bool bind_to_launcher(kf_peer *peer)
 {
-    return peer->launcher && sched_setaffinity(kf_sandbox_pid(peer->sandbox), sizeof *peer->launcher, peer->launcher) == 0;
+    pid_t pid = kf_sandbox_pid(peer->sandbox);
+    if (!peer->launcher) return false;
+    if (CPU_COUNT(&peer->unbound) == 0 && sched_getaffinity(pid, sizeof peer->unbound, &peer->unbound)) return false;
+    return sched_setaffinity(pid, sizeof *peer->launcher, peer->launcher) == 0;
+}
+
+/* Those that the batch has started are where its first thread is bound to. */
+static void free_new_threads(kf_peer *peer)
+{
+    char path[64];
+    struct stat tasks;
+    pid_t pid = kf_sandbox_pid(peer->sandbox);
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    if (stat(path, &tasks) || tasks.st_nlink == peer->threads) return;
+    kf_processors_free_threads(pid, &peer->unbound);
+    peer->threads = tasks.st_nlink;
 }
 
 /* Of its own accord: it can still be bound there. Another processor may make its batches shorter than the baseline's. */
-static bool has_left(const kf_peer *peer)
+static bool has_left(kf_peer *peer)
 {
     cpu_set_t now;
     return sched_getaffinity(kf_sandbox_pid(peer->sandbox), sizeof now, &now) == 0 && !CPU_EQUAL(&now, peer->launcher) &&
@@ -580,6 +599,7 @@ kf_peer_event kf_peer_batch(kf_peer *peer, kf_batch *batch)
     if (event == KF_PEER_OK && batch->answered) {
         if (!peer->deadline) kf_wakeful_note(peer->wakeful, batch->waking); /* no candidate has a say in it */
         kf_wakeful_keep(peer->wakeful);
+        if (bound) free_new_threads(peer);
         if (bound && has_left(peer)) event = end(peer, KF_PEER_MOVED);
     }
     if (moved) sched_setaffinity(0, sizeof before, &before);

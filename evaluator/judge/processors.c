@@ -1,5 +1,6 @@
 #include "processors.h"
 
+#include <dirent.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -79,6 +80,19 @@ bool kf_processors_others(const kf_processors *processors, cpu_set_t *others)
     if (sched_getaffinity(0, sizeof *others, others)) return false;
     without(others, &processors->cores);
     return CPU_COUNT(others) > 0;
+}
+
+void kf_processors_free_threads(pid_t pid, const cpu_set_t *processors)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *folder = opendir(path);
+    if (!folder) return;
+    for (struct dirent *item; (item = readdir(folder));) {
+        pid_t thread = (pid_t)strtol(item->d_name, NULL, 10);
+        if (thread > 0 && thread != pid) sched_setaffinity(thread, sizeof *processors, processors);
+    }
+    closedir(folder);
 }
 
 /* ---- control groups --------------------------------------------------------------------------------------------------------------------------- */

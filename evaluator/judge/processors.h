@@ -12,6 +12,7 @@
 #include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #define KF_PROCESSORS_GPUS 64
 
@@ -37,6 +38,10 @@ bool kf_processors_assign(const cpu_set_t *allowed, const kf_gpu_place *places, 
 
 /* Those that this thread may use, without the cores of launchers; false where none are left, or it is not to be known. */
 bool kf_processors_others(const kf_processors *processors, cpu_set_t *others);
+
+/* Threads of that process but its first may use those processors: they inherit what it is bound to, and one that the driver starts to call the host would wait
+ * for the first thread, which waits for it without sleeping. */
+void kf_processors_free_threads(pid_t pid, const cpu_set_t *processors);
 
 /* Processors' time that the control groups of this process grant it, in processors; INFINITY where none bounds it. `own`: /proc/self/cgroup; `root`: where
  * control groups are mounted, /sys/fs/cgroup. Both versions (Linux, Documentation/admin-guide/cgroup-v2.rst cpu.max, scheduler/sched-bwc.rst). */

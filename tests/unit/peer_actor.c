@@ -1,4 +1,5 @@
 /* A runner that does not keep to the protocol, for test_peer.c: argv[1] says in which way. */
+#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +25,12 @@ static void twice(uint64_t nonce)
 static void good(uint64_t nonce)
 {
     answer(KF_WIRE_MAGIC, KF_WIRE_OK, nonce, 0, sizeof(kf_wire_answer));
+}
+
+static void *rest(void *context)
+{
+    pause();
+    return context;
 }
 
 int main(int argc, char **argv)
@@ -96,6 +103,11 @@ int main(int argc, char **argv)
             memset(junk, 0x5a, sizeof junk);
             for (;;)
                 if (write(KF_WIRE_FD, junk, sizeof junk) < 0) return 0;
+        } else if (strcmp(way, "helped") == 0) {
+            static int helpers;
+            pthread_t thread;
+            if (helpers++ == 0) pthread_create(&thread, NULL, rest, NULL);
+            good(command.nonce);
         } else if (strcmp(way, "moves") == 0) {
             cpu_set_t all;
             memset(&all, 0xff, sizeof all);

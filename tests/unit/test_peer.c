@@ -1,5 +1,6 @@
 /* The judge's side of the protocol against runners that do not keep to it (peer_actor.c). Whatever they send, the judge says what it was within its
  * time limit, and nothing of the runner is left. PEER_ACTOR is the program's path. */
+#include <dirent.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -153,6 +154,43 @@ static void timed_batches_are_on_the_launcher(void **state)
     kf_peer_free(peer);
 }
 
+/* Of its first thread: one that it has started goes where the process might before. */
+static void only_the_first_thread_is_bound(void **state)
+{
+    (void)state;
+    cpu_set_t mine, first, now;
+    kf_error error = {0};
+    uint32_t order[1] = {0};
+    int others = 0, cpu = 0;
+    CPU_ZERO(&first);
+    assert_int_equal(sched_getaffinity(0, sizeof mine, &mine), 0);
+    while (!CPU_ISSET(cpu, &mine)) cpu++;
+    CPU_SET(cpu, &first);
+    launcher = &first;
+    kf_peer *peer = start("helped", &error);
+    launcher = NULL;
+    if (!peer) fail_msg("%s", error.text);
+    assert_int_equal(kf_peer_load(peer, 5), KF_PEER_OK);
+    kf_batch batch = {.order = order, .count = 1, .timeout = 10, .answered = look_at_nothing};
+    for (int turn = 0; turn < 2; turn++) {
+        char path[64];
+        assert_int_equal(kf_peer_batch(peer, &batch), KF_PEER_OK);
+        snprintf(path, sizeof path, "/proc/%d/task", (int)kf_peer_pid(peer));
+        DIR *folder = opendir(path);
+        assert_non_null(folder);
+        for (struct dirent *item; (item = readdir(folder));) {
+            pid_t thread = (pid_t)strtol(item->d_name, NULL, 10);
+            if (thread <= 0) continue;
+            assert_int_equal(sched_getaffinity(thread, sizeof now, &now), 0);
+            assert_true(CPU_EQUAL(&now, thread == kf_peer_pid(peer) ? &first : &mine));
+            others += thread != kf_peer_pid(peer);
+        }
+        closedir(folder);
+    }
+    assert_int_equal(others, 2);
+    kf_peer_free(peer);
+}
+
 static void a_deaf_runner_does_not_block_the_judge(void **state)
 {
     (void)state;
@@ -265,6 +303,7 @@ int main(void)
         cmocka_unit_test(bad_hellos_are_no_runner),
         cmocka_unit_test(batches_are_judged),
         cmocka_unit_test(timed_batches_are_on_the_launcher),
+        cmocka_unit_test(only_the_first_thread_is_bound),
         cmocka_unit_test(a_deaf_runner_does_not_block_the_judge),
         cmocka_unit_test(who_dawdles_has_no_more_than_the_deadline),
         cmocka_unit_test(the_caller_can_stop_a_wait),
