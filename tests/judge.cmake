@@ -37,7 +37,7 @@ kf_fuzz(elf kf_judge)
 kf_fuzz(peer kf_model)
 if(TARGET fuzz_peer) # it includes peer.c, with a sandbox of its own
   target_sources(fuzz_peer PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/judge/patience.c ${CMAKE_SOURCE_DIR}/evaluator/judge/wakeful.c
-                                    ${CMAKE_SOURCE_DIR}/evaluator/judge/processors.c)
+                                    ${CMAKE_SOURCE_DIR}/evaluator/judge/hold.c)
 endif()
 kf_test(scan kf_scan)
 kf_fuzz(scan kf_scan)

@@ -25,6 +25,7 @@
 #include "kforge/gpu.h"
 #include "paths.h"
 #include "python.h"
+#include "quota.h"
 #include "timing_lock.h"
 
 /* A context has as many channels to the GPU for kernels and for copies as these say, 8 where they don't, and to make and end it takes the driver as much
@@ -458,7 +459,7 @@ static void choose_launcher(kf_cuda_device *gpu)
                         kf_processors_assign(&allowed, places, gpus, which, kf_core_of_system, &gpu->processors);
     gpu->head.keep_off = gpu->has_launcher ? &gpu->processors : NULL;
     /* A thread that computes all the time would take most of what little a control group grants. */
-    bool plenty = kf_processors_granted("/proc/self/cgroup", "/sys/fs/cgroup") >= PLENTY;
+    bool plenty = kf_quota_processors("/proc/self/cgroup", "/sys/fs/cgroup") >= PLENTY;
     gpu->wakeful = kf_wakeful_new(gpu->has_launcher && plenty ? gpu->processors.processor : -1);
 }
 

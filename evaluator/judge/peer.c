@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,8 +17,8 @@
 #include "../runner/wire.h"
 #include "kforge/build.h"
 #include "kforge/file.h"
+#include "hold.h"
 #include "patience.h"
-#include "processors.h"
 
 #define COMMAND_SECONDS 20.0 /* for what takes a runner microseconds */
 #define LATE_SECONDS 0.5     /* for that behind the deadline */
@@ -35,9 +34,7 @@ struct kf_peer {
     bool frozen, dead;
     bool greeted, paused, at_launcher;
     kf_wakeful *wakeful;
-    const cpu_set_t *launcher;
-    cpu_set_t unbound; /* what its first thread might use before it was bound; empty: it was not yet */
-    nlink_t threads;   /* of /proc/PID/task, when its other threads were looked after last */
+    kf_hold hold;
     char *inbox,
         *binary; /* a folder that only this runner sees, and the path in it that it will load; NULL when it was started for a binary */
     double start_seconds;
@@ -258,7 +255,7 @@ kf_peer *kf_peer_spawn(const kf_peer_spec *spec, kf_error *error)
     peer->kind = spec->kind;
     peer->at_launcher = spec->at_launcher;
     peer->wakeful = spec->wakeful;
-    peer->launcher = spec->launcher;
+    peer->hold.launcher = spec->launcher;
     peer->memory_limit = spec->limits.memory_bytes;
     peer->start_seconds = spec->start_seconds > 0 ? spec->start_seconds : COMMAND_SECONDS;
     if (!spec->binary && !make_inbox(peer, spec, paths, error)) return NULL;
@@ -559,48 +556,19 @@ static kf_peer_event run_batch(kf_peer *peer, kf_batch *batch)
     return KF_PEER_DEVICE_ERROR;
 }
 
-/* On a GPU: where the system does not let it be bound it is timed all the same. */
-static bool bind_to_launcher(kf_peer *peer)
-{
-    pid_t pid = kf_sandbox_pid(peer->sandbox);
-    if (!peer->launcher) return false;
-    if (CPU_COUNT(&peer->unbound) == 0 && sched_getaffinity(pid, sizeof peer->unbound, &peer->unbound)) return false;
-    return sched_setaffinity(pid, sizeof *peer->launcher, peer->launcher) == 0;
-}
-
-/* Those that the batch has started are where its first thread is bound to. */
-static void free_new_threads(kf_peer *peer)
-{
-    char path[64];
-    struct stat tasks;
-    pid_t pid = kf_sandbox_pid(peer->sandbox);
-    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
-    if (stat(path, &tasks) || tasks.st_nlink == peer->threads) return;
-    kf_processors_free_threads(pid, &peer->unbound);
-    peer->threads = tasks.st_nlink;
-}
-
-/* Of its own accord: it can still be bound there. Another processor may make its batches shorter than the baseline's. */
-static bool has_left(kf_peer *peer)
-{
-    cpu_set_t now;
-    return sched_getaffinity(kf_sandbox_pid(peer->sandbox), sizeof now, &now) == 0 && !CPU_EQUAL(&now, peer->launcher) &&
-           bind_to_launcher(peer);
-}
-
 /* On the CPU device the thread that launches goes to the first processor (kfcpu_ready), and the judge, which waits while that works, goes there, too: what
  * one hands the other is then a matter of microseconds, where elsewhere a processor that sleeps has to wake up, or one that is busy to come round. */
 kf_peer_event kf_peer_batch(kf_peer *peer, kf_batch *batch)
 {
     cpu_set_t before;
     bool moved = peer->at_launcher && go_to_launcher(&before);
-    bool bound = batch->answered && peer->frozen && bind_to_launcher(peer);
+    bool bound = batch->answered && peer->frozen && kf_hold_bind(&peer->hold, kf_sandbox_pid(peer->sandbox));
     kf_peer_event event = run_batch(peer, batch);
     if (event == KF_PEER_OK && batch->answered) {
         if (!peer->deadline) kf_wakeful_note(peer->wakeful, batch->waking); /* no candidate has a say in it */
         kf_wakeful_keep(peer->wakeful);
-        if (bound) free_new_threads(peer);
-        if (bound && has_left(peer)) event = end(peer, KF_PEER_MOVED);
+        if (bound) kf_hold_free_threads(&peer->hold, kf_sandbox_pid(peer->sandbox));
+        if (bound && kf_hold_left(&peer->hold, kf_sandbox_pid(peer->sandbox))) event = end(peer, KF_PEER_MOVED);
     }
     if (moved) sched_setaffinity(0, sizeof before, &before);
     return event;

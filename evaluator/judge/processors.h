@@ -1,8 +1,7 @@
 /* Which processor runners of a GPU launch from.
  *
- * What a batch costs beside its calls depends on where its process is: by 35 us of 160 between two processors of the same virtual machine, which is 1.3 % of a
- * batch, for as long as the process stays there (docs/measurements/2026-11-23-h200.md). Left to the kernel, baseline and candidate come to be on different
- * ones. So all runners of a GPU launch from one and the same, and neither the judge, that waits for them without sleeping, nor its compilers use its core.
+ * What a batch costs beside its calls changes by 35 us of 160 in steps that last, which is 1.3 % of a batch, and looks as if its process had gone to another
+ * processor (docs/measurements/2026-11-23-h200.md). Left to the kernel, baseline and candidate come to be on different ones. So all runners of a GPU launch from one and the same, and neither the judge, that waits for them without sleeping, nor its compilers use its core.
  *
  * Judges that may use the same processors and see the same GPUs come to the same result, each for all of them, and keep off each other's. Those in containers
  * with one GPU each do not see the others, but the number of a GPU's device file is the whole machine's: it says how far from the end to go. */
@@ -12,7 +11,6 @@
 #include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/types.h>
 
 #define KF_PROCESSORS_GPUS 64
 
@@ -38,13 +36,5 @@ bool kf_processors_assign(const cpu_set_t *allowed, const kf_gpu_place *places, 
 
 /* Those that this thread may use, without the cores of launchers; false where none are left, or it is not to be known. */
 bool kf_processors_others(const kf_processors *processors, cpu_set_t *others);
-
-/* Threads of that process but its first may use those processors: they inherit what it is bound to, and one that the driver starts to call the host would wait
- * for the first thread, which waits for it without sleeping. */
-void kf_processors_free_threads(pid_t pid, const cpu_set_t *processors);
-
-/* Processors' time that the control groups of this process grant it, in processors; INFINITY where none bounds it. `own`: /proc/self/cgroup; `root`: where
- * control groups are mounted, /sys/fs/cgroup. Both versions (Linux, Documentation/admin-guide/cgroup-v2.rst cpu.max, scheduler/sched-bwc.rst). */
-double kf_processors_granted(const char *own, const char *root);
 
 #endif

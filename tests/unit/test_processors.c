@@ -1,5 +1,6 @@
 /* Which processor the runners of each GPU launch from: one that nobody else has, next to the GPU where that is known. */
 #include "processors.h"
+#include "quota.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -127,22 +128,22 @@ static void control_groups_say_what_they_grant(void **state)
     assert_int_equal(system(command), 0);
     snprintf(path, sizeof path, "%s/own", root);
     put(root, "own", "0::/a/b\n");
-    assert_true(isinf(kf_processors_granted(path, root)));
+    assert_true(isinf(kf_quota_processors(path, root)));
     put(root, "a/b/cpu.max", "max 100000\n");
-    assert_true(isinf(kf_processors_granted(path, root)));
+    assert_true(isinf(kf_quota_processors(path, root)));
     put(root, "a/cpu.max", "250000 100000\n"); /* of all that are below */
-    assert_true(fabs(kf_processors_granted(path, root) - 2.5) < 1e-9);
+    assert_true(fabs(kf_quota_processors(path, root) - 2.5) < 1e-9);
     put(root, "a/b/cpu.max", "600000 100000\n");
-    assert_true(fabs(kf_processors_granted(path, root) - 2.5) < 1e-9);
+    assert_true(fabs(kf_quota_processors(path, root) - 2.5) < 1e-9);
     put(root, "own", "5:cpuacct,cpu:/c/d\n4:memory:/a/b\n0::/\n");
-    assert_true(isinf(kf_processors_granted(path, root)));
+    assert_true(isinf(kf_quota_processors(path, root)));
     put(root, "cpu,cpuacct/c/d/cpu.cfs_quota_us", "-1\n");
     put(root, "cpu,cpuacct/c/d/cpu.cfs_period_us", "100000\n");
-    assert_true(isinf(kf_processors_granted(path, root)));
+    assert_true(isinf(kf_quota_processors(path, root)));
     put(root, "cpu,cpuacct/c/cpu.cfs_quota_us", "50000\n");
     put(root, "cpu,cpuacct/c/cpu.cfs_period_us", "100000\n");
-    assert_true(fabs(kf_processors_granted(path, root) - 0.5) < 1e-9);
-    assert_true(isinf(kf_processors_granted("/nonexistent", root)));
+    assert_true(fabs(kf_quota_processors(path, root) - 0.5) < 1e-9);
+    assert_true(isinf(kf_quota_processors("/nonexistent", root)));
     snprintf(command, sizeof command, "rm -r %s", root);
     assert_int_equal(system(command), 0);
 }
