@@ -251,7 +251,8 @@ static bool adapt(kf_run *r, const double seconds[2], kf_stopping_rule *rule, bo
     /* Half as many pairs are still enough, and twice the calls make each of them worth more than that. */
     double time_for_sets = fmax(2 * r->pair_time - r->calls[BASELINE] * r->baseline_call, r->pair_time);
     double wanted = fmin(ceil(enough / call), floor(time_for_sets / (r->set_cost + call)));
-    wanted = fmin(wanted, r->calls[BASELINE] / slower); /* never a longer batch than the baseline's */
+    /* Never a longer batch than the baseline's: beside its calls either has what an empty one takes. */
+    wanted = fmin(wanted, fmax(seconds[BASELINE] - r->empty_batch, 0) / call);
     uint32_t count = sets_for(r, wanted), calls = (uint32_t)fmin(fmax(wanted, 1), count - left_out(count));
     if (calls <= r->calls[CANDIDATE]) return true;
     r->calls[CANDIDATE] = calls;

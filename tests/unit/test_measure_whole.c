@@ -443,7 +443,7 @@ static machine *started(double baseline)
     oracle_does = (behaviour){.call = 1e-4};
     m->device = (kf_device){.operations = &operations,
                             .default_seconds = 3,
-                            .batch_seconds = 0.0025,
+                            .batch_seconds = 0.002,
                             .launch_bound = 10e-6,
                             .launch_bias = 0.8e-6,
                             .batch_bias = 5e-6,
