@@ -30,6 +30,7 @@ int check_same_in(gpu_pipeline *line);
 struct kf_run;
 extern void (*gpu_at_end)(
     struct kf_run *r); /* called at the end of every timed workload, while its runners and sets are there; NULL: nothing */
+extern void (*gpu_behind_pair)(struct kf_run *r);                               /* called behind every timed pair; NULL: nothing */
 extern double gpu_counting_seconds;                                             /* that the last job's counters took the judge */
 int check_phases(kf_judge *judge, const char *task, int times, double seconds); /* gpu_phases.c: and where their time goes */
 int check_work(kf_judge *judge,

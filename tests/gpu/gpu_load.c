@@ -34,8 +34,8 @@ kf_job *gpu_variant(const char *task_path, int number, double seconds, kf_error 
 
 /* Waits for `count` verdicts of the workers, counts the right ones; `first`: seconds until there was one. False: a pool failed. */
 typedef struct verdicts {
-    double judged[MOST], built[MOST], first;
-    int correct, done;
+    double judged[MOST], built[MOST], at[MOST], first;
+    int pairs[MOST], correct, done;
 } verdicts;
 
 static bool collect(kf_workers *const *pool, int devices, int count, verdicts *v)
@@ -53,6 +53,8 @@ static bool collect(kf_workers *const *pool, int devices, int count, verdicts *v
         bool correct = result.outcome == KF_WORKERS_JUDGED && result.verdict->status == KF_CORRECT;
         if (!correct && v->done - v->correct < 5) printf("  %s\n", result.verdict ? result.verdict->message : result.error.text);
         v->correct += correct;
+        v->at[v->done] = kf_now() - started;
+        v->pairs[v->done] = result.verdict && result.verdict->workload_count ? result.verdict->workloads[0].pairs : 0;
         v->judged[v->done] = result.verdict ? result.verdict->judge_seconds : NAN;
         v->built[v->done++] = result.verdict ? result.verdict->build_seconds : NAN;
         kf_workers_result_free(&result);
@@ -70,6 +72,19 @@ static bool submit(kf_workers *const *pool, int devices, const char *task, int f
         if (!done) return printf("  %s\n", error.text), false;
     }
     return true;
+}
+
+/* A line of JSON a verdict, in the order in which they came, into the file that GPU_RAW names. */
+static void write_raw(const verdicts *v)
+{
+    const char *path = getenv("GPU_RAW");
+    FILE *file = path ? fopen(path, "a") : NULL;
+    if (!file) return;
+    for (int i = 0; i < v->done; i++)
+        if (!isnan(v->judged[i]))
+            fprintf(file, "{\"at\": %.3f, \"measuring\": %.3f, \"building\": %.3f, \"pairs\": %d}\n", v->at[i], v->judged[i],
+                    v->built[i], v->pairs[i]);
+    fclose(file);
 }
 
 /* Through workers, as a search does it: PROGRAM is kforge; one worker a device, which has judged before. *rate: candidates a second. */
@@ -94,6 +109,7 @@ static int drive(const char *program, const char *task, int count, double second
     for (int d = 0; d < devices && d < MOST_DEVICES; d++) kf_workers_close(pool[d]);
     if (!done) return 1;
     *rate = count / wall;
+    write_raw(v);
     printf("  throughput %s: %d sources on %d device%s in %.1f s, %.2f a second; first verdict after %.2f s; %d correct; measuring "
            "%.3f s (median), building %.2f s\n",
            task, count, devices, devices == 1 ? "" : "s", wall, *rate, v->first, v->correct, kf_median(v->judged, (size_t)count),

@@ -105,6 +105,7 @@ static void book(work what, double seconds)
     if (--clocks.depth == 0) book(what, kf_now() - began)
 
 void (*gpu_at_end)(struct kf_run *r);
+void (*gpu_behind_pair)(struct kf_run *r);
 
 /* The linker resolves NAME elsewhere to __wrap_NAME here, and __real_NAME to the function itself. */
 #define WRAP(type, name, arguments) \
@@ -143,7 +144,9 @@ WRAP(bool, kf_run_null_batch, (kf_run * r, uint32_t count, kf_error *error))
 WRAP(bool, kf_run_pair, (kf_run * r, const kf_pair_plan *plan, double seconds[2], double latency[2], kf_error *error))
 {
     enter(plan->number == 0 ? PAIR_0 : plan->number == 1 ? PAIR_1 : PAIRS);
-    return __real_kf_run_pair(r, plan, seconds, latency, error);
+    bool done = __real_kf_run_pair(r, plan, seconds, latency, error);
+    if (done && gpu_behind_pair && plan->timed && !r->over) gpu_behind_pair(r);
+    return done;
 }
 
 WRAP(bool, kf_run_audit, (kf_run * r, kf_peer *candidate, kf_error *error))

@@ -1,8 +1,8 @@
 /* Do the judge's defences disturb honest candidates? The speedup of each seed as the judge gives it, with all defences on, beside two others of the same
  * binaries.
  *
- * The first is of the very processes and buffers: at the end of each verdict batches of several lengths of both sides, without poison, guards, digests or
- * comparison. Through (calls, time) goes a line. Its slope is a call in the runner's process, where some code takes longer than in another; its intercept is
+ * The first is of the very processes and buffers: every few pairs, and at the end of each verdict, batches of two lengths of both sides, without poison,
+ * guards, digests or comparison. Through (calls, time) goes a line. Its slope is a call in the runner's process, where some code takes longer than in another; its intercept is
  * what a batch costs beside its calls, and should be what an empty one takes.
  *
  * The second is the quotient of their times as measured plainly (gpu_plain.h): another process, no sandbox, no stopping, no judge, one long batch behind the
@@ -24,57 +24,89 @@
 #define MOST 64
 #define ALLOWED 0.01
 #define HALF_WIDTH 0.002 /* that pairs go on for: a verdict usually leaves more open than what is looked for */
-#define REPEATS 9
-#define LENGTHS 3
-#define FIRST_LENGTH 0.003 /* seconds; the others are twice and four times that */
+#define LEAST_TURNS 15   /* of the protocol without defences, and more where there are more pairs */
+#define MOST_TURNS 60
+#define PAIRS_A_TURN 4
+#define FIRST_LENGTH 0.003 /* seconds; the other is LONGER times that */
+#define LONGER 4
 
 typedef struct line {
     double call, fixed; /* seconds */
 } line;
 
+/* Of one workload in its runners' processes. */
 static struct {
-    bool there;
-    line sides[2];
-    double empty;
+    uint32_t counts[2][2]; /* by side: calls of the shorter and the longer batch; 0: not known yet */
+    line turns[2][MOST_TURNS];
+    double empty[4 * MOST_TURNS];
+    size_t made, pairs;
+    bool closed; /* the task's main workload is over */
 } protocol;
 
-static double batch(kf_run *r, kf_peer *peer, uint32_t count, bool null, int number)
+static double batch(kf_run *r, kf_peer *peer, uint32_t count, bool null, size_t number)
 {
     static uint32_t order[1024], next;
     kf_error error;
     for (uint32_t i = 0; i < count; i++) order[i] = next++ % r->set_count;
     kf_batch b = {.order = order, .count = count, .null = null, .timeout = 20, .answered = kf_run_glance_at_nothing};
-    if (r->in_place && !null && !kf_run_refresh(r, 1000 + number, BASELINE, 0, &error)) return NAN;
+    if (r->in_place && !null && !kf_run_refresh(r, 1000 + (int)number, BASELINE, 0, &error)) return NAN;
     r->device->cool(r->sets, order, 1);
     return kf_peer_batch(peer, &b) == KF_PEER_OK ? b.seconds : NAN;
 }
 
+/* A line of each side; what it takes is nobody's time. */
 static void draw_lines(kf_run *r)
 {
-    double seconds[2][LENGTHS][REPEATS], empty[2 * LENGTHS * REPEATS];
-    uint32_t counts[2][LENGTHS];
-    size_t empties = 0;
-    if (protocol.there) return; /* of the task's main workload */
-    for (int side = 0; side < 2; side++)
-        for (int k = 0; k < LENGTHS; k++) {
-            double calls = ceil(FIRST_LENGTH / kf_median(r->throughput[side].seconds, r->pairs)) * (1 << k);
-            counts[side][k] = (uint32_t)fmin(calls, 1024);
-        }
-    for (int turn = 0; turn < REPEATS; turn++)
-        for (int kind = 0; kind < 2 * LENGTHS; kind++) {
-            int side = (kind + turn) % 2, k = (kind / 2 + turn) % LENGTHS;
-            empty[empties++] = batch(r, r->oracle, 8, true, turn);
-            seconds[side][k][turn] = batch(r, r->peers[side], counts[side][k], false, turn);
-        }
-    protocol.there = true;
-    protocol.empty = kf_median(empty, empties);
-    for (int side = 0; side < 2; side++) {
-        const uint32_t *n = counts[side];
-        double first = kf_median(seconds[side][0], REPEATS), last = kf_median(seconds[side][LENGTHS - 1], REPEATS);
-        line *l = &protocol.sides[side];
-        l->call = (last - first) / (n[LENGTHS - 1] - n[0]);
-        l->fixed = first - l->call * n[0];
+    double began = kf_now(), seconds[2][2];
+    size_t turn = protocol.made;
+    if (protocol.closed || turn == MOST_TURNS) return;
+    for (int side = 0; side < 2 && !protocol.counts[side][0]; side++) {
+        double calls = ceil(FIRST_LENGTH / (kf_median(r->throughput[side].seconds, r->pairs)));
+        protocol.counts[side][0] = (uint32_t)fmin(calls, 1024.0 / LONGER);
+        protocol.counts[side][1] = LONGER * protocol.counts[side][0];
     }
+    for (size_t kind = 0; kind < 4; kind++) { /* who is first, and which is, changes from turn to turn */
+        size_t side = (kind + turn) % 2, length = (kind / 2 + turn / 2) % 2;
+        protocol.empty[4 * turn + kind] = batch(r, r->oracle, 8, true, turn);
+        seconds[side][length] = batch(r, r->peers[side], protocol.counts[side][length], false, turn);
+    }
+    for (int side = 0; side < 2; side++) {
+        const uint32_t *n = protocol.counts[side];
+        line *l = &protocol.turns[side][turn];
+        l->call = (seconds[side][1] - seconds[side][0]) / (n[1] - n[0]);
+        l->fixed = seconds[side][0] - l->call * n[0];
+    }
+    protocol.made++;
+    r->bench->deadline += kf_now() - began;
+    r->started += kf_now() - began;
+}
+
+/* Among the pairs, so that what drifts drifts for both. */
+static void draw_among_pairs(kf_run *r)
+{
+    if (protocol.pairs++ % PAIRS_A_TURN == PAIRS_A_TURN - 1 && r->pairs) draw_lines(r);
+}
+
+static void draw_what_is_missing(kf_run *r)
+{
+    while (!protocol.closed && protocol.made < LEAST_TURNS) draw_lines(r);
+    protocol.closed = true;
+}
+
+/* Medians of what the turns found, and of the quotients of each. */
+static double quotient_of_lines(line sides[2])
+{
+    double calls[2][MOST_TURNS], fixed[2][MOST_TURNS], quotients[MOST_TURNS];
+    for (size_t i = 0; i < protocol.made; i++) {
+        for (int side = 0; side < 2; side++) {
+            calls[side][i] = protocol.turns[side][i].call;
+            fixed[side][i] = protocol.turns[side][i].fixed;
+        }
+        quotients[i] = calls[0][i] / calls[1][i];
+    }
+    for (int side = 0; side < 2; side++)
+        sides[side] = (line){kf_median(calls[side], protocol.made), kf_median(fixed[side], protocol.made)};
+    return kf_median(quotients, protocol.made);
 }
 
 /* Of the middle half, on either side of the median. */
@@ -125,12 +157,13 @@ static quotients compare(kf_judge *judge, const kf_prepared *p, const char *name
            kf_task_name(p->job->task), name, found->speedup.value, found->speedup.low, found->speedup.high, found->pairs, quotient,
            kf_median(plain[0], TURNS) * 1e6, kf_median(plain[1], TURNS) * 1e6, 100 * spread(plain[0]), 100 * spread(plain[1]),
            100 * (ratio - 1));
-    const line *b = &protocol.sides[0], *c = &protocol.sides[1];
-    double same = protocol.there ? found->speedup.value / (b->call / c->call) : NAN;
-    if (protocol.there)
-        printf("  %36s in the runners' processes %.4fx (%.2f / %.2f us): %+.2f %%; beside calls %.0f / %.0f us, empty %.0f us\n",
-               "", b->call / c->call, b->call * 1e6, c->call * 1e6, 100 * (same - 1), b->fixed * 1e6, c->fixed * 1e6,
-               protocol.empty * 1e6);
+    if (!protocol.made) return (quotients){NAN, ratio};
+    line sides[2];
+    double lines = quotient_of_lines(sides), same = found->speedup.value / lines;
+    printf("  %36s in the runners' processes %.4fx (%.2f / %.2f us, %zu turns): %+.2f %%; beside calls %.0f / %.0f us, empty %.0f "
+           "us\n",
+           "", lines, sides[0].call * 1e6, sides[1].call * 1e6, protocol.made, 100 * (same - 1), sides[0].fixed * 1e6,
+           sides[1].fixed * 1e6, kf_median(protocol.empty, 4 * protocol.made) * 1e6);
     return (quotients){same, ratio};
 }
 
@@ -180,15 +213,17 @@ int check_undisturbed(kf_judge *judge, int count, char *const *tasks, double sec
         }
         kf_task_free(task);
     }
-    gpu_at_end = draw_lines;
+    gpu_behind_pair = draw_among_pairs;
+    gpu_at_end = draw_what_is_missing;
     for (size_t i = 0; i < used; i++) {
-        protocol.there = false;
+        memset(&protocol, 0, sizeof protocol);
         quotients q = one_candidate(judge, prepared[i], names[i]);
         kf_prepared_free(prepared[i]);
         kf_job_free(jobs[i]);
         count_quotient(&same, q.same_processes);
         count_quotient(&plain, q.plain);
     }
+    gpu_behind_pair = NULL;
     gpu_at_end = NULL;
     say(&same, "without them in the same processes", "speedups within 1 % of those without them");
     say(&plain, "of a plain process", "speedups within 1 % of a plain process's");
