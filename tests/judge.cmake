@@ -30,7 +30,7 @@ target_include_directories(test_measure PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/ju
 # Its runners and its clock are made up: it has functions of peer.h of its own, and kf_now.
 kf_test(measure_whole kf_judge)
 target_include_directories(test_measure_whole PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/judge)
-target_link_options(test_measure_whole PRIVATE -Wl,--wrap=kf_now)
+target_link_options(test_measure_whole PRIVATE -Wl,--wrap=kf_now -Wl,--wrap=kf_torch_give)
 kf_test(works kf_judge)
 target_include_directories(test_works PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/judge)
 kf_fuzz(elf kf_judge)

@@ -309,7 +309,7 @@ bool kf_run_measure_alone(kf_run *r, uint32_t calls, kf_error *error)
     if (!r->device->fill(r->sets, kf_run_draw(r, "alone", 0), r->variations, error)) return false;
     for (int i = 0; i <= KF_ALONE_BATCHES && !r->over; i++) { /* the first one warms up */
         kf_batch batch;
-        if (kf_run_steps_aside(r) && (!kf_run_null_batch(r, calls, error) || r->over)) return r->over;
+        if (kf_run_steps_aside(r) && (!kf_run_null_batch(r, BASELINE, calls, error) || r->over)) return r->over;
         if (!kf_run_ready_baseline(r, i, calls, error)) return false;
         if (!kf_run_batch(r, BASELINE, 0, calls, i ? 'a' : 0, -1, &batch, error)) return false;
         if (!i || r->over) continue;
@@ -418,7 +418,7 @@ static bool measure_pairs(kf_run *r, const kf_stopping_rule *rule, kf_error *err
                              .candidate_first = number >= COMPARED_PAIRS && r->timed && number % 2};
         if (plan.timed && number == 1 && !await_spares(r, error)) return false;
         for (int i = 0; i < NULLS_A_PAIR && plan.timed && !r->over && r->null_count < NULL_BATCHES && !kf_run_steps_aside(r); i++)
-            if (!kf_run_null_batch(r, r->calls[BASELINE], error)) return false;
+            if (!kf_run_null_batch(r, CANDIDATE, r->calls[BASELINE], error)) return false;
         if (!r->over && !kf_run_pair(r, &plan, seconds, latency, error)) return false;
         if (r->over) break;
         if (number == 0 && r->timed) {
@@ -543,13 +543,19 @@ static bool await_starting(kf_run *r, kf_error *error)
     return settled;
 }
 
+/* Does what one job finds out about the baseline hold for the next? In Python its buffers may be others, and importing takes longer than that. */
+static bool is_remembered(const kf_run *r)
+{
+    return kf_run_steps_aside(r) && !kf_run_is_apart(r);
+}
+
 /* What an earlier job found out about this baseline, if its runner is still there. */
 static bool recall(kf_run *r)
 {
     const kf_workbench *bench = r->bench;
     char key[4400];
     const char *task = kf_task_hash(bench->task);
-    if (!r->timed || !kf_run_steps_aside(r) || !task ||
+    if (!r->timed || !is_remembered(r) || !task ||
         !kf_crew_has_trusted(bench->crew, KF_ROLE_BASELINE, kf_run_key(bench, KF_ROLE_BASELINE, key),
                              bench->options->strict_sandbox))
         return false;
@@ -576,7 +582,7 @@ static void note(kf_run *r)
 {
     const kf_workbench *bench = r->bench;
     const char *task = kf_task_hash(bench->task);
-    if (!kf_run_steps_aside(r) || !task || r->alone_count > KF_ALONE_BATCHES) return;
+    if (!is_remembered(r) || !task || r->alone_count > KF_ALONE_BATCHES) return;
     r->known = (kf_known){.workload = bench->workload,
                           .at = kf_now(),
                           .seconds = bench->seconds,

@@ -253,27 +253,10 @@ bool kf_run_ready_baseline(kf_run *r, int number, uint32_t called, kf_error *err
     return true;
 }
 
-/* What an empty batch costs the candidate's kind of runner: nothing that depends on the number of calls, because what a candidate in Python adds to each
- * of its calls is in its own hands. Always of a runner that no candidate is in. */
-static bool null_candidate_batch(kf_run *r, kf_error *error)
-{
-    kf_peer *peer = r->idle ? r->idle : r->peers[BASELINE];
-    kf_batch batch = {.order = r->order, .count = 1, .null = true, .timeout = 20};
-    if (r->device->glance) batch.answered = kf_run_glance_at_nothing;
-    r->device->cool(r->sets, r->order, 1);
-    kf_peer_event event = kf_peer_batch(peer, &batch);
-    if (event != KF_PEER_OK) return kf_run_report(r, peer, KF_ROLE_BASELINE, event, batch.code, "running an empty batch", error);
-    if (r->idle && r->idle_wakings < KF_WAKINGS) r->idle_waking[r->idle_wakings++] = batch.waking;
-    r->null_candidate.woken[r->null_candidate_count] = batch.waking;
-    r->null_candidate.seconds[r->null_candidate_count++] = batch.seconds;
-    return true;
-}
-
 bool kf_run_steps_aside(const kf_run *r)
 {
     const kf_runner_kind *kinds = r->bench->kinds;
-    return r->bench->device->slow_start && !r->bench->device->calls_block && kinds[KF_ROLE_CANDIDATE] == KF_RUNNER_PLAIN &&
-           kinds[KF_ROLE_BASELINE] == KF_RUNNER_PLAIN && kinds[KF_ROLE_ORACLE] == KF_RUNNER_PLAIN;
+    return r->bench->device->slow_start && !r->bench->device->calls_block && kinds[KF_ROLE_ORACLE] == kinds[KF_ROLE_BASELINE];
 }
 
 static bool null_batch(kf_run *r, kf_peer *peer, uint32_t count, kf_batch *batch, kf_error *error)
@@ -286,29 +269,51 @@ static bool null_batch(kf_run *r, kf_peer *peer, uint32_t count, kf_batch *batch
     if (event != KF_PEER_OK)
         return kf_run_report(r, peer, peer == r->oracle ? KF_ROLE_ORACLE : KF_ROLE_BASELINE, event, batch->code,
                              "running an empty batch", error);
-    charge_waking(r, BASELINE, batch); /* what is subtracted from batches has to be made as they are */
+    if (peer != r->idle) charge_waking(r, BASELINE, batch); /* what is subtracted from batches has to be made as they are */
     return true;
 }
 
-bool kf_run_null_batch(kf_run *r, uint32_t count, kf_error *error)
+static void add(kf_series *series, size_t *count, size_t capacity, const kf_batch *batch)
+{
+    if (*count == capacity) return;
+    series->woken[*count] = batch->waking;
+    series->seconds[(*count)++] = batch->seconds;
+}
+
+static bool null_baseline_batch(kf_run *r, uint32_t count, kf_error *error)
 {
     kf_batch batch;
     if (!null_batch(r, kf_run_steps_aside(r) ? r->oracle : r->peers[BASELINE], count, &batch, error)) return false;
+    if (r->over || r->null_count == r->capacity) return true;
+    add(&r->null, &r->null_count, r->capacity, &batch);
+    return add_sample(r, 'n', -1, &batch) || no_memory(error);
+}
+
+/* What an empty batch costs the candidate's kind of runner: nothing that depends on the number of calls, because what a candidate in Python adds to each
+ * of its calls is in its own hands. Always of a runner that no candidate is in. */
+static bool null_candidate_batch(kf_run *r, kf_error *error)
+{
+    kf_batch batch;
+    if (!null_batch(r, r->idle ? r->idle : r->peers[BASELINE], 1, &batch, error)) return false;
     if (r->over) return true;
-    if (r->null_count < r->capacity) {
-        r->null.woken[r->null_count] = batch.waking;
-        r->null.seconds[r->null_count++] = batch.seconds;
-        if (!add_sample(r, 'n', -1, &batch)) return no_memory(error);
-    }
-    return !kf_run_is_apart(r) || null_candidate_batch(r, error);
+    if (r->idle && r->idle_wakings < KF_WAKINGS) r->idle_waking[r->idle_wakings++] = batch.waking;
+    add(&r->null_candidate, &r->null_candidate_count, r->capacity, &batch);
+    return true;
+}
+
+bool kf_run_null_batch(kf_run *r, kf_side side, uint32_t count, kf_error *error)
+{
+    bool aside = kf_run_steps_aside(r);
+    if (aside ? !r->idle : !kf_run_is_apart(r)) return null_baseline_batch(r, count, error);
+    /* The last one is of the side's own kind; and neither is of a process that had the batch before, as the oracle has where something was compared. */
+    if (side == CANDIDATE) return null_baseline_batch(r, count, error) && (r->over || null_candidate_batch(r, error));
+    return null_candidate_batch(r, error) && (r->over || null_baseline_batch(r, count, error));
 }
 
 bool kf_run_null_again(kf_run *r, kf_error *error)
 {
     kf_batch batch;
     if (!null_batch(r, r->peers[BASELINE], 1, &batch, error)) return false;
-    if (r->over || r->null_again_count == r->capacity) return true;
-    r->null_again.woken[r->null_again_count] = batch.waking;
-    r->null_again.seconds[r->null_again_count++] = batch.seconds;
+    if (!r->over) add(&r->null_again, &r->null_again_count, r->capacity, &batch);
     return true;
 }

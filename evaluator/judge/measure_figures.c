@@ -6,6 +6,7 @@
 
 #define MOST_LATE 0.00025       /* seconds beyond the lower quartile of empty batches that are believed to be fixed cost */
 #define MOST_BESIDE 0.00006     /* seconds more than an empty batch costs that are believed to be fixed cost */
+#define PYTHON_BIAS 6.0         /* times what a batch of one process takes more than of another, in Python: 35 us on an H200 */
 #define PROCESS_WAKING 0.000025 /* seconds that one process may usually wake later than another and nobody has worked */
 #define EARLY_SECONDS 0.001     /* wakings beyond this, these times the baseline's, and this part of a batch are work done early */
 #define EARLY_FACTOR 8.0
@@ -243,7 +244,7 @@ static kf_interval unite(kf_interval a, kf_interval b)
 static kf_interval widen_processes(const kf_run *r, kf_interval speedup, const double batches[2])
 {
     const kf_device *device = r->bench->device;
-    double bias = kf_run_steps_aside(r) ? device->batch_bias : 0;
+    double bias = !kf_run_steps_aside(r) ? 0 : kf_run_is_apart(r) ? PYTHON_BIAS * device->batch_bias : device->batch_bias;
     double factor = (1 + hypot(bias / batches[BASELINE], bias / batches[CANDIDATE])) * (1 + device->process_bias);
     return (kf_interval){speedup.value, speedup.low / factor, speedup.high * factor};
 }
@@ -256,10 +257,10 @@ bool kf_run_conclude(kf_run *r, kf_error *error)
     if (r->over) return true;
     double usual = kf_median(r->throughput[BASELINE].woken, r->pairs),
            single = kf_median(r->latency[BASELINE].woken, r->latency_pairs);
-    bool aside = kf_run_steps_aside(r);
+    bool aside = kf_run_steps_aside(r), fairly = aside && !kf_run_is_apart(r);
     kf_interval fair = {NAN, NAN, NAN};
     double fair_seconds[2] = {NAN, NAN};
-    if (aside && !speed_up_fairly(r, usual, &fair, fair_seconds, error)) return false;
+    if (fairly && !speed_up_fairly(r, usual, &fair, fair_seconds, error)) return false;
     double idle = r->idle_wakings ? kf_median(r->idle_waking, r->idle_wakings) : NAN; /* of the candidate's own kind of runner */
     for (int side = 0; side < 2; side++) {
         bool other = side == CANDIDATE && !isnan(idle);
@@ -290,16 +291,17 @@ bool kf_run_conclude(kf_run *r, kf_error *error)
     for (int side = 0; side < 2; side++) {
         /* Of a single call only what a batch of one costs. */
         double single_cost = r->null_candidate_count && side == BASELINE ? fmin(costs[side], r->empty_batch) : costs[side], ignored;
-        if (aside && r->null_again_count) single_cost = fixed_cost(&r->null_again, r->null_again_count, &ignored);
+        if (aside && r->null_again_count && !(side == CANDIDATE && r->idle))
+            single_cost = fixed_cost(&r->null_again, r->null_again_count, &ignored);
         subtract(r->throughput[side].seconds, r->pairs, costs[side] / r->calls[side]);
         subtract(r->latency[side].seconds, r->latency_pairs, single_cost);
     }
-    result->baseline_seconds = aside ? fair_seconds[BASELINE] : kf_median(r->throughput[BASELINE].seconds, r->pairs);
-    result->candidate_seconds = aside ? fair_seconds[CANDIDATE] : kf_median(r->throughput[CANDIDATE].seconds, r->pairs);
+    result->baseline_seconds = fairly ? fair_seconds[BASELINE] : kf_median(r->throughput[BASELINE].seconds, r->pairs);
+    result->candidate_seconds = fairly ? fair_seconds[CANDIDATE] : kf_median(r->throughput[CANDIDATE].seconds, r->pairs);
     double batches[2] = {result->baseline_seconds * r->calls[BASELINE], result->candidate_seconds * r->calls[CANDIDATE]};
     kf_interval charged =
         kf_speedup(r->throughput[BASELINE].seconds, r->throughput[CANDIDATE].seconds, r->pairs, KF_TIMING_CONFIDENCE);
-    result->speedup = kf_speedup_widen(aside ? unite(fair, charged) : charged, batches[BASELINE], batches[CANDIDATE], uncertainty);
+    result->speedup = kf_speedup_widen(fairly ? unite(fair, charged) : charged, batches[BASELINE], batches[CANDIDATE], uncertainty);
     result->speedup = widen_processes(r, result->speedup, batches);
     result->speedup = widen_launches(bench->device, result->speedup, result->baseline_seconds, result->candidate_seconds);
     result->speedup.low /= unearned;

@@ -41,7 +41,7 @@ static bool one_side(kf_run *r, const kf_pair_plan *plan, kf_side side, double *
     uint32_t called = r->calls[side];
     bool only_timed = side == BASELINE && !plan->baseline_compared; /* its errors are known by now */
     bool aside = plan->timed && kf_run_steps_aside(r);
-    if (aside && (!kf_run_null_batch(r, called, error) || r->over)) return r->over;
+    if (aside && (!kf_run_null_batch(r, side, called, error) || r->over)) return r->over;
     if (!(only_timed ? kf_run_ready_baseline(r, plan->serial, called, error)
                      : kf_run_refresh(r, plan->serial, side, called, error)) ||
         !kf_run_batch(r, side, 0, called, letter, shown, &batch, error))

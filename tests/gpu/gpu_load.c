@@ -54,7 +54,9 @@ static bool collect(kf_workers *const *pool, int devices, int count, verdicts *v
         if (!correct && v->done - v->correct < 5) printf("  %s\n", result.verdict ? result.verdict->message : result.error.text);
         v->correct += correct;
         v->at[v->done] = kf_now() - started;
-        v->pairs[v->done] = result.verdict && result.verdict->workload_count ? result.verdict->workloads[0].pairs : 0;
+        v->pairs[v->done] = 0;
+        for (size_t w = 0; result.verdict && w < result.verdict->workload_count; w++)
+            if (result.verdict->workloads[w].timed) v->pairs[v->done] += result.verdict->workloads[w].pairs;
         v->judged[v->done] = result.verdict ? result.verdict->judge_seconds : NAN;
         v->built[v->done++] = result.verdict ? result.verdict->build_seconds : NAN;
         kf_workers_result_free(&result);
