@@ -163,8 +163,9 @@ struct kf_device {
     double default_seconds;           /* timing budget of a job */
     double batch_seconds;             /* length of a batch to aim at, at most */
     double launch_bound,
-        launch_bias;   /* seconds: shorter calls wait for their launch, whose time differs so much between two processes */
-    double batch_bias; /* seconds that a batch of one process takes more than one of another, for as long as they live */
+        launch_bias;    /* seconds: shorter calls wait for their launch, whose time differs so much between two processes */
+    double batch_bias;  /* seconds that a batch of one process takes more than one of another, for as long as they live */
+    double python_bias; /* the same where one of them is Python */
     double
         process_bias; /* part of its time that a call of one process may take more than one of another, for as long as they live */
     bool

@@ -323,7 +323,7 @@ static bool reserve(kf_run *r, kf_error *error)
 {
     size_t capacity = r->capacity;
     kf_series *all[] = {&r->throughput[0], &r->throughput[1],  &r->latency[0], &r->latency[1], &r->alone,
-                        &r->null,          &r->null_candidate, &r->beside,     &r->null_again};
+                        &r->null,          &r->null_candidate, &r->beside,     &r->null_again, &r->idle_again};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (!(all[i]->seconds = calloc(capacity, sizeof(double))) || !(all[i]->woken = calloc(capacity, sizeof(double))))
             return no_memory(error);
@@ -467,7 +467,7 @@ static void release(kf_run *r, bool clean)
     r->peers[BASELINE] = r->peers[CANDIDATE] = r->oracle = r->idle = NULL;
     drop_sets(r);
     kf_series *all[] = {&r->throughput[0], &r->throughput[1],  &r->latency[0], &r->latency[1], &r->alone,
-                        &r->null,          &r->null_candidate, &r->beside,     &r->null_again};
+                        &r->null,          &r->null_candidate, &r->beside,     &r->null_again, &r->idle_again};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         free(all[i]->seconds);
         free(all[i]->woken);

@@ -255,38 +255,52 @@ bool kf_run_ready_baseline(kf_run *r, int number, uint32_t called, kf_error *err
 
 bool kf_run_steps_aside(const kf_run *r)
 {
-    const kf_runner_kind *kinds = r->bench->kinds;
-    return r->bench->device->slow_start && !r->bench->device->calls_block && kinds[KF_ROLE_ORACLE] == kinds[KF_ROLE_BASELINE];
+    return r->bench->device->slow_start && !r->bench->device->calls_block;
 }
 
-static bool null_batch(kf_run *r, kf_peer *peer, uint32_t count, kf_batch *batch, kf_error *error)
+/* `keep`: what its process has computed is not read yet. */
+static bool null_batch(kf_run *r, kf_peer *peer, uint32_t count, bool keep, kf_batch *batch, kf_error *error)
 {
-    *batch = (kf_batch){.order = r->order, .count = count, .null = true, .timeout = 20};
+    *batch = (kf_batch){.order = r->order, .count = count, .null = true, .keep = keep, .timeout = 20};
     if (r->device->glance) batch->answered = kf_run_glance_at_nothing;
     kf_crew_pause(r->bench->crew);
     r->device->cool(r->sets, r->order, 1); /* something of the kind that comes before every batch */
     kf_peer_event event = kf_peer_batch(peer, batch);
-    if (event != KF_PEER_OK)
-        return kf_run_report(r, peer, peer == r->oracle ? KF_ROLE_ORACLE : KF_ROLE_BASELINE, event, batch->code,
-                             "running an empty batch", error);
-    if (peer != r->idle) charge_waking(r, BASELINE, batch); /* what is subtracted from batches has to be made as they are */
-    return true;
+    if (event == KF_PEER_OK) return true;
+    return kf_run_report(r, peer, peer == r->oracle ? KF_ROLE_ORACLE : KF_ROLE_BASELINE, event, batch->code,
+                         "running an empty batch", error);
 }
 
-static void add(kf_series *series, size_t *count, size_t capacity, const kf_batch *batch)
+static void add_to_series(kf_series *series, size_t *count, size_t capacity, const kf_batch *batch)
 {
     if (*count == capacity) return;
     series->woken[*count] = batch->waking;
     series->seconds[(*count)++] = batch->seconds;
 }
 
-static bool null_baseline_batch(kf_run *r, uint32_t count, kf_error *error)
+static bool null_of(kf_run *r, kf_peer *peer, uint32_t count, kf_error *error)
 {
     kf_batch batch;
-    if (!null_batch(r, kf_run_steps_aside(r) ? r->oracle : r->peers[BASELINE], count, &batch, error)) return false;
-    if (r->over || r->null_count == r->capacity) return true;
-    add(&r->null, &r->null_count, r->capacity, &batch);
+    if (!null_batch(r, peer, count, false, &batch, error)) return false;
+    if (r->over) return true;
+    charge_waking(r, BASELINE, &batch); /* what is subtracted from batches has to be made as they are */
+    if (r->null_count == r->capacity) return true;
+    add_to_series(&r->null, &r->null_count, r->capacity, &batch);
     return add_sample(r, 'n', -1, &batch) || no_memory(error);
+}
+
+/* Where the run steps aside the oracle's is the last. One of another kind than the baseline makes some that count for nothing; what is to be subtracted is then
+ * the baseline's own, behind such a one. */
+static bool null_baseline_batch(kf_run *r, kf_side side, uint32_t count, kf_error *error)
+{
+    kf_batch batch;
+    const kf_runner_kind *kinds = r->bench->kinds;
+    if (!kf_run_steps_aside(r)) return null_of(r, r->peers[BASELINE], count, error);
+    if (kinds[KF_ROLE_ORACLE] == kinds[KF_ROLE_BASELINE]) return null_of(r, r->oracle, count, error);
+    if (!null_batch(r, r->oracle, 1, false, &batch, error)) return false;
+    if (r->over || side == CANDIDATE) return true;
+    if (!null_of(r, r->peers[BASELINE], count, error)) return false;
+    return r->over || null_batch(r, r->oracle, 1, false, &batch, error);
 }
 
 /* What an empty batch costs the candidate's kind of runner: nothing that depends on the number of calls, because what a candidate in Python adds to each
@@ -294,26 +308,38 @@ static bool null_baseline_batch(kf_run *r, uint32_t count, kf_error *error)
 static bool null_candidate_batch(kf_run *r, kf_error *error)
 {
     kf_batch batch;
-    if (!null_batch(r, r->idle ? r->idle : r->peers[BASELINE], 1, &batch, error)) return false;
+    if (!null_batch(r, r->idle ? r->idle : r->peers[BASELINE], 1, false, &batch, error)) return false;
     if (r->over) return true;
     if (r->idle && r->idle_wakings < KF_WAKINGS) r->idle_waking[r->idle_wakings++] = batch.waking;
-    add(&r->null_candidate, &r->null_candidate_count, r->capacity, &batch);
+    add_to_series(&r->null_candidate, &r->null_candidate_count, r->capacity, &batch);
+    return true;
+}
+
+/* And what it costs right behind another one of its process, as before a single call. */
+static bool null_candidate_again(kf_run *r, kf_error *error)
+{
+    kf_batch batch;
+    if (!null_batch(r, r->idle, 1, false, &batch, error)) return false;
+    if (!r->over) add_to_series(&r->idle_again, &r->idle_again_count, r->capacity, &batch);
     return true;
 }
 
 bool kf_run_null_batch(kf_run *r, kf_side side, uint32_t count, kf_error *error)
 {
     bool aside = kf_run_steps_aside(r);
-    if (aside ? !r->idle : !kf_run_is_apart(r)) return null_baseline_batch(r, count, error);
-    /* The last one is of the side's own kind; and neither is of a process that had the batch before, as the oracle has where something was compared. */
-    if (side == CANDIDATE) return null_baseline_batch(r, count, error) && (r->over || null_candidate_batch(r, error));
-    return null_candidate_batch(r, error) && (r->over || null_baseline_batch(r, count, error));
+    if (aside ? !r->idle : !kf_run_is_apart(r)) return null_baseline_batch(r, side, count, error);
+    /* The last one is of the side's own kind of runner. */
+    if (side == BASELINE) return null_candidate_batch(r, error) && (r->over || null_baseline_batch(r, side, count, error));
+    return null_baseline_batch(r, side, count, error) && (r->over || null_candidate_batch(r, error)) &&
+           (r->over || !aside || null_candidate_again(r, error));
 }
 
 bool kf_run_null_again(kf_run *r, kf_error *error)
 {
     kf_batch batch;
-    if (!null_batch(r, r->peers[BASELINE], 1, &batch, error)) return false;
-    if (!r->over) add(&r->null_again, &r->null_again_count, r->capacity, &batch);
+    if (!null_batch(r, r->peers[BASELINE], 1, true, &batch, error)) return false;
+    if (r->over) return true;
+    charge_waking(r, BASELINE, &batch);
+    add_to_series(&r->null_again, &r->null_again_count, r->capacity, &batch);
     return true;
 }

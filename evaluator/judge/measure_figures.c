@@ -6,7 +6,6 @@
 
 #define MOST_LATE 0.00025       /* seconds beyond the lower quartile of empty batches that are believed to be fixed cost */
 #define MOST_BESIDE 0.00006     /* seconds more than an empty batch costs that are believed to be fixed cost */
-#define PYTHON_BIAS 6.0         /* times what a batch of one process takes more than of another, in Python: 35 us on an H200 */
 #define PROCESS_WAKING 0.000025 /* seconds that one process may usually wake later than another and nobody has worked */
 #define EARLY_SECONDS 0.001     /* wakings beyond this, these times the baseline's, and this part of a batch are work done early */
 #define EARLY_FACTOR 8.0
@@ -244,7 +243,7 @@ static kf_interval unite(kf_interval a, kf_interval b)
 static kf_interval widen_processes(const kf_run *r, kf_interval speedup, const double batches[2])
 {
     const kf_device *device = r->bench->device;
-    double bias = !kf_run_steps_aside(r) ? 0 : kf_run_is_apart(r) ? PYTHON_BIAS * device->batch_bias : device->batch_bias;
+    double bias = kf_run_is_apart(r) ? device->python_bias : kf_run_steps_aside(r) ? device->batch_bias : 0;
     double factor = (1 + hypot(bias / batches[BASELINE], bias / batches[CANDIDATE])) * (1 + device->process_bias);
     return (kf_interval){speedup.value, speedup.low / factor, speedup.high * factor};
 }
@@ -271,6 +270,7 @@ bool kf_run_conclude(kf_run *r, kf_error *error)
     charge_wakings(&r->alone, r->alone_count, r->alone_calls, usual);
     charge_wakings(&r->null, r->null_count, 1, usual);
     charge_wakings(&r->null_again, r->null_again_count, 1, single);
+    charge_wakings(&r->idle_again, r->idle_again_count, 1, isnan(idle) ? single : idle);
     charge_wakings(&r->beside, r->beside_count, 1, usual);
     if (r->calls[BASELINE] == r->alone_calls && r->alone_count && !check_interference(r, usual, error)) return false;
     if (r->over) return true;
@@ -291,8 +291,10 @@ bool kf_run_conclude(kf_run *r, kf_error *error)
     for (int side = 0; side < 2; side++) {
         /* Of a single call only what a batch of one costs. */
         double single_cost = r->null_candidate_count && side == BASELINE ? fmin(costs[side], r->empty_batch) : costs[side], ignored;
-        if (aside && r->null_again_count && !(side == CANDIDATE && r->idle))
-            single_cost = fixed_cost(&r->null_again, r->null_again_count, &ignored);
+        bool idle_kind = side == CANDIDATE && r->idle;
+        const kf_series *again = idle_kind ? &r->idle_again : &r->null_again;
+        size_t again_count = idle_kind ? r->idle_again_count : r->null_again_count;
+        if (aside && again_count) single_cost = fixed_cost(again, again_count, &ignored);
         subtract(r->throughput[side].seconds, r->pairs, costs[side] / r->calls[side]);
         subtract(r->latency[side].seconds, r->latency_pairs, single_cost);
     }

@@ -47,6 +47,8 @@ typedef struct kf_run {
     kf_series null;       /* empty batches */
     kf_series null_again; /* and those of the baseline right behind its single calls, where the run steps aside */
     size_t null_again_count;
+    kf_series idle_again; /* and of r->idle right behind another one, which a single call of the candidate is compared with */
+    size_t idle_again_count;
     kf_series beside; /* what batches of the baseline took beside its calls, by its own clock; only on devices whose calls block */
     size_t beside_count;
     double waking[2]
@@ -91,10 +93,10 @@ bool kf_run_ready_baseline(kf_run *r, int number, uint32_t called, kf_error *err
 /* One batch of one side on r->order[first…], and what is to be said about it but for damage. A letter: it is a sample of that pair. */
 bool kf_run_batch(kf_run *r, kf_side side, uint32_t first, uint32_t count, char letter, int pair, kf_batch *batch, kf_error *error);
 /* Is an empty batch of a third process made before each batch that is timed? On a GPU a batch costs some 30 us less where its process had the last one,
- * too, whatever the judge did in between, and 100 in Python: so none has. It takes an oracle of the baseline's kind. */
+ * too, whatever the judge did in between, and 100 in Python: so none has. */
 bool kf_run_steps_aside(const kf_run *r);
-/* Empty batches before one of that side: into r->null, of the oracle where the run steps aside, else of the baseline; and where those of the candidate's kind
- * cost something else, into r->null_candidate. */
+/* Empty batches before one of that side: into r->null, of the oracle where the run steps aside and it is a runner of the baseline's kind, else of the
+ * baseline; and where those of the candidate's kind cost something else, into r->null_candidate. */
 bool kf_run_null_batch(kf_run *r, kf_side side, uint32_t count, kf_error *error);
 /* One of the baseline's whose process has had the last batch, too, as before a single call, into r->null_again. */
 bool kf_run_null_again(kf_run *r, kf_error *error);
