@@ -30,8 +30,10 @@ int check_same_in(gpu_pipeline *line);
 struct kf_run;
 extern void (*gpu_at_end)(
     struct kf_run *r); /* called at the end of every timed workload, while its runners and sets are there; NULL: nothing */
-extern void (*gpu_behind_pair)(struct kf_run *r);                               /* called behind every timed pair; NULL: nothing */
-extern double gpu_counting_seconds;                                             /* that the last job's counters took the judge */
+struct kf_workbench;
+extern void (*gpu_before)(struct kf_workbench *bench); /* called before a workload is measured; NULL: nothing */
+extern void (*gpu_behind_pair)(struct kf_run *r);      /* called behind every timed pair; NULL: nothing */
+extern double gpu_counting_seconds;                    /* that the last job's counters took the judge */
 int check_phases(kf_judge *judge, const char *task, int times, double seconds); /* gpu_phases.c: and where their time goes */
 int check_work(kf_judge *judge,
                const char *task); /* gpu_work.c: the judge's own work on buffers, beside the bandwidth of copying */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "counters.h"
 #include "gpu_check.h"
 #include "judge_internal.h"
 #include "kforge/file.h"
@@ -106,16 +107,19 @@ static void book(work what, double seconds)
 
 void (*gpu_at_end)(struct kf_run *r);
 void (*gpu_behind_pair)(struct kf_run *r);
+void (*gpu_before)(kf_workbench *bench);
 
 /* The linker resolves NAME elsewhere to __wrap_NAME here, and __real_NAME to the function itself. */
-#define WRAP(type, name, arguments) \
-    type __real_##name arguments;   \
-    type __wrap_##name arguments;   \
+#define WRAP(type, name, arguments)                                                                                              \
+    type __real_##name arguments;                                                                                                \
+    _Static_assert(__builtin_types_compatible_p(__typeof__(name), __typeof__(__real_##name)), #name " has other arguments now"); \
+    type __wrap_##name arguments;                                                                                                \
     type __wrap_##name arguments
 
 WRAP(bool, kf_measure_workload, (kf_workbench * bench, kf_error *error))
 {
     enter(SETS);
+    if (gpu_before) gpu_before(bench);
     bool done = __real_kf_measure_workload(bench, error);
     enter(BETWEEN);
     return done;
@@ -135,10 +139,10 @@ WRAP(bool, kf_run_start_peer, (kf_run * r, kf_role role, kf_peer **peer, kf_erro
     return __real_kf_run_start_peer(r, role, peer, error);
 }
 
-WRAP(bool, kf_run_null_batch, (kf_run * r, uint32_t count, kf_error *error))
+WRAP(bool, kf_run_null_batch, (kf_run * r, kf_side side, uint32_t count, kf_error *error))
 {
     enter(EMPTY);
-    return __real_kf_run_null_batch(r, count, error);
+    return __real_kf_run_null_batch(r, side, count, error);
 }
 
 WRAP(bool, kf_run_pair, (kf_run * r, const kf_pair_plan *plan, double seconds[2], double latency[2], kf_error *error))

@@ -19,6 +19,7 @@ static void put(FILE *file, const char *name, int digits, const double *values, 
 }
 
 bool __real_kf_run_conclude(kf_run *r, kf_error *error);
+_Static_assert(__builtin_types_compatible_p(__typeof__(kf_run_conclude), __typeof__(__real_kf_run_conclude)), "");
 bool __wrap_kf_run_conclude(kf_run *r, kf_error *error);
 bool __wrap_kf_run_conclude(kf_run *r, kf_error *error)
 {

@@ -1,8 +1,8 @@
 /* Do the judge's defences disturb honest candidates? The speedup of each seed as the judge gives it, with all defences on, beside two others of the same
  * binaries.
  *
- * The first is of the very processes and buffers: every few pairs, and at the end of each verdict, batches of two lengths of both sides, without poison,
- * guards, digests or comparison. Through (calls, time) goes a line. Its slope is a call in the runner's process, where some code takes longer than in another; its intercept is
+ * The first is of the very processes and buffers: behind each pair, and at the end where there are few, batches of two lengths of both sides, without
+ * poison, guards, digests or comparison. Through (calls, time) goes a line. Its slope is a call in the runner's process, where some code takes longer than in another; its intercept is
  * what a batch costs beside its calls, and should be what an empty one takes.
  *
  * The second is the quotient of their times as measured plainly (gpu_plain.h): another process, no sandbox, no stopping, no judge, one long batch behind the
@@ -24,9 +24,8 @@
 #define MOST 64
 #define ALLOWED 0.01
 #define HALF_WIDTH 0.002 /* that pairs go on for: a verdict usually leaves more open than what is looked for */
-#define LEAST_TURNS 15   /* of the protocol without defences, and more where there are more pairs */
+#define LEAST_TURNS 15   /* of the protocol without defences, one behind each pair; what pairs leave over is made at the end */
 #define MOST_TURNS 60
-#define PAIRS_A_TURN 4
 #define FIRST_LENGTH 0.003 /* seconds; the other is LONGER times that */
 #define LONGER 4
 
@@ -39,7 +38,8 @@ static struct {
     uint32_t counts[2][2]; /* by side: calls of the shorter and the longer batch; 0: not known yet */
     line turns[2][MOST_TURNS];
     double empty[4 * MOST_TURNS];
-    size_t made, pairs;
+    size_t made, late; /* turns, and those of them behind all pairs */
+    int workload;
     bool closed; /* the task's main workload is over */
 } protocol;
 
@@ -59,7 +59,8 @@ static void draw_lines(kf_run *r)
 {
     double began = kf_now(), seconds[2][2];
     size_t turn = protocol.made;
-    if (protocol.closed || turn == MOST_TURNS) return;
+    if (protocol.closed || turn == MOST_TURNS || !r->pairs) return;
+    protocol.workload = r->bench->workload;
     for (int side = 0; side < 2 && !protocol.counts[side][0]; side++) {
         double calls = ceil(FIRST_LENGTH / (kf_median(r->throughput[side].seconds, r->pairs)));
         protocol.counts[side][0] = (uint32_t)fmin(calls, 1024.0 / LONGER);
@@ -81,16 +82,16 @@ static void draw_lines(kf_run *r)
     r->started += kf_now() - began;
 }
 
-/* Among the pairs, so that what drifts drifts for both. */
-static void draw_among_pairs(kf_run *r)
-{
-    if (protocol.pairs++ % PAIRS_A_TURN == PAIRS_A_TURN - 1 && r->pairs) draw_lines(r);
-}
-
 static void draw_what_is_missing(kf_run *r)
 {
-    while (!protocol.closed && protocol.made < LEAST_TURNS) draw_lines(r);
+    for (; !protocol.closed && protocol.made < LEAST_TURNS && r->pairs; protocol.late++) draw_lines(r);
     protocol.closed = true;
+}
+
+/* A measuring that is made again has other processes. */
+static void begin_anew(kf_workbench *bench)
+{
+    if (bench->result->timed && (!protocol.closed || bench->workload == protocol.workload)) memset(&protocol, 0, sizeof protocol);
 }
 
 /* Medians of what the turns found, and of the quotients of each. */
@@ -160,10 +161,11 @@ static quotients compare(kf_judge *judge, const kf_prepared *p, const char *name
     if (!protocol.made) return (quotients){NAN, ratio};
     line sides[2];
     double lines = quotient_of_lines(sides), same = found->speedup.value / lines;
-    printf("  %36s in the runners' processes %.4fx (%.2f / %.2f us, %zu turns): %+.2f %%; beside calls %.0f / %.0f us, empty %.0f "
+    printf("  %36s in the runners' processes %.4fx (%.2f / %.2f us, %zu turns, %zu of them late): %+.2f %%; beside calls %.0f / "
+           "%.0f us, empty %.0f "
            "us\n",
-           "", lines, sides[0].call * 1e6, sides[1].call * 1e6, protocol.made, 100 * (same - 1), sides[0].fixed * 1e6,
-           sides[1].fixed * 1e6, kf_median(protocol.empty, 4 * protocol.made) * 1e6);
+           "", lines, sides[0].call * 1e6, sides[1].call * 1e6, protocol.made, protocol.late, 100 * (same - 1),
+           sides[0].fixed * 1e6, sides[1].fixed * 1e6, kf_median(protocol.empty, 4 * protocol.made) * 1e6);
     return (quotients){same, ratio};
 }
 
@@ -213,7 +215,8 @@ int check_undisturbed(kf_judge *judge, int count, char *const *tasks, double sec
         }
         kf_task_free(task);
     }
-    gpu_behind_pair = draw_among_pairs;
+    gpu_before = begin_anew;
+    gpu_behind_pair = draw_lines;
     gpu_at_end = draw_what_is_missing;
     for (size_t i = 0; i < used; i++) {
         memset(&protocol, 0, sizeof protocol);
@@ -223,6 +226,7 @@ int check_undisturbed(kf_judge *judge, int count, char *const *tasks, double sec
         count_quotient(&same, q.same_processes);
         count_quotient(&plain, q.plain);
     }
+    gpu_before = NULL;
     gpu_behind_pair = NULL;
     gpu_at_end = NULL;
     say(&same, "without them in the same processes", "speedups within 1 % of those without them");
