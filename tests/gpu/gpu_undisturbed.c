@@ -161,9 +161,8 @@ static quotients compare(kf_judge *judge, const kf_prepared *p, const char *name
     if (!protocol.made) return (quotients){NAN, ratio};
     line sides[2];
     double lines = quotient_of_lines(sides), same = found->speedup.value / lines;
-    printf("  %36s in the runners' processes %.4fx (%.2f / %.2f us, %zu turns, %zu of them late): %+.2f %%; beside calls %.0f / "
-           "%.0f us, empty %.0f "
-           "us\n",
+    printf("  %36s in the runners' processes %.4fx (%.2f / %.2f us, %zu turns, %zu of them late): %+.2f %%; "
+           "beside calls %.0f / %.0f us, empty %.0f us\n",
            "", lines, sides[0].call * 1e6, sides[1].call * 1e6, protocol.made, protocol.late, 100 * (same - 1),
            sides[0].fixed * 1e6, sides[1].fixed * 1e6, kf_median(protocol.empty, 4 * protocol.made) * 1e6);
     return (quotients){same, ratio};
