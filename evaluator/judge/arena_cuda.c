@@ -15,6 +15,8 @@
 #define TEMPORARIES 8          /* times inputs, weights and outputs of one call: what a module may need meanwhile */
 #define FIRST_SETS 3           /* that a measurement begins with; more come later */
 #define SPACIOUS 2             /* times what a problem wants: an arena of more takes memory from others */
+#define COMMON_PART 6 /* of the device's memory: a baseline's arena of so much serves most problems, and takes little from any */
+#define COMMON_STEP (1ull << 30)
 #define ORACLE_PART \
     3 /* times inputs and outputs of one call: them in float64, and a temporary or two, on the device beside all else */
 #define PLAIN_PART 6 /* times them: what runners take where none of them has an arena */
@@ -57,10 +59,15 @@ uint64_t kf_cuda_arena_wanted(const kf_problem *problem, uint64_t set_bytes, uin
            set_count(problem, set_bytes, most_sets) * result_bytes(problem);
 }
 
-bool kf_cuda_arena_suits(uint64_t bytes, const kf_problem *problem, uint64_t set_bytes, uint32_t most_sets)
+uint64_t kf_cuda_arena_common(uint64_t device_bytes)
+{
+    return (device_bytes / COMMON_PART / COMMON_STEP + 1) * COMMON_STEP; /* no granule makes it larger */
+}
+
+bool kf_cuda_arena_suits(uint64_t bytes, const kf_problem *problem, uint64_t set_bytes, uint32_t most_sets, uint64_t common)
 {
     uint64_t wanted = kf_cuda_arena_wanted(problem, set_bytes, most_sets);
-    return bytes >= wanted && bytes <= SPACIOUS * wanted;
+    return bytes >= wanted && (bytes <= SPACIOUS * wanted || bytes <= common);
 }
 
 uint64_t kf_cuda_runners_need(const kf_problem *problem)
@@ -71,7 +78,7 @@ uint64_t kf_cuda_runners_need(const kf_problem *problem)
 }
 
 uint64_t kf_cuda_arena_bytes(const kf_problem *problem, kf_role role, bool computed, uint64_t free_bytes, uint64_t set_bytes,
-                             uint32_t most_sets)
+                             uint32_t most_sets, uint64_t common)
 {
     uint64_t one = problem->total_bytes ? problem->total_bytes : 1, results = result_bytes(problem),
              bound = kf_cuda_arena_least(problem);
@@ -79,7 +86,10 @@ uint64_t kf_cuda_arena_bytes(const kf_problem *problem, kf_role role, bool compu
     /* More sets are made once it is known how long a call takes, with the truth of each. */
     uint64_t later = (sets - FIRST_SETS) * (one + 2 * results) + (computed ? 0 : one * ORACLE_PART);
     uint64_t room = free_bytes > later ? free_bytes - later : 0;
-    if (role == KF_ROLE_BASELINE) room /= 2; /* the candidate gets one, too */
+    if (role == KF_ROLE_BASELINE) {
+        room /= 2; /* the candidate gets one, too */
+        if (wanted < common) wanted = common;
+    }
     uint64_t bytes = least(wanted, room);
     return bytes > bound ? bytes : bound;
 }
@@ -165,7 +175,9 @@ bool kf_cuda_suits(const kf_device *device, const kf_peer *peer, kf_role role, c
 {
     const arena *a = kf_peer_attachment(peer);
     if (role == KF_ROLE_ORACLE || !a) return true;
-    return kf_cuda_arena_suits(a->region.bytes, problem, device->set_bytes, (uint32_t)device->most_sets);
+    const kf_cuda_device *gpu = (const kf_cuda_device *)device;
+    return kf_cuda_arena_suits(a->region.bytes, problem, device->set_bytes, (uint32_t)device->most_sets,
+                               kf_cuda_arena_common(gpu->memory_bytes));
 }
 
 bool kf_cuda_equip(kf_device *device, kf_peer *peer, kf_role role, const kf_problem *problem, bool computed, kf_error *error)
@@ -176,9 +188,10 @@ bool kf_cuda_equip(kf_device *device, kf_peer *peer, kf_role role, const kf_prob
     if (!kf_cuda_check(gpu, gpu->cuda.context_set(gpu->context), "the judge's context", error) ||
         !kf_cuda_check(gpu, gpu->cuda.memory_info(&free_bytes, &total), "its memory", error))
         return false;
-    arena *a =
-        arena_new(gpu, problem,
-                  kf_cuda_arena_bytes(problem, role, computed, free_bytes, device->set_bytes, (uint32_t)device->most_sets), error);
+    arena *a = arena_new(gpu, problem,
+                         kf_cuda_arena_bytes(problem, role, computed, free_bytes, device->set_bytes, (uint32_t)device->most_sets,
+                                             kf_cuda_arena_common(gpu->memory_bytes)),
+                         error);
     if (!a) return false;
     kf_peer_attach(peer, a, arena_free);
     return hand_arena_over(a, peer, error);

@@ -26,11 +26,13 @@ kf_peer_event kf_cuda_hand_over_ledger(kf_sets *sets, kf_peer *peer, kf_role rol
 uint64_t kf_cuda_arena_least(const kf_problem *problem);
 /* How large an arena would be where there is memory for it. Pure. */
 uint64_t kf_cuda_arena_wanted(const kf_problem *problem, uint64_t set_bytes, uint32_t most_sets);
+/* What a baseline's has at least where there is memory for it, because a runner that does not suit the next problem is started anew, which takes seconds. Pure. */
+uint64_t kf_cuda_arena_common(uint64_t device_bytes);
 /* Is one of so many bytes as good for this problem? Pure. */
-bool kf_cuda_arena_suits(uint64_t bytes, const kf_problem *problem, uint64_t set_bytes, uint32_t most_sets);
+bool kf_cuda_arena_suits(uint64_t bytes, const kf_problem *problem, uint64_t set_bytes, uint32_t most_sets, uint64_t common);
 /* How large an arena is to be. `computed`: as in `equip`. `free_bytes`: of the device, now. Pure. */
 uint64_t kf_cuda_arena_bytes(const kf_problem *problem, kf_role role, bool computed, uint64_t free_bytes, uint64_t set_bytes,
-                             uint32_t most_sets);
+                             uint32_t most_sets, uint64_t common);
 /* Device memory that the runners of a problem take beside its sets and truths, where it is scarce. Pure. */
 uint64_t kf_cuda_runners_need(const kf_problem *problem);
 

@@ -7,7 +7,7 @@
 #include "kforge/file.h"
 #include "torch_plan.h"
 
-#define MOST_BLANKS 8
+#define MOST_BLANKS 12
 #define MOST_RETIRED 8
 #define TORCH_SECONDS 60.0 /* to import PyTorch on a busy machine */
 #define MOST_KNOWN 32

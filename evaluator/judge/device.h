@@ -170,9 +170,10 @@ struct kf_device {
         process_bias; /* part of its time that a call of one process may take more than one of another, for as long as they live */
     bool
         slow_start; /* starting a runner takes as long as measuring: they are started ahead, and a candidate's serves all workloads */
-    bool calls_block;    /* a runner's own clock around its calls sees all of what they do: no launches that go on behind it */
-    double floor_margin; /* faster than this part of the floor is impossible */
-    double least_call;   /* seconds: what no call that has the device do something undercuts; 0: there is no such time */
+    size_t python_spares; /* blank runners in Python that its memory has room for, where starting is slow */
+    bool calls_block;     /* a runner's own clock around its calls sees all of what they do: no launches that go on behind it */
+    double floor_margin;  /* faster than this part of the floor is impossible */
+    double least_call;    /* seconds: what no call that has the device do something undercuts; 0: there is no such time */
     /* Seconds that a call alone may take longer beside one of a batch than the baseline's does, and be honest; 0: nobody is convicted of that. */
     double merged_call;
     double most_sets;   /* of a problem */

@@ -40,6 +40,8 @@
 /* Beside PyTorch cuBLAS and cuDNN are loaded when they are first needed. */
 #define PYTHON_SPARE_THREADS 8
 #define PYTHON_MEMORY (32ull << 30) /* constants of a module are made on the host first */
+#define MOST_SPARES 6               /* blank runners in Python, each with a context of half a gigabyte: */
+#define SPARE_BYTES (8ull << 30)    /* one for so much of the device's memory */
 
 /* ---- work ------------------------------------------------------------------------------------------------------------------------------- */
 
@@ -427,6 +429,7 @@ static bool start(kf_cuda_device *gpu, kf_error *error)
         !kf_cuda_check(gpu, cuda->memory_info(&free_bytes, &total), "its memory", error) || !kf_cuda_ceilings(gpu, error))
         return false;
     gpu->memory_bytes = total;
+    gpu->head.python_spares = total / SPARE_BYTES < MOST_SPARES ? total / SPARE_BYTES : MOST_SPARES;
     /* The truth in float64 comes on top, and what candidates allocate. */
     gpu->head.set_bytes = free_bytes / 5 < 12ull << 30 ? free_bytes / 5 : 12ull << 30;
     return true;

@@ -22,6 +22,8 @@
 #define MOST_BUILDS \
     4 /* ahead of the device: with 1.3 s a build and half a second a verdict they keep it busy, and leave it processors */
 
+#define PROCESSORS_A_START 3 /* beside the judge, the runners that it measures, and builds */
+
 /* ---- life -------------------------------------------------------------------------------------------------------------------------------------- */
 
 /* "cpu", "cuda", "cuda:1"; NULL or "": the first GPU, else the CPU. */
@@ -272,8 +274,21 @@ static size_t count_own(const kf_job_options *options)
     return options->torch ? 1 + (size_t)options->kernelbench : 0;
 }
 
-/* Importing PyTorch takes longer than a build, so the runners that will need it start before anything is waited for. */
-static void start_ahead(kf_judge *judge, const kf_prepared *p)
+/* Runners of the candidate's kind for jobs to come: one that is ready, one that starts. In Python also for a baseline whose own does not suit the next task; and
+ * on a GPU importing PyTorch takes as long as several jobs, so that several start, each on a processor of its own. */
+static size_t count_spares(const kf_judge *judge, const kf_job_options *options, bool more)
+{
+    if (!more) return 0;
+    if (!options->torch) return 2;
+    size_t least = 2 * count_own(options) + 1;
+    size_t most = (size_t)sysconf(_SC_NPROCESSORS_ONLN) / PROCESSORS_A_START;
+    if (most > judge->device->python_spares) most = judge->device->python_spares;
+    return most > least ? most : least;
+}
+
+/* Importing PyTorch takes longer than a build, so the runners that will need it start before anything is waited for; on a GPU those for jobs to come, too, or the
+ * second job would wait as long as the first. */
+static void start_ahead(kf_judge *judge, const kf_prepared *p, bool more)
 {
     const kf_job_options *options = &p->job->options;
     const kf_task *task = p->job->task;
@@ -288,14 +303,8 @@ static void start_ahead(kf_judge *judge, const kf_prepared *p)
                    (kind_of(kf_task_oracle(task)) == KF_RUNNER_TORCH &&
                     !kf_crew_can_serve(judge->crew, KF_ROLE_ORACLE, oracle, strict, problem)) +
                    count_own(options);
+    if (judge->device->slow_start && options->torch) count += count_spares(judge, options, more);
     kf_crew_expect(judge->crew, KF_RUNNER_TORCH, strict, count);
-}
-
-/* Runners of the candidate's kind for jobs to come: one that is ready, one that starts. In Python also for a baseline whose own does not suit the next task. */
-static size_t count_spares(const kf_job_options *options, bool more)
-{
-    if (!more) return 0;
-    return options->torch ? 2 * count_own(options) + 1 : 2;
 }
 
 /* The correctness of what is not timed first: it is quick, and a wrong candidate needs no timing. A first failure ends the round. */
@@ -338,7 +347,7 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
                                   .await_candidate = await_candidate,
                                   .await_context = r->prepared,
                                   .crew = r->judge->crew,
-                                  .spare = count_spares(options, r->more),
+                                  .spare = count_spares(r->judge, options, r->more),
                                   .counts = counts,
                                   .going = one_runner ? &r->going : NULL,
                                   .last = --left == 0,
@@ -498,7 +507,7 @@ static bool judge_job(kf_judge *judge, kf_prepared *p, bool more, const volatile
 {
     kf_secret secret;
     const kf_job *job = p->job;
-    if (kf_task_is_torch(job->task)) start_ahead(judge, p);
+    if (kf_task_is_torch(job->task)) start_ahead(judge, p, more);
     if (!kf_secret_new(&secret, job->options.replay_key, error) || !kf_prepared_await_trusted(p, error)) return false;
     const kf_trusted_work *baseline = &p->trusted[KF_TRUSTED_BASELINE];
     const char *const *libraries = kf_task_file_libraries(job->task, baseline->file);

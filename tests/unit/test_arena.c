@@ -34,23 +34,23 @@ static void an_arena_leaves_room_for_what_follows(void **state)
     (void)state;
     static kf_problem small, large;
     small = problem_of(64, 4096);
-    uint64_t bytes = kf_cuda_arena_bytes(&small, KF_ROLE_CANDIDATE, false, 70 * GIB, 12 * GIB, 1024);
+    uint64_t bytes = kf_cuda_arena_bytes(&small, KF_ROLE_CANDIDATE, false, 70 * GIB, 12 * GIB, 1024, 0);
     assert_true(bytes >= GIB + 1024 * small.arguments[1].bytes && bytes < 4 * GIB);
-    assert_int_equal(kf_cuda_arena_bytes(&small, KF_ROLE_BASELINE, false, 70 * GIB, 12 * GIB, 1024), bytes);
+    assert_int_equal(kf_cuda_arena_bytes(&small, KF_ROLE_BASELINE, false, 70 * GIB, 12 * GIB, 1024, 0), bytes);
     large = problem_of(4096, 65536); /* 1 GiB each way */
     uint64_t one = large.total_bytes, free_bytes = 60 * GIB;
-    uint64_t candidate = kf_cuda_arena_bytes(&large, KF_ROLE_CANDIDATE, false, free_bytes, 12 * GIB, 1024);
+    uint64_t candidate = kf_cuda_arena_bytes(&large, KF_ROLE_CANDIDATE, false, free_bytes, 12 * GIB, 1024, 0);
     assert_true(candidate >= 8 * one && candidate + one * 3 < free_bytes);
-    assert_true(kf_cuda_arena_bytes(&large, KF_ROLE_BASELINE, false, free_bytes, 12 * GIB, 1024) <= free_bytes / 2);
+    assert_true(kf_cuda_arena_bytes(&large, KF_ROLE_BASELINE, false, free_bytes, 12 * GIB, 1024, 0) <= free_bytes / 2);
     /* It tries at least, whatever there is. */
-    assert_int_equal(kf_cuda_arena_bytes(&large, KF_ROLE_BASELINE, false, GIB, 12 * GIB, 1024), kf_cuda_arena_least(&large));
+    assert_int_equal(kf_cuda_arena_bytes(&large, KF_ROLE_BASELINE, false, GIB, 12 * GIB, 1024, 0), kf_cuda_arena_least(&large));
     assert_true(kf_cuda_arena_least(&large) > 3 * GIB);
     /* 4096 x 393216 on 140 GiB: three sets (36 GiB), the truth of one (12) and some for contexts are gone; both sides and the oracle find room. */
     large = problem_of(4096, 393216);
     free_bytes = 90 * GIB;
-    uint64_t baseline = kf_cuda_arena_bytes(&large, KF_ROLE_BASELINE, false, free_bytes, 12 * GIB, 1024);
+    uint64_t baseline = kf_cuda_arena_bytes(&large, KF_ROLE_BASELINE, false, free_bytes, 12 * GIB, 1024, 0);
     assert_true(baseline >= 18 * GIB + (256ull << 20));
-    candidate = kf_cuda_arena_bytes(&large, KF_ROLE_CANDIDATE, false, free_bytes - baseline, 12 * GIB, 1024);
+    candidate = kf_cuda_arena_bytes(&large, KF_ROLE_CANDIDATE, false, free_bytes - baseline, 12 * GIB, 1024, 0);
     assert_true(candidate >= 18 * GIB + (256ull << 20) && baseline + candidate + 24 * GIB < free_bytes);
 }
 
@@ -62,15 +62,15 @@ static void what_temporaries_take_is_shared_out(void **state)
     static kf_problem softsign, convolution;
     const uint64_t free_bytes = 89 * GIB, needs = 24 * GIB + (200ull << 20), oracle = 36 * GIB;
     softsign = problem_of(4096, 393216);
-    uint64_t baseline = kf_cuda_arena_bytes(&softsign, KF_ROLE_BASELINE, false, free_bytes, 12 * GIB, 1024);
+    uint64_t baseline = kf_cuda_arena_bytes(&softsign, KF_ROLE_BASELINE, false, free_bytes, 12 * GIB, 1024, 0);
     assert_true(baseline >= needs);
     /* The oracle has computed, and has its part. */
     uint64_t left = free_bytes - baseline - oracle;
-    uint64_t candidate = kf_cuda_arena_bytes(&softsign, KF_ROLE_CANDIDATE, true, left, 12 * GIB, 1024);
+    uint64_t candidate = kf_cuda_arena_bytes(&softsign, KF_ROLE_CANDIDATE, true, left, 12 * GIB, 1024, 0);
     assert_true(candidate >= needs && candidate <= left);
     /* It has yet to. */
     left = free_bytes - baseline;
-    candidate = kf_cuda_arena_bytes(&softsign, KF_ROLE_CANDIDATE, false, left, 12 * GIB, 1024);
+    candidate = kf_cuda_arena_bytes(&softsign, KF_ROLE_CANDIDATE, false, left, 12 * GIB, 1024, 0);
     assert_true(candidate >= needs && candidate + oracle <= left);
 
     /* 1/63: 1 GiB in, 8 out. Three sets with all their truths (75 GiB) would leave 63 for two arenas of 24 and the oracle. */
@@ -90,11 +90,28 @@ static void an_arena_is_kept_for_a_problem_of_its_size(void **state)
     small = problem_of(64, 4096);
     large = problem_of(4096, 65536);
     uint64_t of_small = kf_cuda_arena_wanted(&small, 12 * GIB, 1024), of_large = kf_cuda_arena_wanted(&large, 12 * GIB, 1024);
-    assert_int_equal(kf_cuda_arena_bytes(&small, KF_ROLE_BASELINE, false, 70 * GIB, 12 * GIB, 1024), of_small);
-    assert_true(kf_cuda_arena_suits(of_small, &small, 12 * GIB, 1024));
-    assert_true(kf_cuda_arena_suits(of_large, &large, 12 * GIB, 1024));
-    assert_false(kf_cuda_arena_suits(of_small, &large, 12 * GIB, 1024)); /* its results would not find room */
-    assert_false(kf_cuda_arena_suits(of_large, &small, 12 * GIB, 1024)); /* it would have what others need */
+    assert_int_equal(kf_cuda_arena_bytes(&small, KF_ROLE_BASELINE, false, 70 * GIB, 12 * GIB, 1024, 0), of_small);
+    assert_true(kf_cuda_arena_suits(of_small, &small, 12 * GIB, 1024, 0));
+    assert_true(kf_cuda_arena_suits(of_large, &large, 12 * GIB, 1024, 0));
+    assert_false(kf_cuda_arena_suits(of_small, &large, 12 * GIB, 1024, 0)); /* its results would not find room */
+    assert_false(kf_cuda_arena_suits(of_large, &small, 12 * GIB, 1024, 0)); /* it would have what others need */
+    /* Where there is plenty it has from the start what most problems want, and serves them all. */
+    uint64_t common = kf_cuda_arena_common(150109880320), /* an H200's; allocations are of whole granules */
+        given = kf_cuda_arena_bytes(&small, KF_ROLE_BASELINE, false, 100 * GIB, 12 * GIB, 1024, common);
+    assert_true(common > of_small && given == common);
+    assert_true(kf_cuda_arena_suits(given, &small, 12 * GIB, 1024, common));
+    assert_int_equal(given % (2 << 20), 0);
+    assert_true(common > 23 * GIB && common < 25 * GIB);
+    assert_true(kf_cuda_arena_suits(given, &large, 12 * GIB, 1024, common));
+    static kf_problem huge;
+    huge = problem_of(8192, 65536); /* 2 GiB each way */
+    assert_false(kf_cuda_arena_suits(given, &huge, 12 * GIB, 1024, common));
+    assert_int_equal(kf_cuda_arena_bytes(&small, KF_ROLE_CANDIDATE, false, 100 * GIB, 12 * GIB, 1024, common), of_small);
+    assert_true(kf_cuda_arena_bytes(&small, KF_ROLE_BASELINE, false, 20 * GIB, 12 * GIB, 1024, common) <= 10 * GIB);
+    static kf_problem medium;
+    medium = problem_of(1024, 65536); /* 256 MiB each way */
+    assert_true(kf_cuda_arena_suits(given, &medium, 12 * GIB, 1024, common));
+    assert_false(kf_cuda_arena_suits(given, &medium, 12 * GIB, 1024, common / 2));
 }
 
 static kf_ledger_entry entry_at(uint64_t address, int64_t rows, int64_t columns, int64_t row_stride, int64_t column_stride)
