@@ -58,6 +58,10 @@ class Place:
     def move(self, module):
         return module.to(self.device)
 
+    def some_numbers(self, tensor):
+        """As many as `tensor` has, here; small, so that whatever is computed with them stays finite."""
+        return self.torch.empty(tensor.shape, dtype=tensor.dtype, device=self.device).uniform_(-0.01, 0.01)  # floating, as unfilled.py has it
+
     # ---- memory ---------------------------------------------------------------------------------------------------------------------------
 
     def tensor(self, command, fd, dtype, count):

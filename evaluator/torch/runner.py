@@ -29,6 +29,7 @@ import warnings
 from time import monotonic  # bound here: a solution may patch the module
 
 import beginning
+import float64
 
 WIRE_FD = 3
 MAGIC = 0x31676B66
@@ -83,6 +84,7 @@ class Loaded:
         self.call_order = plan["forward"]  # argument numbers, in the order of forward
         self.module = self._build()
         self.targets = self._bind()
+        self.library = None  # of an oracle: whether cuDNN computes its convolutions
         if plan.get("compile"):
             # Inductor writes C++ and starts a compiler for it, processes of its own, too; behind the second filter its first call would fail in a batch.
             raise load.LoadError(
@@ -103,12 +105,28 @@ class Loaded:
             text, name = plan["candidate"]["text"], plan["candidate"]["name"]
             extensions.serve(text, name, self.folder)
             chosen = load.Problem(text, name, None, "ModelNew", "kforge_candidate").model_class
-        module = problem.construct(seed=plan["seed"], model_class=chosen)
+        module = self._unfilled(problem) if chosen is None and self.place.kind != "cpu" else None
+        if module is None:
+            module = problem.construct(seed=plan["seed"], model_class=chosen)
         module.train(plan["mode"] == "train")
-        if self.role == "oracle":
+        module = self.place.move(module)
+        if self.role == "oracle":  # there: a GPU widens in no time
             module = module.double()
             self.torch.set_default_dtype(self.torch.float64)
-        return self.place.move(module)
+        return module
+
+    def _unfilled(self, problem):
+        """The problem's own module, with any numbers in the weights that the judge will bring; None where its constructor has to draw them."""
+        import unfilled
+
+        names = set(self.plan["state"])
+        module, parameters = unfilled.construct(
+            lambda: problem.construct(seed=self.plan["seed"]),
+            lambda made: [tensor for name, tensor, kind in self.load.state_entries(made) if kind == "parameter" and name in names],
+        )
+        for parameter in parameters:
+            parameter.data = self.place.some_numbers(parameter)
+        return module
 
     # ---- parameters and buffers -------------------------------------------------------------------------------------------------------------
 
@@ -198,7 +216,15 @@ class Loaded:
         torch = self.torch
         for target, tensor in state:
             target.data = self._widen(tensor)
-        result = self.load.flatten(self.module(*[self._widen(value) for value in given]))
+        def call():  # widened for each: forward may write into what it is given
+            return self.module(*[self._widen(value) for value in given])
+
+        if self.place.kind != "cpu":
+            if self.library is None:
+                self.library = float64.prefers_cudnn(self.plan["problem"]["text"], call, self.place.synchronize)
+                torch.cuda.empty_cache()  # what the other way has used
+            torch.backends.cudnn.enabled = self.library
+        result = self.load.flatten(call())
         if len(result) != len(outputs):
             raise RuntimeError("forward returns %d tensors; the task has %d outputs" % (len(result), len(outputs)))
         for out, value in zip(outputs, result):
@@ -516,6 +542,7 @@ def main(arguments):
         import cpu
         import gpu
         import scratch
+        import unfilled  # noqa: F401
         import load  # here, and not when it is needed: as much as possible is done ahead
         import torch
     except Exception as error:

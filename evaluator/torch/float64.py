@@ -1,0 +1,34 @@
+"""How an oracle on a GPU computes convolutions. cuDNN has no good kernels for float64: a convolution that takes 2 ms in float32 may take a second, where PyTorch's own, a
+matrix product of cuBLAS's for each sample, takes some milliseconds; in others, and in recurrent networks, it is the other way round. Both are float64, so the
+faster one is taken, once for each problem.
+"""
+import time
+
+WORDS = ("conv", "lstm", "gru", "rnn")  # what else asks cuDNN is quick either way
+QUICK = 0.02  # seconds: nothing to be gained
+ONCE = 3.0  # that a first call may take for what is loaded and chosen in it
+
+
+def prefers_cudnn(text, call, synchronize, clock=time.monotonic):
+    """Whether `call` is to run with torch.backends.cudnn.enabled; leaves that as it likes. `text`: of the problem."""
+    from torch.backends import cudnn
+
+    def seconds(enabled):
+        cudnn.enabled = enabled
+        started = clock()
+        call()
+        synchronize()
+        return clock() - started
+
+    if not any(word in text.lower() for word in WORDS):
+        return True
+    first = seconds(True)
+    if first < QUICK:
+        return True
+    try:
+        if seconds(False) > first + ONCE:
+            return True  # its kernels may be slower by far
+        other = seconds(False)
+    except RuntimeError:  # memory, mostly
+        return True
+    return not (2 * other < first - ONCE or other < seconds(True))

@@ -1,0 +1,126 @@
+"""Constructing a problem's module without filling the weights that the judge brings anyway: for a Linear of 16384 x 16384 a processor takes more than a second to
+draw random numbers that nobody looks at. Only for the task's own module: a solution's constructor runs as it would anywhere else.
+
+While the constructor runs, functions that fill a large tensor with random numbers do nothing, and from the first of them on the seed's numbers are not what others
+would draw. So all that is drawn from then on, of small tensors, too, and what is computed of these, may only ever be weights that are bound to the judge's
+buffers. Whatever else uses them (a norm of a large weight, a number for Python, a table that stays the module's own), or draws without being seen here, means that
+the numbers count: then construct() says so, and the module is constructed as KernelBench does it.
+
+A mode for functions, not one for operators: the first operator under one of those imports torch._dynamo, three seconds (PyTorch 2.11).
+"""
+import torch
+from torch.overrides import TorchFunctionMode
+
+LARGE = 1 << 20  # elements: a millisecond or two
+FILLS = {"uniform_", "normal_", "log_normal_", "exponential_", "cauchy_", "geometric_", "bernoulli_", "random_"}
+FILLS |= {"kaiming_uniform_", "kaiming_normal_", "xavier_uniform_", "xavier_normal_"}  # of torch.nn.init
+FACTORIES = {"rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like", "normal"}
+OVERWRITES = {"zero_", "fill_", "constant_", "zeros_", "ones_"}
+# What leaves the numbers alone and where they lie.
+LOOKS = {"__get__", "__set__", "__hash__", "size", "dim", "ndimension", "numel", "nelement", "stride", "element_size", "is_contiguous", "is_floating_point",
+         "is_complex", "get_device", "data_ptr", "requires_grad_", "detach", "view", "_make_subclass", "_is_view"}
+
+
+class Needed(Exception):
+    """Somebody uses what was not filled."""
+
+
+def _storage(tensor):
+    return tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage()
+
+
+def storage_of(tensor):
+    return _storage(tensor).data_ptr()
+
+
+def tensors_in(values, depth=2):
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            yield value
+        elif isinstance(value, (list, tuple, dict)) and depth:
+            yield from tensors_in(value.values() if isinstance(value, dict) else value, depth - 1)
+
+
+class Draws(TorchFunctionMode):
+    def __init__(self):
+        super().__init__()
+        self.before = None  # the generator's state when something was first left out
+        self.drawn = {}  # storage -> a tensor in it, so that its memory is nobody else's meanwhile
+        self.left_out = set()  # storages
+        self.needed = False  # also where a constructor makes nothing of the exception
+
+    def __torch_function__(self, function, types, arguments=(), named=None):
+        name, named = getattr(function, "__name__", ""), named or {}
+        if name in LOOKS:
+            return function(*arguments, **named)
+        given = list(tensors_in(arguments)) + list(tensors_in(named.values()))
+        if name in FILLS and given and self._leaves_out(given[0]):
+            return given[0]
+        if name in FACTORIES and self.before is not None:
+            result = function(*arguments, **named)
+            torch.set_rng_state(self.before)
+            self._mark(result)
+            return result
+        used = [tensor for tensor in given if self._is_drawn(tensor)] if self.drawn else []
+        if used and name in OVERWRITES and given[0].numel() * given[0].element_size() == _storage(given[0]).nbytes():
+            self.drawn.pop(storage_of(given[0]), None)
+            self.left_out.discard(storage_of(given[0]))
+            used = []
+        if any(tensor.numel() >= LARGE for tensor in used):
+            self.needed = True
+            raise Needed(name)
+        result = function(*arguments, **named)
+        if used:  # a small weight is often a multiple of what was drawn
+            made = list(tensors_in([result])) + (given[:1] if name.endswith("_") else [])
+            if not made:
+                self.needed = True
+                raise Needed(name)
+            for tensor in made:
+                self._mark(tensor)
+        return result
+
+    def _leaves_out(self, tensor):
+        if tensor.device.type != "cpu" or not tensor.is_floating_point() or (self.before is None and tensor.numel() < LARGE):
+            return False
+        if self.before is None:
+            self.before = torch.get_rng_state()
+        self._mark(tensor)
+        if tensor.numel() < LARGE:  # as memory was found they might be NaN
+            tensor.detach().zero_()
+        else:
+            self.left_out.add(storage_of(tensor))
+        return True
+
+    def _mark(self, tensor):
+        if isinstance(tensor, torch.Tensor) and tensor.device.type == "cpu":
+            self.drawn[storage_of(tensor)] = tensor
+
+    def _is_drawn(self, tensor):
+        return tensor.device.type == "cpu" and tensor.layout is torch.strided and tensor.numel() > 0 and storage_of(tensor) in self.drawn
+
+
+def held(module):
+    """Tensors that a module and its parts have, those in lists and the like included."""
+    for part in module.modules():
+        yield from tensors_in(vars(part).values(), 3)
+
+
+def construct(make, bound):
+    """(make(), the large parameters that were not filled), or (None, ()) where it has to be filled, or where the constructor fails, which it will do again.
+    `bound`: from a module to those of its parameters whose values the judge brings."""
+    draws = Draws()
+    try:
+        with draws:
+            module = make()
+        if draws.before is None:
+            return module, ()
+        mine = list(bound(module))
+        there = {storage_of(parameter): parameter for parameter in mine if parameter.device.type == "cpu" and parameter.numel()}
+        known = set(map(id, mine))
+        others = any(id(tensor) not in known and draws._is_drawn(tensor) for tensor in held(module))
+        drawn_elsewhere = not torch.equal(torch.get_rng_state(), draws.before)
+    except Exception:
+        return None, ()
+    if draws.needed or others or drawn_elsewhere or any(storage not in there for storage in draws.drawn):
+        return None, ()
+    return module, [there[storage] for storage in draws.left_out]

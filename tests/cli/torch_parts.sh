@@ -1,0 +1,17 @@
+#!/bin/bash
+# Parts of the PyTorch worker that decide something by themselves, each with a test in Python (tests/torch/parts).
+source "$(dirname "$0")/lib.sh"
+"$program" doctor >doctor.txt 2>&1
+python=$(sed -n 's/^ok  *pytorch .*(\(.*\))$/\1/p' doctor.txt)
+if [ -z "$python" ]; then
+    grep -q '^ok  *pytorch' doctor.txt && cat doctor.txt && exit 1
+    finish
+    echo "skipped: no PyTorch (Debian: python3-torch)"
+    exit 77
+fi
+PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$root/evaluator/torch "$python" -m unittest discover -v -s "$root/tests/torch/parts" >unittest.txt 2>&1 || {
+    cat unittest.txt
+    exit 1
+}
+grep -q '^Ran [1-9]' unittest.txt || { cat unittest.txt && exit 1; }
+finish
