@@ -23,7 +23,9 @@ three digits; a median is not there, so kernelbench_side.py takes the 100 times 
 back on sets of inputs in a random order, results kept, autograd off, less what an empty batch takes; caches are what the call before left.
 
 So medians are compared with medians and means with means. kernelbench_side.py also takes the calls in KernelBench's process as kforge has them; a difference of more
-than 5 % counts as explained where kforge's median is within 5 % of that, and the table says what makes it: cold (fill or none), autograd, batches (back to back).
+than 5 % counts as explained where kforge's median is within 5 % of that, or between it and a call whose launch is not hidden in a process that others have
+computed in front of: kforge's batches are timed from the request to the answer, and a module's way to its first kernel is in them once, where its code has
+left the host's caches. The table says what makes it: cold (fill or none), autograd, batches (back to back), host (such a launch).
 
 All of it goes to OUT/kernelbench.json, a row a solution, and a table to OUT/kernelbench.md; `gpu_check figure` tells what was reached. GPU_DEVICE=cpu leaves
 KernelBench's side out, which needs a GPU; SCALE=ELEMENTS imports smaller problems, which KernelBench's side would not have; SECONDS_EACH is kforge's time for timing. Called
@@ -33,6 +35,7 @@ import concurrent.futures
 import json
 import os
 import statistics
+import subprocess
 import sys
 import tempfile
 import threading
@@ -206,6 +209,10 @@ def by(a, b):
     return a / b if a and b else None
 
 
+SHORT_BATCH_MS = 2 # kforge's are no shorter, where a call is not
+WAYS = {"no autograd": "plain_ms", "no fill": "warm_ms", "host": "host_ms", "batches": "batch_ms"} # of kernelbench_side.py
+
+
 def compare(row):
     """Quotients of kforge's and KernelBench's times of the candidate, and what makes the difference where it is more than WITHIN."""
     k, b = row["kforge"], row.get("kernelbench", {})
@@ -213,11 +220,15 @@ def compare(row):
     if row["medians"] is None:
         return
     ways, median = b.get("candidate", {}), b["candidate_ms"]
-    row["ways"] = {name: by(ways.get(key), median) for name, key in (("no autograd", "plain_ms"), ("no fill", "warm_ms"), ("batches", "batch_ms"))}
+    row["ways"] = {name: by(ways.get(key), median) for name, key in WAYS.items()}
     row["as_kforge"] = by(k["candidate_ms"], ways.get("batch_ms"))
     row["baselines"] = by(k.get("baseline_ms"), b.get("baseline_ms"))
     differs = abs(row["medians"] - 1) > WITHIN
-    row["explained"] = not differs or (row["as_kforge"] is not None and abs(row["as_kforge"] - 1) <= WITHIN)
+    row["explained"] = not differs
+    if differs and ways.get("batch_ms"):
+        batch = ways["batch_ms"]
+        launch = max(ways.get("host_ms", batch) - batch, 0) / max(1, SHORT_BATCH_MS // batch) # once in a batch
+        row["explained"] = batch * (1 - WITHIN) <= k["candidate_ms"] <= (batch + launch) * (1 + WITHIN)
     row["differs"] = "" if not differs else ("" if row["explained"] else "not explained: ") + "; ".join(
         [f"{name} x{value:.3f}" for name, value in row["ways"].items() if value] + ([f"kforge by batches x{row['as_kforge']:.3f}"] if row["as_kforge"] else [])
         + ([f"both sides alike (eager x{row['baselines']:.3f})"] if row["baselines"] and abs(row["baselines"] / row["medians"] - 1) <= WITHIN / 2 else []))
@@ -262,7 +273,7 @@ def figures(place, rows, alone):
     timed = [r for r in both if r.get("medians")]
     if timed:
         place.figure("medians within 5 %, or explained by how calls are timed", 100 * sum(r["explained"] for r in timed) / len(timed), "%", "least", 100)
-        for name in ("no autograd", "no fill", "batches"):
+        for name in WAYS:
             ways = [r["ways"][name] for r in timed if r["ways"][name]]
             if ways:
                 print(f"  in KernelBench's process, {name} by its own way: median {statistics.median(ways):.4f}, {min(ways):.4f} to {max(ways):.4f}")
@@ -294,6 +305,8 @@ def main():
         solution.write(place)
     file = os.path.join(place.out, "kernelbench.json")
     known = {(r["problem"], r["kind"]): r for r in shared.read_json(file, {}).get("rows", [])}
+    # PyTorch's files are in memory for either side; on a machine that has just started, reading them takes longer than all else.
+    subprocess.run([os.environ.get("KFORGE_PYTHON", "python3"), "-c", "import torch"], stdin=subprocess.DEVNULL, capture_output=True)
     # 1/19 alone first: it is named, and a part that is stopped has it.
     alone = shared.read_json(file, {}).get("alone", {})
     for solution in solutions:

@@ -8,6 +8,8 @@ them for the candidate and then the reference. Behind each of the two, what the 
 what a difference to kforge's times comes from:
     plain_ms  as KernelBench has it, but without autograd, which it leaves on while it times (median of 20 calls)
     warm_ms   as KernelBench has it, but nothing is written before the call, so that the cache is what the last call left (median of 20)
+    host_ms   with nothing queued before the call that its launch could hide behind, and the host's caches emptied, as they are where other processes have
+              computed since the last call (median of 20)
     batch_ms  as kforge has it: without autograd, calls back to back between two events, on three copies of the inputs in turn, results kept (median of 9 batches)
 "other_seconds" is what that took; it is not part of KernelBench's time.
 
@@ -29,6 +31,7 @@ BATCH_CALLS = 256          # at most
 ALONE = 20                 # calls that are timed one by one
 KEPT_BYTES = 8 << 30       # of results in a batch
 COPIED_BYTES = 24 << 30    # of inputs
+CACHES_BYTES = 512 << 20   # more than a host's caches hold
 
 
 class Missing(types.ModuleType):
@@ -86,7 +89,15 @@ def other_ways(call, inputs, device, clear):
     warm = statistics.median([between_events(device, lambda: call(*inputs)) for _ in range(ALONE)])
     with torch.no_grad():
         plain = statistics.median([between_events(device, lambda: call(*inputs), clear) for _ in range(ALONE)])
-        return {"warm_ms": warm, "plain_ms": plain, **in_batches(call, inputs, device, plain)}
+        evicting = torch.zeros(CACHES_BYTES // 8, dtype=torch.int64)
+
+        def clear_all(device):
+            clear(device=device)
+            torch.cuda.synchronize(device=device)
+            evicting.add_(1)
+
+        host = statistics.median([between_events(device, lambda: call(*inputs), clear_all) for _ in range(ALONE)])
+        return {"warm_ms": warm, "plain_ms": plain, "host_ms": host, **in_batches(call, inputs, device, plain)}
 
 
 def in_batches(call, inputs, device, one):
