@@ -165,7 +165,9 @@ struct kf_device {
     double launch_bound,
         launch_bias;    /* seconds: shorter calls wait for their launch, whose time differs so much between two processes */
     double batch_bias;  /* seconds that a batch of one process takes more than one of another, for as long as they live */
-    double python_bias; /* the same where one of them is Python */
+    double python_bias; /* the same where both are Python */
+    double
+        python_cold; /* seconds that one in Python may take beyond its calls and an empty batch, where the other side is not: cold code */
     double
         process_bias; /* part of its time that a call of one process may take more than one of another, for as long as they live */
     bool

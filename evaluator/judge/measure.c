@@ -29,7 +29,10 @@
 #define CHECK_PAIRS 3     /* of workloads that are not timed */
 #define COMPARED_PAIRS 2  /* in which the baseline's outputs are compared, too */
 #define PAIRS_WANTED 16.0 /* in the time there is for them */
-#define PAIRS_PART 0.75   /* of all the time; the rest warms up, and measures the baseline alone */
+/* Where a side rehearses: what comes with its batches is nothing that more pairs take out, but longer ones do; and how often a pair fills the sets. */
+#define PYTHON_PAIRS 9.0
+#define PYTHON_FILLS 2.5
+#define PAIRS_PART 0.75 /* of all the time; the rest warms up, and measures the baseline alone */
 #define LEAST_PAIRS 8
 #define TELLING 8.0  /* empty batches: as long as a batch of calls has to be for what comes with any batch to be little beside it */
 #define OVERTIME 2.0 /* times the time for pairs: what may be spent on that */
@@ -180,9 +183,9 @@ static bool time_truth(kf_run *r, double *seconds, kf_error *error)
 
 /* Where sets are dear and calls short, many pairs of short batches tell less than the fewest pairs that make an interval, of batches that stand out from
  * what comes with any. */
-static double fewer_longer_batches(kf_run *r, double call, double calls)
+static double fewer_longer_batches(kf_run *r, double pairs, double call, double calls)
 {
-    double time = OVERTIME * r->pair_time * PAIRS_WANTED / LEAST_PAIRS;
+    double time = OVERTIME * r->pair_time * pairs / LEAST_PAIRS;
     double longer = fmin(ceil(TELLING * r->empty_batch / call), floor((time - 2 * call) / (r->set_cost + 2 * call)));
     if (longer <= calls) return calls;
     r->pair_time = longer * (r->set_cost + 2 * call) + 2 * call;
@@ -219,11 +222,14 @@ static bool size_batches(kf_run *r, kf_error *error)
     if (!r->timed) return true;
     double truth = 0;
     if (!time_truth(r, &truth, error) || r->over) return r->over;
-    /* Comparing costs about as much again as poison and inspection. Beside the batch a pair has a single call of each side, unless that is the batch. */
-    r->pair_time = bench->seconds * PAIRS_PART / PAIRS_WANTED;
-    r->set_cost = (filling + 3 * around) / r->set_count + truth;
-    double fitting = floor((r->pair_time - 2 * best) / (r->set_cost + 2 * best));
-    if (fitting * best < TELLING * r->empty_batch) fitting = fewer_longer_batches(r, best, fmax(fitting, 1));
+    /* Comparing costs about as much again as poison and inspection. Beside the batch a pair has a single call of each side, unless that is the batch, and a
+     * rehearsal. */
+    bool rehearses = kf_run_rehearses(r, BASELINE) || kf_run_rehearses(r, CANDIDATE);
+    double pairs = rehearses ? PYTHON_PAIRS : PAIRS_WANTED;
+    r->pair_time = bench->seconds * PAIRS_PART / pairs;
+    r->set_cost = ((rehearses ? PYTHON_FILLS : 1) * filling + 3 * around) / r->set_count + truth;
+    double fitting = floor((r->pair_time - (rehearses ? 4 : 2) * best) / (r->set_cost + 2 * best));
+    if (fitting * best < TELLING * r->empty_batch) fitting = fewer_longer_batches(r, pairs, best, fmax(fitting, 1));
     double wanted = fmin(ceil(batch_length(r) / best), fmax(fitting, 1));
     uint32_t count = sets_for(r, wanted);
     r->calls[BASELINE] = r->calls[CANDIDATE] = (uint32_t)fmin(fmax(wanted, 1), count - left_out(count));
@@ -310,6 +316,11 @@ bool kf_run_measure_alone(kf_run *r, uint32_t calls, kf_error *error)
     for (int i = 0; i <= KF_ALONE_BATCHES && !r->over; i++) { /* the first one warms up */
         kf_batch batch;
         if (kf_run_steps_aside(r) && (!kf_run_null_batch(r, BASELINE, calls, error) || r->over)) return r->over;
+        if (kf_run_rehearses(r, BASELINE)) {
+            if (!kf_run_rehearse(r, BASELINE, error) || r->over) return r->over;
+            if (kf_run_rehearses(r, CANDIDATE) && !r->device->fill(r->sets, kf_run_draw(r, "alone", 0), r->variations, error))
+                return false; /* as beside it */
+        }
         if (!kf_run_ready_baseline(r, i, calls, error)) return false;
         if (!kf_run_batch(r, BASELINE, 0, calls, i ? 'a' : 0, -1, &batch, error)) return false;
         if (!i || r->over) continue;
@@ -319,12 +330,21 @@ bool kf_run_measure_alone(kf_run *r, uint32_t calls, kf_error *error)
     return true;
 }
 
+#define ALL_SERIES 12
+static void list_series(kf_run *r, kf_series *all[ALL_SERIES])
+{
+    kf_series *list[ALL_SERIES] = {&r->throughput[0], &r->throughput[1], &r->latency[0],     &r->latency[1],
+                                   &r->alone,         &r->null,          &r->null_candidate, &r->beside,
+                                   &r->null_again,    &r->idle_again,    &r->rehearsals[0],  &r->rehearsals[1]};
+    memcpy(all, list, sizeof list);
+}
+
 static bool reserve(kf_run *r, kf_error *error)
 {
     size_t capacity = r->capacity;
-    kf_series *all[] = {&r->throughput[0], &r->throughput[1],  &r->latency[0], &r->latency[1], &r->alone,
-                        &r->null,          &r->null_candidate, &r->beside,     &r->null_again, &r->idle_again};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    kf_series *all[ALL_SERIES];
+    list_series(r, all);
+    for (size_t i = 0; i < ALL_SERIES; i++)
         if (!(all[i]->seconds = calloc(capacity, sizeof(double))) || !(all[i]->woken = calloc(capacity, sizeof(double))))
             return no_memory(error);
     return true;
@@ -359,6 +379,7 @@ static void keep_times(kf_run *r, const double seconds[2], const double latency[
     for (int side = 0; side < 2; side++) {
         r->throughput[side].seconds[r->pairs] = seconds[side] / r->calls[side];
         r->throughput[side].woken[r->pairs] = r->woke[side][0];
+        r->rehearsals[side].seconds[r->pairs] = r->rehearsed[side];
     }
     r->pairs++;
     if (isnan(latency[BASELINE]) || isnan(latency[CANDIDATE])) return;
@@ -466,9 +487,9 @@ static void release(kf_run *r, bool clean)
     if (!clean) kf_crew_drop_trusted(r->bench->crew);
     r->peers[BASELINE] = r->peers[CANDIDATE] = r->oracle = r->idle = NULL;
     drop_sets(r);
-    kf_series *all[] = {&r->throughput[0], &r->throughput[1],  &r->latency[0], &r->latency[1], &r->alone,
-                        &r->null,          &r->null_candidate, &r->beside,     &r->null_again, &r->idle_again};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    kf_series *all[ALL_SERIES];
+    list_series(r, all);
+    for (size_t i = 0; i < ALL_SERIES; i++) {
         free(all[i]->seconds);
         free(all[i]->woken);
     }

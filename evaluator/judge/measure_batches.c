@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define GAP_SECONDS 0.0005 /* of work left beside the stream, and as a part of the batch, that makes a finding */
+#define REHEARSED_CALL 0.02 /* seconds of the baseline's: beside longer ones what is cold is nothing */
+#define GAP_SECONDS 0.0005  /* of work left beside the stream, and as a part of the batch, that makes a finding */
 #define GAP_PART 0.05
 #define WAKING_FACTOR 4.0 /* a waking may take this times the baseline's quickest, and WAKING_SECONDS, before it counts */
 #define WAKING_SECONDS 0.0001
@@ -42,12 +43,17 @@ double kf_run_timeout(const kf_run *r, kf_side side, uint32_t calls)
     return fmin(seconds, left > 0.1 ? left : 0.1);
 }
 
+static bool has_gap(const kf_batch *batch)
+{
+    return batch->gap > GAP_SECONDS && batch->gap > GAP_PART * batch->seconds;
+}
+
 /* Work beside the stream that a call left behind is in the time, but the contract is that the stream waits for it. What the runner says is
  * enough here: it has nothing to gain from saying it. One batch may have been held up by the machine, most of them can't. */
 static bool check_gap(kf_run *r, const kf_batch *batch)
 {
     r->gap_batches++;
-    if (batch->gap > GAP_SECONDS && batch->gap > GAP_PART * batch->seconds) r->gaps++;
+    r->gaps += has_gap(batch);
     if (r->gaps < 2 || 2 * r->gaps < r->gap_batches) return true;
     r->over = true;
     return kf_verdict_add_finding(
@@ -108,7 +114,9 @@ bool kf_run_batch(kf_run *r, kf_side side, uint32_t first, uint32_t count, char 
 {
     glance look = {r, r->order + first, count, true, error};
     *batch = (kf_batch){.order = r->order + first, .count = count, .keep = first > 0, .timeout = kf_run_timeout(r, side, count)};
-    if (r->device->glance) batch->answered = side == CANDIDATE ? glance_now : kf_run_glance_at_nothing, batch->context = &look;
+    bool rehearsal = letter == KF_REHEARSAL; /* its results are nobody's, and memory for those of the batch */
+    if (r->device->glance) batch->answered = side == CANDIDATE && !rehearsal ? glance_now : kf_run_glance_at_nothing;
+    batch->context = &look;
     kf_peer *peer = r->peers[side];
     if (letter == 'a' || pair >= 0) kf_crew_pause(r->bench->crew); /* elsewhere a rough time is enough */
     bool hurried = side == CANDIDATE && batch->timeout < many_times_the_baseline(r, FAIR_FACTOR, count);
@@ -123,12 +131,12 @@ bool kf_run_batch(kf_run *r, kf_side side, uint32_t first, uint32_t count, char 
     r->bench->deadline += batch->stalled; /* nobody's time */
     r->started += batch->stalled;
     if (side == CANDIDATE && batch->stalled > 0) kf_peer_hurry(peer, r->bench->deadline);
-    charge_waking(r, side, batch);
-    if (letter && !add_sample(r, letter, pair, batch)) return no_memory(error);
+    if (!rehearsal) charge_waking(r, side, batch);
+    if (letter && !rehearsal && !add_sample(r, letter, pair, batch)) return no_memory(error);
     if (!look.done) return false;
     if (side == CANDIDATE) {
         r->candidate_time += batch->seconds - batch->stalled;
-        if (!check_gap(r, batch)) return no_memory(error);
+        if ((!rehearsal || has_gap(batch)) && !check_gap(r, batch)) return no_memory(error);
         int extra = kf_peer_extra_threads(peer) - r->spare_threads;
         if (extra > 0) {
             r->over = true;
@@ -289,6 +297,20 @@ static bool null_of(kf_run *r, kf_peer *peer, uint32_t count, kf_error *error)
     return add_sample(r, 'n', -1, &batch) || no_memory(error);
 }
 
+bool kf_run_rehearses(const kf_run *r, kf_side side)
+{
+    if (!kf_run_steps_aside(r) || r->baseline_call > REHEARSED_CALL) return false;
+    return r->bench->kinds[side == BASELINE ? KF_ROLE_BASELINE : KF_ROLE_CANDIDATE] == KF_RUNNER_TORCH;
+}
+
+bool kf_run_rehearse(kf_run *r, kf_side side, kf_error *error)
+{
+    kf_batch batch;
+    if (!kf_run_batch(r, side, 0, 1, KF_REHEARSAL, -1, &batch, error)) return false;
+    r->rehearsed[side] = batch.seconds;
+    return true;
+}
+
 /* Where the run steps aside the oracle's is the last. One of another kind than the baseline makes some that count for nothing; what is to be subtracted is then
  * the baseline's own, behind such a one. */
 static bool null_baseline_batch(kf_run *r, kf_side side, uint32_t count, kf_error *error)
@@ -324,14 +346,29 @@ static bool null_candidate_again(kf_run *r, kf_error *error)
     return true;
 }
 
+/* Of a side that rehearses: behind another one of the same process, as its batches come behind a call. */
+static bool null_rehearsed(kf_run *r, kf_side side, kf_error *error)
+{
+    kf_batch batch;
+    bool own = side == CANDIDATE && r->idle;
+    kf_peer *peer = own ? r->idle : r->bench->kinds[KF_ROLE_ORACLE] == KF_RUNNER_TORCH ? r->oracle : r->peers[BASELINE];
+    if (!null_batch(r, peer, 1, false, &batch, error)) return false;
+    if (r->over) return true;
+    return own ? null_candidate_batch(r, error) : null_of(r, peer, 1, error);
+}
+
 bool kf_run_null_batch(kf_run *r, kf_side side, uint32_t count, kf_error *error)
 {
+    kf_batch batch;
     bool aside = kf_run_steps_aside(r);
+    if (kf_run_rehearses(r, side)) return null_rehearsed(r, side, error);
     if (aside ? !r->idle : !kf_run_is_apart(r)) return null_baseline_batch(r, side, count, error);
     /* The last one is of the side's own kind of runner. */
-    if (side == BASELINE) return null_candidate_batch(r, error) && (r->over || null_baseline_batch(r, side, count, error));
-    return null_baseline_batch(r, side, count, error) && (r->over || null_candidate_batch(r, error)) &&
-           (r->over || !aside || null_candidate_again(r, error));
+    if (side == BASELINE)
+        return (aside ? null_batch(r, r->idle, 1, false, &batch, error) : null_candidate_batch(r, error)) &&
+               (r->over || null_baseline_batch(r, side, count, error));
+    return (aside ? null_batch(r, r->oracle, 1, false, &batch, error) : null_baseline_batch(r, side, count, error)) &&
+           (r->over || null_candidate_batch(r, error)) && (r->over || !aside || null_candidate_again(r, error));
 }
 
 bool kf_run_null_again(kf_run *r, kf_error *error)

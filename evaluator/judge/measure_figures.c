@@ -11,6 +11,9 @@
 #define EARLY_FACTOR 8.0
 #define EARLY_PART 0.1
 
+#define REHEARSED_FACTOR 2.0 /* times what the baseline's rehearsals take beyond a call of its batch */
+#define REHEARSED_COLD 2.0   /* times python_cold, where the baseline has none */
+
 #define MERGED_CALLS 2.0  /* times a call of a batch that a call alone may take longer, beside what the baseline's does */
 #define INTERFERENCE 0.03 /* the baseline may be so much slower beside a candidate than alone */
 
@@ -243,16 +246,46 @@ static kf_interval unite(kf_interval a, kf_interval b)
 static kf_interval widen_processes(const kf_run *r, kf_interval speedup, const double batches[2])
 {
     const kf_device *device = r->bench->device;
-    double bias = kf_run_is_apart(r) ? device->python_bias : kf_run_steps_aside(r) ? device->batch_bias : 0;
-    double factor = (1 + hypot(bias / batches[BASELINE], bias / batches[CANDIDATE])) * (1 + device->process_bias);
+    bool python[2] = {r->bench->kinds[KF_ROLE_BASELINE] == KF_RUNNER_TORCH, r->bench->kinds[KF_ROLE_CANDIDATE] == KF_RUNNER_TORCH};
+    double parts[2];
+    for (int side = 0; side < 2; side++) {
+        double bias = python[side] ? (python[!side] ? device->python_bias : device->python_cold)
+                                   : (kf_run_steps_aside(r) ? device->batch_bias : 0);
+        parts[side] = bias / batches[side];
+    }
+    double factor = (1 + hypot(parts[BASELINE], parts[CANDIDATE])) * (1 + device->process_bias);
     return (kf_interval){speedup.value, speedup.low / factor, speedup.high * factor};
+}
+
+/* Seconds that a rehearsal took beyond a call of the batch behind it, as that was made. */
+static double excess(const kf_run *r, kf_side side, size_t pair)
+{
+    return r->rehearsals[side].seconds[pair] - r->throughput[side].seconds[pair];
+}
+
+/* Nobody times a rehearsal, so work that knows no inputs (memory that is allocated and cleared for the calls to come) could be done there. What one takes beyond a
+ * call of its batch, what is cold in it and what any batch costs is therefore in the batch's time. */
+static bool charge_rehearsals(kf_run *r, kf_error *error)
+{
+    if (!kf_run_rehearses(r, CANDIDATE)) return true;
+    const kf_device *device = r->bench->device;
+    double allowed = r->empty_batch + REHEARSED_COLD * device->python_cold;
+    if (kf_run_rehearses(r, BASELINE)) {
+        kf_autofree double *values = calloc(r->pairs + 1, sizeof *values);
+        if (!values) return no_memory(error);
+        for (size_t i = 0; i < r->pairs; i++) values[i] = excess(r, BASELINE, i);
+        allowed = REHEARSED_FACTOR * fmax(kf_median(values, r->pairs), r->empty_batch) + device->python_cold;
+    }
+    for (size_t i = 0; i < r->pairs; i++)
+        r->throughput[CANDIDATE].seconds[i] += fmax(excess(r, CANDIDATE, i) - allowed, 0) / r->calls[CANDIDATE];
+    return true;
 }
 
 bool kf_run_conclude(kf_run *r, kf_error *error)
 {
     kf_workbench *bench = r->bench;
     kf_workload_verdict *result = bench->result;
-    if (!check_waking(r, error)) return false;
+    if (!check_waking(r, error) || (!r->over && !charge_rehearsals(r, error))) return false;
     if (r->over) return true;
     double usual = kf_median(r->throughput[BASELINE].woken, r->pairs),
            single = kf_median(r->latency[BASELINE].woken, r->latency_pairs);
@@ -294,7 +327,10 @@ bool kf_run_conclude(kf_run *r, kf_error *error)
         bool idle_kind = side == CANDIDATE && r->idle;
         const kf_series *again = idle_kind ? &r->idle_again : &r->null_again;
         size_t again_count = idle_kind ? r->idle_again_count : r->null_again_count;
-        if (aside && again_count) single_cost = fixed_cost(again, again_count, &ignored);
+        if (kf_run_rehearses(r, side))
+            single_cost = costs[side];
+        else if (aside && again_count)
+            single_cost = fixed_cost(again, again_count, &ignored);
         subtract(r->throughput[side].seconds, r->pairs, costs[side] / r->calls[side]);
         subtract(r->latency[side].seconds, r->latency_pairs, single_cost);
     }

@@ -44,8 +44,10 @@ typedef struct kf_run {
     uint32_t alone_calls;       /* in the batches of r->alone */
     double candidate_time;      /* seconds that the candidate's batches took in all */
     kf_series throughput[2], latency[2], alone;
-    kf_series null;       /* empty batches */
-    kf_series null_again; /* and those of the baseline right behind its single calls, where the run steps aside */
+    kf_series rehearsals[2]; /* by pair: seconds of the call before the batch; NAN where there was none */
+    double rehearsed[2];     /* the last one's */
+    kf_series null;          /* empty batches */
+    kf_series null_again;    /* and those of the baseline right behind its single calls, where the run steps aside */
     size_t null_again_count;
     kf_series idle_again; /* and of r->idle right behind another one, which a single call of the candidate is compared with */
     size_t idle_again_count;
@@ -90,13 +92,21 @@ double kf_run_timeout(const kf_run *r, kf_side side, uint32_t calls);
 bool kf_run_refresh(kf_run *r, int number, kf_side side, uint32_t called, kf_error *error);
 /* What a batch of the baseline that is only timed needs: its inputs, and nothing in a cache. It has no use for poison. */
 bool kf_run_ready_baseline(kf_run *r, int number, uint32_t called, kf_error *error);
-/* One batch of one side on r->order[first…], and what is to be said about it but for damage. A letter: it is a sample of that pair. */
+/* One batch of one side on r->order[first…], and what is to be said about it but for damage. A letter: it is a sample of that pair, or KF_REHEARSAL. */
+#define KF_REHEARSAL 'r'
 bool kf_run_batch(kf_run *r, kf_side side, uint32_t first, uint32_t count, char letter, int pair, kf_batch *batch, kf_error *error);
 /* Is an empty batch of a third process made before each batch that is timed? On a GPU a batch costs some 30 us less where its process had the last one,
- * too, whatever the judge did in between, and 100 in Python: so none has. */
+ * too, whatever the judge did in between: so none has, but for those that rehearse. */
 bool kf_run_steps_aside(const kf_run *r);
+/* Does that side make a call that nobody times right before each batch that is timed? A module of PyTorch's takes 70 to 400 us longer until its first kernel is
+ * launched where another process has computed since it was called last (docs/measurements), and an empty batch, which calls nothing, does not tell by how
+ * much. A batch may be no longer than one call of 3 ms, so on a GPU who computes in Python rehearses. */
+bool kf_run_rehearses(const kf_run *r, kf_side side);
+/* That call, of the first set of the order; its seconds go to r->rehearsed. A candidate's must not see what it will be timed on: its caller sees to it that the sets hold something else. */
+bool kf_run_rehearse(kf_run *r, kf_side side, kf_error *error);
 /* Empty batches before one of that side: into r->null, of the oracle where the run steps aside and it is a runner of the baseline's kind, else of the
- * baseline; and where those of the candidate's kind cost something else, into r->null_candidate. */
+ * baseline; and where those of the candidate's kind cost something else, into r->null_candidate. Of a side that rehearses behind another one of the same
+ * process. */
 bool kf_run_null_batch(kf_run *r, kf_side side, uint32_t count, kf_error *error);
 /* One of the baseline's whose process has had the last batch, too, as before a single call, into r->null_again. */
 bool kf_run_null_again(kf_run *r, kf_error *error);

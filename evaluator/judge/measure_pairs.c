@@ -33,19 +33,55 @@ static bool settle_doubts(kf_run *r, kf_doubts *doubts, uint32_t *compared, kf_e
     return kf_run_compare(r, CANDIDATE, r->list, *compared, doubts, error);
 }
 
-static bool one_side(kf_run *r, const kf_pair_plan *plan, kf_side side, double *seconds, double *latency, kf_error *error)
+static bool fill(kf_run *r, const kf_pair_plan *plan, kf_error *error)
+{
+    kf_crew_resume(r->bench->crew);
+    return r->device->fill(r->sets, kf_run_draw(r, "inputs", plan->serial), r->variations, error);
+}
+
+/* Not varied, or they would tell which of the sets to come are, and how. */
+static bool fill_decoys(kf_run *r, const kf_pair_plan *plan, kf_error *error)
+{
+    kf_autofree kf_set_variation *none = calloc(r->set_count, sizeof *none);
+    if (!none) return no_memory(error);
+    for (uint32_t i = 0; i < r->set_count; i++) none[i].argument = -1;
+    return r->device->fill(r->sets, kf_run_draw(r, "decoys", plan->serial), none, error);
+}
+
+/* All that comes before a side's batch. A candidate rehearses on inputs of the pair before, which it has seen, or in the second turn on decoys; then the inputs are
+ * drawn, a second time where the other side has had them, and come out the same but where the baseline was heard. That takes milliseconds, in which a
+ * processor forgets some of what a rehearsal is for, so both sides have it there; but a baseline beside a candidate in CUDA C rehearses right before its
+ * batch. */
+static bool make_ready(kf_run *r, const kf_pair_plan *plan, kf_side side, bool first, bool only_timed, kf_error *error)
+{
+    uint32_t called = r->calls[side];
+    bool rehearses = plan->timed && kf_run_rehearses(r, side);
+    bool fills = rehearses && kf_run_rehearses(r, CANDIDATE);
+    if (first && !fills && !fill(r, plan, error)) return false;
+    if (plan->timed && kf_run_steps_aside(r) && (!kf_run_null_batch(r, side, called, error) || r->over)) return r->over;
+    if (rehearses) {
+        if (side == CANDIDATE && !first && !fill_decoys(r, plan, error)) return false;
+        if (!only_timed && !kf_run_refresh(r, plan->serial, side, called, error)) return false;
+        if (!kf_run_rehearse(r, side, error) || r->over) return r->over;
+        if (fills && !fill(r, plan, error)) return false;
+        if (fills) memset(r->true_known, 0, r->set_count * sizeof *r->true_known); /* a single call had other inputs in its set */
+    }
+    bool poisoned = rehearses && !r->in_place; /* inouts are poison's to fill */
+    return only_timed || poisoned ? kf_run_ready_baseline(r, plan->serial, called, error)
+                                  : kf_run_refresh(r, plan->serial, side, called, error);
+}
+
+static bool one_side(kf_run *r, const kf_pair_plan *plan, kf_side side, bool first, double *seconds, double *latency,
+                     kf_error *error)
 {
     kf_batch batch, single = {.seconds = NAN, .waking = NAN};
     char letter = side == BASELINE ? 'b' : 'c', latency_letter = side == BASELINE ? 'B' : 'C';
     int shown = plan->timed ? plan->number - 1 : -1;
     uint32_t called = r->calls[side];
     bool only_timed = side == BASELINE && !plan->baseline_compared; /* its errors are known by now */
-    bool aside = plan->timed && kf_run_steps_aside(r);
-    if (aside && (!kf_run_null_batch(r, side, called, error) || r->over)) return r->over;
-    if (!(only_timed ? kf_run_ready_baseline(r, plan->serial, called, error)
-                     : kf_run_refresh(r, plan->serial, side, called, error)) ||
-        !kf_run_batch(r, side, 0, called, letter, shown, &batch, error))
-        return false;
+    if (!make_ready(r, plan, side, first, only_timed, error)) return false;
+    if (r->over) return true;
+    if (!kf_run_batch(r, side, 0, called, letter, shown, &batch, error)) return false;
     if (r->over) return true;
     if (side == BASELINE && plan->timed && r->bench->device->calls_block && !kf_run_is_apart(r) && r->beside_count < r->capacity) {
         r->beside.woken[r->beside_count] = batch.waking;
@@ -57,7 +93,8 @@ static bool one_side(kf_run *r, const kf_pair_plan *plan, kf_side side, double *
         if (!renew(r, r->order[called], error)) return false;
         if (!kf_run_batch(r, side, called, 1, latency_letter, shown, &single, error)) return false;
         if (r->over) return true;
-        if (aside && side == BASELINE && (!kf_run_null_again(r, error) || r->over)) return r->over;
+        bool again = kf_run_steps_aside(r) && !kf_run_rehearses(r, side) && side == BASELINE;
+        if (again && (!kf_run_null_again(r, error) || r->over)) return r->over;
         called++;
     } else if (plan->latency) { /* a batch of one call is its own latency */
         single.seconds = batch.seconds;
@@ -114,11 +151,9 @@ bool kf_run_pair(kf_run *r, const kf_pair_plan *plan, double seconds[2], double 
     kf_choices_permute(&r->choices, r->order, r->set_count);
     if (plan->number == 1) call_the_left_out(r);
     kf_checker_vary(r->checker, &r->choices, r->order, r->calls[CANDIDATE], r->set_count, !plan->baseline_compared, r->variations);
-    kf_crew_resume(r->bench->crew);
-    if (!r->device->fill(r->sets, kf_run_draw(r, "inputs", plan->serial), r->variations, error)) return false;
     for (int turn = 0; turn < 2 && !r->over; turn++) {
         kf_side side = (turn == 1) != plan->candidate_first ? CANDIDATE : BASELINE;
-        if (!one_side(r, plan, side, &seconds[side], &latency[side], error)) return false;
+        if (!one_side(r, plan, side, turn == 0, &seconds[side], &latency[side], error)) return false;
     }
     return true;
 }
