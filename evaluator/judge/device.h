@@ -170,6 +170,7 @@ struct kf_device {
         python_cold; /* seconds that one in Python may take beyond its calls and an empty batch, where the other side is not: cold code */
     double
         process_bias; /* part of its time that a call of one process may take more than one of another, for as long as they live */
+    double python_process_bias; /* the same where a side is Python, if that is more */
     bool
         slow_start; /* starting a runner takes as long as measuring: they are started ahead, and a candidate's serves all workloads */
     size_t python_spares; /* blank runners in Python that its memory has room for, where starting is slow */

@@ -323,6 +323,7 @@ bool kf_run_measure_alone(kf_run *r, uint32_t calls, kf_error *error)
         }
         if (!kf_run_ready_baseline(r, i, calls, error)) return false;
         if (!kf_run_batch(r, BASELINE, 0, calls, i ? 'a' : 0, -1, &batch, error)) return false;
+        if (!kf_run_steps_aside(r) && !r->over && !kf_run_fetch(r, BASELINE, r->order, calls, error)) return false;
         if (!i || r->over) continue;
         r->alone.woken[r->alone_count] = batch.waking;
         r->alone.seconds[r->alone_count++] = batch.seconds / calls;

@@ -253,7 +253,8 @@ static kf_interval widen_processes(const kf_run *r, kf_interval speedup, const d
                                    : (kf_run_steps_aside(r) ? device->batch_bias : 0);
         parts[side] = bias / batches[side];
     }
-    double factor = (1 + hypot(parts[BASELINE], parts[CANDIDATE])) * (1 + device->process_bias);
+    double own = kf_run_is_apart(r) ? fmax(device->process_bias, device->python_process_bias) : device->process_bias;
+    double factor = (1 + hypot(parts[BASELINE], parts[CANDIDATE])) * (1 + own);
     return (kf_interval){speedup.value, speedup.low / factor, speedup.high * factor};
 }
 
@@ -317,6 +318,8 @@ bool kf_run_conclude(kf_run *r, kf_error *error)
         costs[side] = fixed_cost(empty, count, &unsure[side]);
         over = overcharged(empty, count, costs[side]);
     }
+    /* Of one process, and the candidate's are those without any calls: what makes them dearer is chance, by which nobody is faster. */
+    if (!r->idle && r->null_candidate_count) costs[CANDIDATE] = fmin(costs[CANDIDATE], costs[BASELINE]);
     double more = beside_calls(r, costs[BASELINE]);
     for (int side = 0; side < 2; side++) costs[side] += more;
     double uncertainty = fmax(unsure[BASELINE], unsure[CANDIDATE]) + fmax(more, 0) / 2;

@@ -1,4 +1,4 @@
-/* A/A: the baseline judged as a candidate. How often does the 95 % interval cover 1, and how far off is the median?
+/* A/A: the baseline judged as a candidate, a module of PyTorch's as a solution. How often does the 95 % interval cover 1, and how far off is the median?
  * bench_aa [RUNS [SECONDS [TASK…]]]: RUNS in all, dealt over the tasks in turn. One line a task, then one with the figure. */
 #include <math.h>
 #include <stdio.h>
@@ -7,6 +7,7 @@
 
 #include "kforge/file.h"
 #include "kforge/judge.h"
+#include "kforge/stats.h"
 
 #define MOST_TASKS 32
 
@@ -14,6 +15,19 @@ static int by_value(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
+}
+
+static kf_job *baseline_job(kf_task *task, kf_error *error)
+{
+    const kf_task_file *baseline = kf_task_baseline(task);
+    bool torch = baseline->kind == KF_SOURCE_TORCH;
+    kf_autofree char *text = NULL;
+    if (asprintf(&text, "%s%s", baseline->text, torch ? "\n\nModelNew = Model\n" : "") < 0) return NULL;
+    kf_job *job = kf_job_new("aa", task, text, strlen(text), NULL, 0, error);
+    if (!job || !torch) return job;
+    job->options.torch = true;
+    job->options.kernelbench = false;
+    return job;
 }
 
 int main(int argc, char **argv)
@@ -36,12 +50,12 @@ int main(int argc, char **argv)
             fprintf(stderr, "bench_aa: %s\n", error.text);
             return 2;
         }
-        const kf_task_file *baseline = kf_task_baseline(task);
-        kf_job *job = kf_job_new("aa", task, baseline->text, baseline->size, NULL, 0, &error);
+        kf_job *job = baseline_job(task, &error);
         if (!job) return 2;
         if (seconds > 0) job->options.seconds = seconds;
         int mine = runs / tasks + (t < runs % tasks), hits = 0, seen = 0;
-        double width = 0;
+        double width = 0, *values = calloc((size_t)mine + 1, sizeof *values);
+        if (!values) return 3;
         for (int run = 0; run < mine; run++) {
             kf_verdict *verdict = kf_judge_run(judge, job, NULL, &error);
             if (!verdict || verdict->status != KF_CORRECT) {
@@ -51,13 +65,15 @@ int main(int argc, char **argv)
                 seen++;
                 hits += verdict->speedup.low <= 1 && verdict->speedup.high >= 1;
                 width += (verdict->speedup.high - verdict->speedup.low) / 2;
+                values[seen - 1] = verdict->speedup.value;
                 deviations[intervals + seen - 1] = fabs(verdict->speedup.value - 1);
             }
             kf_verdict_free(verdict);
         }
-        printf("%-12s %d of %d intervals cover 1, mean half-width %.2f %%\n", kf_task_name(job->task), hits, seen,
-               seen ? 100 * width / seen : NAN);
+        printf("%-12s %d of %d intervals cover 1, mean half-width %.2f %%, median %.3f\n", kf_task_name(job->task), hits, seen,
+               seen ? 100 * width / seen : NAN, kf_median(values, (size_t)seen));
         fflush(stdout);
+        free(values);
         covered += hits;
         intervals += seen;
         kf_job_free(job);

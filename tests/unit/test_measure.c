@@ -216,6 +216,36 @@ static void processes_that_differ_widen_the_interval(void **state)
     assert_true(fabs(wider.value - same.value) < 1e-9);
     assert_true(fabs(wider.low * 1.05 - same.low) < 1e-9 && fabs(wider.high / 1.05 - same.high) < 1e-9);
     drop(f);
+    for (int python = 0; python < 2; python++) {
+        f = made(0.002, 0.001, 0);
+        f->device.process_bias = 0.02;
+        f->device.python_process_bias = 0.05;
+        if (python) f->bench.kinds[KF_ROLE_BASELINE] = KF_RUNNER_TORCH;
+        wider = concluded(f)->speedup;
+        assert_true(fabs(wider.low * (python ? 1.05 : 1.02) - same.low) < 1e-9);
+        drop(f);
+    }
+}
+
+/* Where both sides compute in Python the baseline's process makes the empty batches of both, and those without calls cost no more than those that go through some.
+ * A busy machine woke it 0.3 ms late for them, and for no other batches: nobody is faster by that. */
+static void empty_batches_that_wake_late_make_nobody_faster(void **state)
+{
+    (void)state;
+    for (int other_kind = 0; other_kind < 2; other_kind++) {
+        figures *f = made(0.002, 0.002, 0);
+        double seconds[NULLS], woken[NULLS];
+        for (int k = 0; k < NULLS; k++) seconds[k] = 0.00019, woken[k] = 350e-6;
+        f->run.null_candidate = (kf_series){seconds, woken};
+        f->run.null_candidate_count = NULLS;
+        f->run.empty_batch = 0.0002;
+        if (other_kind) f->run.idle = (kf_peer *)f; /* one of another kind: it costs what it costs; nobody asks it anything here */
+        kf_workload_verdict *w = concluded(f);
+        assert_int_equal(w->finding_count, 0);
+        assert_true(fabs(w->batch_cost_seconds - (other_kind ? 0.00049 : 0.0002)) < 1e-9);
+        if (!other_kind) assert_true(fabs(w->speedup.value - 1) < 1e-6 && fabs(w->latency_speedup.value - 1) < 1e-6);
+        drop(f);
+    }
 }
 
 /* A single call comes right behind a batch of its own process, and costs what an empty batch there does. */
@@ -440,6 +470,7 @@ int main(void)
         cmocka_unit_test(what_a_batch_takes_beside_its_calls_is_subtracted),
         cmocka_unit_test(what_a_busy_machine_adds_is_no_fixed_cost),
         cmocka_unit_test(late_wakings_of_all_change_nothing),
+        cmocka_unit_test(empty_batches_that_wake_late_make_nobody_faster),
         cmocka_unit_test(early_work_is_charged),
         cmocka_unit_test(processes_may_wake_differently),
         cmocka_unit_test(processes_that_differ_widen_the_interval),

@@ -27,6 +27,7 @@ static struct {
     double cold_python;                /* seconds more of a batch in Python whose process has not had the last one */
     double cold_calls;                 /* and of one with calls, where those before were another process's */
     double cold_later;                 /* and of one with calls, where inputs were drawn since its process made the last ones */
+    double unread;                     /* and of one with calls, where nobody has fetched its process's last results */
     const struct kf_peer *called;      /* whose those were */
     uint64_t inputs, rehearsed;        /* what was filled in last; what the candidate has last made a single call on */
     int fills;                         /* all that were */
@@ -80,6 +81,7 @@ struct kf_peer {
     uint64_t calls;
     uint32_t results; /* in Python: of calls, which it has until a batch has it forget them */
     int fills;        /* that there were when it made its last calls */
+    bool read;        /* somebody has fetched results since its last batch with calls */
 };
 
 static behaviour baseline_does, candidate_does, oracle_does;
@@ -285,8 +287,10 @@ kf_peer_event kf_peer_batch(kf_peer *peer, kf_batch *batch)
     if (!batch->null) {
         if (peer->kind == KF_RUNNER_TORCH && world.called != peer) batch->seconds += world.cold_calls * (1 + 0.1 * normal());
         if (peer->kind == KF_RUNNER_TORCH && peer->fills != world.fills) batch->seconds += world.cold_later * (1 + 0.1 * normal());
+        if (peer->kind == KF_RUNNER_TORCH && !peer->read) batch->seconds += world.unread;
         world.called = peer;
         peer->fills = world.fills;
+        peer->read = false;
         if (peer->does == &candidate_does && peer->kind == KF_RUNNER_TORCH && !batch->keep) {
             if (batch->count == 1) {
                 world.rehearsed = world.inputs;
@@ -460,6 +464,7 @@ static bool fetch(kf_sets *sets, kf_peer *peer, kf_role role, const uint32_t *li
 {
     (void)sets, (void)role, (void)list, (void)called, (void)error;
     assert_true(peer->results >= count);
+    peer->read = true;
     *fault = (kf_fetch_fault){0};
     return true;
 }
@@ -698,6 +703,28 @@ static void who_computes_in_python_rehearses(void **state)
             }
             stopped(m);
         }
+}
+
+/* Nobody rehearses on a processor. A process of PyTorch's that has just handed its results over is faster in its next batch than one that has not, so the
+ * baseline hands over its own, too, also where nobody looks at them. */
+static void both_sides_hand_over_what_they_computed(void **state)
+{
+    (void)state;
+    machine *m = started(1.6e-3);
+    for (int role = 0; role < 3; role++) m->kinds[role] = KF_RUNNER_TORCH;
+    m->device.slow_start = false;
+    m->device.calls_block = true;
+    m->device.python_bias = 0;
+    m->device.set_bytes = 3u << 20; /* twelve sets */
+    world.unread = 1e-3;
+    for (int i = 0; i < 10; i++) {
+        kf_verdict *v = judged(m, i);
+        const kf_workload_verdict *w = v->workloads;
+        if (w->finding_count) fail_msg("%s", w->findings[0].text);
+        if (!(fabs(w->speedup.value - 1) < 0.02)) fail_msg("%g", w->speedup.value);
+        kf_verdict_free(v);
+    }
+    stopped(m);
 }
 
 /* One that is faster than the baseline has calls on sets that the baseline's single call has had other inputs in. What is compared is held to the truth of what it was
@@ -1031,6 +1058,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(honest_candidates_are_judged_rightly),
         cmocka_unit_test(who_computes_in_python_rehearses),
+        cmocka_unit_test(both_sides_hand_over_what_they_computed),
         cmocka_unit_test(a_faster_one_in_python_has_its_own_inputs_truth),
         cmocka_unit_test(work_in_a_rehearsal_is_charged),
         cmocka_unit_test(what_processes_differ_by_is_no_speedup),

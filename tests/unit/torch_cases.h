@@ -72,6 +72,12 @@ static bool is_timed(const char *source)
     return slower[0];
 }
 
+/* Of those that are timed each does more than the baseline. */
+static bool is_slow_enough(const kf_verdict *verdict, bool timed)
+{
+    return !timed || verdict->status != KF_CORRECT || verdict->speedup.value < 0.7;
+}
+
 /* 1: it came out otherwise. *judged counts it unless its turn is in the other test. */
 static int judge_file(const char *folder, const char *name, bool timed, int *judged)
 {
@@ -87,8 +93,9 @@ static int judge_file(const char *folder, const char *name, bool timed, int *jud
     field(source, "kernelbench", claim, sizeof claim);
     field(source, "says", words, sizeof words);
     kf_auto(kf_verdict) verdict = judge_source(task, source, timed, claim[0]);
-    for (int again = 0; again < 2 && verdict->blame == KF_BLAME_MACHINE && !starts_with(expected, kf_status_name(verdict->status));
-         again++) { /* others use it, too */
+    for (int again = 0; again < 2; again++) { /* others use the machine, too */
+        bool disturbed = verdict->blame == KF_BLAME_MACHINE && !starts_with(expected, kf_status_name(verdict->status));
+        if (!disturbed && is_slow_enough(verdict, timed)) break;
         kf_verdict_free(verdict);
         verdict = judge_source(task, source, timed, claim[0]);
     }
@@ -97,8 +104,7 @@ static int judge_file(const char *folder, const char *name, bool timed, int *jud
     bool said = !words[0] || strstr(verdict->message, words) || (finding && strstr(finding->text, words));
     bool correct = cJSON_IsTrue(cJSON_GetObjectItem(verdict->kernelbench, "correctness"));
     bool claimed = !claim[0] || correct == (strcmp(claim, "correct") == 0);
-    bool slow = !timed || verdict->speedup.value < 0.7;
-    if (strcmp(got, expected) == 0 && said && claimed && slow) return 0;
+    if (strcmp(got, expected) == 0 && said && claimed && is_slow_enough(verdict, timed)) return 0;
     kf_autofree char *text = cJSON_PrintUnformatted(verdict->kernelbench);
     print_error("%s/%s: %s, expected %s: %s; KernelBench: %s, expected %s; speedup %g\n", folder, name, got, expected,
                 finding ? finding->text : "", text ? text : "-", claim, verdict->speedup.value);
