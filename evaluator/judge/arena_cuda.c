@@ -14,6 +14,8 @@
 #define OWN_ARENA (1ull << 30) /* cuBLAS's and cuDNN's workspaces, kernels' scratch */
 #define TEMPORARIES 8          /* times inputs, weights and outputs of one call: what a module may need meanwhile */
 #define FIRST_SETS 3           /* that a measurement begins with; more come later */
+#define FEWEST_SETS 2          /* where memory is short: what one call leaves behind is not there for the next */
+#define CONTEXTS_PART 24       /* of the device's memory: of the judge, its runners and those that start */
 #define SPACIOUS 2             /* times what a problem wants: an arena of more takes memory from others */
 #define COMMON_PART 6 /* of the device's memory: a baseline's arena of so much serves most problems, and takes little from any */
 #define COMMON_STEP (1ull << 30)
@@ -41,22 +43,29 @@ static uint64_t result_bytes(const kf_problem *problem)
     return bytes;
 }
 
-uint64_t kf_cuda_arena_least(const kf_problem *problem)
+uint32_t kf_cuda_first_sets(const kf_problem *problem, uint64_t device_bytes)
 {
-    return LEAST_ARENA + FIRST_SETS * result_bytes(problem);
+    uint64_t bytes = FIRST_SETS * problem->total_bytes + kf_cuda_truth_bytes(problem) + kf_cuda_runners_need(problem, FIRST_SETS);
+    return bytes + device_bytes / CONTEXTS_PART <= device_bytes ? FIRST_SETS : FEWEST_SETS;
 }
 
-static uint64_t set_count(const kf_problem *problem, uint64_t set_bytes, uint32_t most_sets)
+uint64_t kf_cuda_arena_least(const kf_problem *problem, uint32_t first_sets)
 {
-    uint64_t sets = least(set_bytes / (problem->total_bytes ? problem->total_bytes : 1), most_sets);
-    return sets < FIRST_SETS ? FIRST_SETS : sets;
+    return LEAST_ARENA + first_sets * result_bytes(problem);
 }
 
-uint64_t kf_cuda_arena_wanted(const kf_problem *problem, uint64_t set_bytes, uint32_t most_sets)
+static uint64_t set_count(const kf_problem *problem, const kf_cuda_memory *memory)
+{
+    uint64_t sets = least(memory->set_bytes / (problem->total_bytes ? problem->total_bytes : 1), memory->most_sets);
+    uint32_t first = kf_cuda_first_sets(problem, memory->device_bytes);
+    return sets < first ? first : sets;
+}
+
+uint64_t kf_cuda_arena_wanted(const kf_problem *problem, const kf_cuda_memory *memory)
 {
     /* A batch's results and those of the call behind it are all kept until the judge has read them. */
     return OWN_ARENA + TEMPORARIES * (problem->total_bytes ? problem->total_bytes : 1) +
-           set_count(problem, set_bytes, most_sets) * result_bytes(problem);
+           set_count(problem, memory) * result_bytes(problem);
 }
 
 uint64_t kf_cuda_arena_common(uint64_t device_bytes)
@@ -64,29 +73,31 @@ uint64_t kf_cuda_arena_common(uint64_t device_bytes)
     return (device_bytes / COMMON_PART / COMMON_STEP + 1) * COMMON_STEP; /* no granule makes it larger */
 }
 
-bool kf_cuda_arena_suits(uint64_t bytes, const kf_problem *problem, uint64_t set_bytes, uint32_t most_sets, uint64_t common)
+bool kf_cuda_arena_suits(uint64_t bytes, const kf_problem *problem, const kf_cuda_memory *memory)
 {
-    uint64_t wanted = kf_cuda_arena_wanted(problem, set_bytes, most_sets);
-    return bytes >= wanted && (bytes <= SPACIOUS * wanted || bytes <= common);
+    uint64_t wanted = kf_cuda_arena_wanted(problem, memory);
+    return bytes >= wanted && (bytes <= SPACIOUS * wanted || bytes <= kf_cuda_arena_common(memory->device_bytes));
 }
 
-uint64_t kf_cuda_runners_need(const kf_problem *problem)
+uint64_t kf_cuda_runners_need(const kf_problem *problem, uint32_t first_sets)
 {
-    uint64_t arenas = 2 * kf_cuda_arena_least(problem) + ORACLE_PART * problem->total_bytes,
+    uint64_t arenas = 2 * kf_cuda_arena_least(problem, first_sets) + ORACLE_PART * problem->total_bytes,
              plain = PLAIN_PART * problem->total_bytes;
     return arenas > plain ? arenas : plain;
 }
 
-uint64_t kf_cuda_arena_bytes(const kf_problem *problem, kf_role role, bool computed, uint64_t free_bytes, uint64_t set_bytes,
-                             uint32_t most_sets, uint64_t common)
+uint64_t kf_cuda_arena_bytes(const kf_problem *problem, kf_role role, bool computed, uint64_t free_bytes,
+                             const kf_cuda_memory *memory)
 {
+    uint32_t first = kf_cuda_first_sets(problem, memory->device_bytes);
     uint64_t one = problem->total_bytes ? problem->total_bytes : 1, results = result_bytes(problem),
-             bound = kf_cuda_arena_least(problem);
-    uint64_t sets = set_count(problem, set_bytes, most_sets), wanted = kf_cuda_arena_wanted(problem, set_bytes, most_sets);
+             bound = kf_cuda_arena_least(problem, first);
+    uint64_t sets = set_count(problem, memory), wanted = kf_cuda_arena_wanted(problem, memory);
     /* More sets are made once it is known how long a call takes, with the truth of each. */
-    uint64_t later = (sets - FIRST_SETS) * (one + 2 * results) + (computed ? 0 : one * ORACLE_PART);
+    uint64_t later = (sets - first) * (one + 2 * results) + (computed ? 0 : one * ORACLE_PART);
     uint64_t room = free_bytes > later ? free_bytes - later : 0;
     if (role == KF_ROLE_BASELINE) {
+        uint64_t common = kf_cuda_arena_common(memory->device_bytes);
         room /= 2; /* the candidate gets one, too */
         if (wanted < common) wanted = common;
     }
@@ -121,7 +132,8 @@ static arena *arena_new(kf_cuda_device *gpu, const kf_problem *problem, uint64_t
         .type = CU_ALLOCATION_PINNED, .handle_types = CU_HANDLE_POSIX, .location = {.type = CU_LOCATION_DEVICE, .id = gpu->device}};
     cu_access access = {.location = allocation.location, .flags = CU_ACCESS_READ_WRITE};
     cu_result result;
-    for (uint64_t bound = kf_cuda_arena_least(problem);; bytes = bytes / 2 > bound ? bytes / 2 : bound) {
+    for (uint64_t bound = kf_cuda_arena_least(problem, kf_cuda_first_sets(problem, gpu->memory_bytes));;
+         bytes = bytes / 2 > bound ? bytes / 2 : bound) {
         r->bytes = (bytes + gpu->granule - 1) / gpu->granule * gpu->granule;
         result = cuda->handle_create(&r->handle, r->bytes, &allocation, 0);
         if (result != CU_OUT_OF_MEMORY || bytes <= bound) break;
@@ -171,13 +183,22 @@ static bool hand_arena_over(arena *a, kf_peer *peer, kf_error *error)
     return kf_fail(error, KF_ERROR_MACHINE, "a runner in Python: %s%s%s", why.text, said ? ": " : "", said ? said : "");
 }
 
+static kf_cuda_memory memory_of(const kf_cuda_device *gpu)
+{
+    return (kf_cuda_memory){gpu->memory_bytes, gpu->head.set_bytes, (uint32_t)gpu->head.most_sets};
+}
+
+uint32_t kf_cuda_least_sets(const kf_device *device, const kf_problem *problem)
+{
+    return kf_cuda_first_sets(problem, ((const kf_cuda_device *)device)->memory_bytes);
+}
+
 bool kf_cuda_suits(const kf_device *device, const kf_peer *peer, kf_role role, const kf_problem *problem)
 {
     const arena *a = kf_peer_attachment(peer);
     if (role == KF_ROLE_ORACLE || !a) return true;
-    const kf_cuda_device *gpu = (const kf_cuda_device *)device;
-    return kf_cuda_arena_suits(a->region.bytes, problem, device->set_bytes, (uint32_t)device->most_sets,
-                               kf_cuda_arena_common(gpu->memory_bytes));
+    kf_cuda_memory memory = memory_of((const kf_cuda_device *)device);
+    return kf_cuda_arena_suits(a->region.bytes, problem, &memory);
 }
 
 bool kf_cuda_equip(kf_device *device, kf_peer *peer, kf_role role, const kf_problem *problem, bool computed, kf_error *error)
@@ -188,10 +209,8 @@ bool kf_cuda_equip(kf_device *device, kf_peer *peer, kf_role role, const kf_prob
     if (!kf_cuda_check(gpu, gpu->cuda.context_set(gpu->context), "the judge's context", error) ||
         !kf_cuda_check(gpu, gpu->cuda.memory_info(&free_bytes, &total), "its memory", error))
         return false;
-    arena *a = arena_new(gpu, problem,
-                         kf_cuda_arena_bytes(problem, role, computed, free_bytes, device->set_bytes, (uint32_t)device->most_sets,
-                                             kf_cuda_arena_common(gpu->memory_bytes)),
-                         error);
+    kf_cuda_memory memory = memory_of(gpu);
+    arena *a = arena_new(gpu, problem, kf_cuda_arena_bytes(problem, role, computed, free_bytes, &memory), error);
     if (!a) return false;
     kf_peer_attach(peer, a, arena_free);
     return hand_arena_over(a, peer, error);

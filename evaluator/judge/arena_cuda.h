@@ -13,6 +13,8 @@
 bool kf_cuda_equip(kf_device *device, kf_peer *peer, kf_role role, const kf_problem *problem, bool computed, kf_error *error);
 /* The device's `suits`: an arena is as long-lived as its runner, and neither too small for another problem nor far too large. */
 bool kf_cuda_suits(const kf_device *device, const kf_peer *peer, kf_role role, const kf_problem *problem);
+/* The device's `least_sets`. */
+uint32_t kf_cuda_least_sets(const kf_device *device, const kf_problem *problem);
 /* Are these bytes in the arena of that runner, or among the sets' inputs, which a result may be a view of? `address` is one of the judge's. */
 bool kf_cuda_may_hold_result(const kf_sets *sets, const kf_peer *peer, uint64_t address, uint64_t bytes);
 /* The device's `fetch`. */
@@ -22,18 +24,26 @@ bool kf_cuda_fetch(kf_sets *sets, kf_peer *peer, kf_role role, const uint32_t *l
 bool kf_cuda_glance_tasks(kf_sets *sets, const uint32_t *list, uint32_t count, size_t *used);
 /* Hands the ledger over. */
 kf_peer_event kf_cuda_hand_over_ledger(kf_sets *sets, kf_peer *peer, kf_role role);
+/* What there is to share out: of the device in all, and for sets. */
+typedef struct kf_cuda_memory {
+    uint64_t device_bytes, set_bytes;
+    uint32_t most_sets;
+} kf_cuda_memory;
+
+/* Sets that a measurement begins with: three, or two on a device that has no room for three, one truth and the runners. Pure. */
+uint32_t kf_cuda_first_sets(const kf_problem *problem, uint64_t device_bytes);
 /* What a runner needs at least: the results of the first sets. Pure. */
-uint64_t kf_cuda_arena_least(const kf_problem *problem);
+uint64_t kf_cuda_arena_least(const kf_problem *problem, uint32_t first_sets);
 /* How large an arena would be where there is memory for it. Pure. */
-uint64_t kf_cuda_arena_wanted(const kf_problem *problem, uint64_t set_bytes, uint32_t most_sets);
+uint64_t kf_cuda_arena_wanted(const kf_problem *problem, const kf_cuda_memory *memory);
 /* What a baseline's has at least where there is memory for it, because a runner that does not suit the next problem is started anew, which takes seconds. Pure. */
 uint64_t kf_cuda_arena_common(uint64_t device_bytes);
 /* Is one of so many bytes as good for this problem? Pure. */
-bool kf_cuda_arena_suits(uint64_t bytes, const kf_problem *problem, uint64_t set_bytes, uint32_t most_sets, uint64_t common);
+bool kf_cuda_arena_suits(uint64_t bytes, const kf_problem *problem, const kf_cuda_memory *memory);
 /* How large an arena is to be. `computed`: as in `equip`. `free_bytes`: of the device, now. Pure. */
-uint64_t kf_cuda_arena_bytes(const kf_problem *problem, kf_role role, bool computed, uint64_t free_bytes, uint64_t set_bytes,
-                             uint32_t most_sets, uint64_t common);
+uint64_t kf_cuda_arena_bytes(const kf_problem *problem, kf_role role, bool computed, uint64_t free_bytes,
+                             const kf_cuda_memory *memory);
 /* Device memory that the runners of a problem take beside its sets and truths, where it is scarce. Pure. */
-uint64_t kf_cuda_runners_need(const kf_problem *problem);
+uint64_t kf_cuda_runners_need(const kf_problem *problem, uint32_t first_sets);
 
 #endif

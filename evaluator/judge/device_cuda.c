@@ -298,6 +298,7 @@ static const kf_device_operations cuda_operations = {
     .lost = cuda_lost,
     .sets_new = kf_cuda_sets_new,
     .sets_free = kf_cuda_sets_free,
+    .least_sets = kf_cuda_least_sets,
     .hand_over = kf_cuda_hand_over,
     .fill = kf_cuda_fill,
     .poison = kf_cuda_poison,

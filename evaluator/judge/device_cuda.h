@@ -153,6 +153,8 @@ uint64_t kf_cuda_address(const kf_sets *sets, const kf_cuda_buffer *buffer); /* 
 bool kf_cuda_digests(kf_sets *sets, const size_t *entries, size_t count, uint64_t *digests, kf_error *error);
 void kf_cuda_forget_copies(kf_sets *sets);
 bool kf_cuda_is_widened(const kf_problem_argument *argument);
+/* Of one set. Pure. */
+uint64_t kf_cuda_truth_bytes(const kf_problem *problem);
 
 /* ---- inspect_cuda.c -------------------------------------------------------------------------------------------------------------------- */
 

@@ -101,13 +101,18 @@ static bool make_sets(kf_run *r, uint32_t count, kf_error *error)
 
 /* ---- the parts, in order --------------------------------------------------------------------------------------------------------------------------- */
 
+static uint32_t least_sets(const kf_run *r)
+{
+    return r->device->least_sets ? r->device->least_sets(r->bench->device, r->bench->problem) : LEAST_SETS;
+}
+
 /* Sets for batches of so many calls: as many as memory allows, some more than are called. */
 static uint32_t sets_for(const kf_run *r, double calls)
 {
     uint64_t a_set = r->bench->problem->total_bytes ? r->bench->problem->total_bytes : 1;
     uint64_t room = r->bench->device->set_bytes / a_set;
     double most = fmin(r->bench->device->most_sets, MOST_BUFFERS / (double)(r->bench->problem->argument_count + 1));
-    return (uint32_t)fmax(fmin(fmin(ceil(calls * 8 / 7) + 1, (double)room), most), LEAST_SETS);
+    return (uint32_t)fmax(fmin(fmin(ceil(calls * 8 / 7) + 1, (double)room), most), least_sets(r));
 }
 
 /* Other sets for all runners there are. */
@@ -170,14 +175,15 @@ static bool time_truths(kf_run *r, uint32_t count, double *seconds, kf_error *er
 }
 
 /* What the truth of a set takes: all calls of a candidate are compared with it, so an oracle far slower than the baseline makes for fewer calls. Where it
- * is short beside what any batch costs, what two more sets take longer than one says it. */
+ * is short beside what any batch costs, what the other sets take longer than one says it. */
 static bool time_truth(kf_run *r, double *seconds, kf_error *error)
 {
     double more = 0;
+    uint32_t some = r->set_count < LEAST_SETS ? r->set_count : LEAST_SETS;
     if (!time_truths(r, 1, seconds, error)) return false;
     if (r->over || *seconds > LONG_TRUTH * r->empty_batch) return true;
-    if (!time_truths(r, LEAST_SETS, &more, error)) return false;
-    *seconds = fmax(more - *seconds, 0) / (LEAST_SETS - 1);
+    if (!time_truths(r, some, &more, error)) return false;
+    *seconds = fmax(more - *seconds, 0) / (some - 1);
     return true;
 }
 
@@ -202,7 +208,7 @@ static bool size_batches(kf_run *r, kf_error *error)
     for (int turn = 0; turn < 3 && !r->over; turn++) {
         kf_batch batch, empty = {.order = r->order, .count = 1, .null = true, .timeout = 20};
         if (r->device->glance) empty.answered = kf_run_glance_at_nothing;
-        r->order[0] = (uint32_t)turn;
+        r->order[0] = (uint32_t)turn % r->set_count;
         started = kf_now();
         if (!kf_run_refresh(r, turn, BASELINE, 1, error)) return false;
         kf_peer_event event = kf_peer_batch(r->peers[BASELINE], &empty);
@@ -233,7 +239,7 @@ static bool size_batches(kf_run *r, kf_error *error)
     double wanted = fmin(ceil(batch_length(r) / best), fmax(fitting, 1));
     uint32_t count = sets_for(r, wanted);
     r->calls[BASELINE] = r->calls[CANDIDATE] = (uint32_t)fmin(fmax(wanted, 1), count - left_out(count));
-    return count <= LEAST_SETS || change_sets(r, count, error);
+    return count <= least_sets(r) || change_sets(r, count, error);
 }
 
 /* A candidate that is much faster than the baseline needs more calls for its batch to stand out against the fixed cost; one that is much slower
@@ -648,7 +654,7 @@ static bool measure(kf_run *r, kf_error *error)
     if (!(r->checker = kf_checker_new(bench))) return no_memory(error);
     if (!reserve(r, error) || !await_starting(r, error)) return false;
     r->recalled = recall(r);
-    if (!make_sets(r, r->recalled ? r->known.sets : LEAST_SETS, error)) return false;
+    if (!make_sets(r, r->recalled ? r->known.sets : least_sets(r), error)) return false;
     if (!kf_run_start_peer(r, KF_ROLE_BASELINE, &r->peers[BASELINE], error)) return false;
     if (!r->over && !kf_run_start_peer(r, KF_ROLE_ORACLE, &r->oracle, error)) return false;
     if (!r->over && !kf_run_hand_over(r, KF_ROLE_BASELINE, r->peers[BASELINE], error)) return false;

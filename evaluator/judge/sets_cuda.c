@@ -108,17 +108,23 @@ static uint64_t truth_bytes(const kf_problem_argument *argument)
     return kf_cuda_is_widened(argument) ? (uint64_t)argument->elements * sizeof(double) : argument->bytes;
 }
 
+uint64_t kf_cuda_truth_bytes(const kf_problem *problem)
+{
+    uint64_t bytes = 0;
+    for (int i = 0; i < problem->argument_count; i++)
+        if (problem->arguments[i].kind != KF_SCALAR && is_truth(&problem->arguments[i]))
+            bytes += truth_bytes(&problem->arguments[i]);
+    return bytes;
+}
+
 /* The truth of all sets, unless that leaves too little for the oracle, which computes in float64, too, and for a runner in Python on each side. */
 static bool choose_truth_room(kf_sets *sets, kf_error *error)
 {
     const kf_problem *problem = sets->problem;
     size_t free_bytes = 0, total = 0;
-    uint64_t a_truth = 0;
     if (!kf_cuda_check(sets->gpu, sets->gpu->cuda.memory_info(&free_bytes, &total), "its memory", error)) return false;
-    for (int i = 0; i < problem->argument_count; i++)
-        if (problem->arguments[i].kind != KF_SCALAR && is_truth(&problem->arguments[i]))
-            a_truth += truth_bytes(&problem->arguments[i]);
-    bool all = sets->count * (problem->total_bytes + a_truth) + kf_cuda_runners_need(problem) < free_bytes;
+    uint64_t runners = kf_cuda_runners_need(problem, kf_cuda_first_sets(problem, sets->gpu->memory_bytes));
+    bool all = sets->count * (problem->total_bytes + kf_cuda_truth_bytes(problem)) + runners < free_bytes;
     sets->truth_room = all ? sets->count : 1;
     return true;
 }

@@ -13,6 +13,9 @@
 
 #define GIB (1ull << 30)
 
+static const kf_cuda_memory h200 = {150109880320, 12 * GIB, 1024}, /* allocations are of whole granules */
+    a_gpu = {48 * GIB, 12 * GIB, 1024};
+
 static kf_problem problem_of(int64_t rows, int64_t columns)
 {
     kf_problem problem = {.argument_count = 2, .total_bytes = (uint64_t)(2 * rows * columns) * 4};
@@ -34,23 +37,22 @@ static void an_arena_leaves_room_for_what_follows(void **state)
     (void)state;
     static kf_problem small, large;
     small = problem_of(64, 4096);
-    uint64_t bytes = kf_cuda_arena_bytes(&small, KF_ROLE_CANDIDATE, false, 70 * GIB, 12 * GIB, 1024, 0);
+    uint64_t bytes = kf_cuda_arena_bytes(&small, KF_ROLE_CANDIDATE, false, 70 * GIB, &h200);
     assert_true(bytes >= GIB + 1024 * small.arguments[1].bytes && bytes < 4 * GIB);
-    assert_int_equal(kf_cuda_arena_bytes(&small, KF_ROLE_BASELINE, false, 70 * GIB, 12 * GIB, 1024, 0), bytes);
     large = problem_of(4096, 65536); /* 1 GiB each way */
     uint64_t one = large.total_bytes, free_bytes = 60 * GIB;
-    uint64_t candidate = kf_cuda_arena_bytes(&large, KF_ROLE_CANDIDATE, false, free_bytes, 12 * GIB, 1024, 0);
+    uint64_t candidate = kf_cuda_arena_bytes(&large, KF_ROLE_CANDIDATE, false, free_bytes, &h200);
     assert_true(candidate >= 8 * one && candidate + one * 3 < free_bytes);
-    assert_true(kf_cuda_arena_bytes(&large, KF_ROLE_BASELINE, false, free_bytes, 12 * GIB, 1024, 0) <= free_bytes / 2);
+    assert_true(kf_cuda_arena_bytes(&large, KF_ROLE_BASELINE, false, free_bytes, &h200) <= free_bytes / 2);
     /* It tries at least, whatever there is. */
-    assert_int_equal(kf_cuda_arena_bytes(&large, KF_ROLE_BASELINE, false, GIB, 12 * GIB, 1024, 0), kf_cuda_arena_least(&large));
-    assert_true(kf_cuda_arena_least(&large) > 3 * GIB);
+    assert_int_equal(kf_cuda_arena_bytes(&large, KF_ROLE_BASELINE, false, GIB, &h200), kf_cuda_arena_least(&large, 3));
+    assert_true(kf_cuda_arena_least(&large, 3) > 3 * GIB);
     /* 4096 x 393216 on 140 GiB: three sets (36 GiB), the truth of one (12) and some for contexts are gone; both sides and the oracle find room. */
     large = problem_of(4096, 393216);
     free_bytes = 90 * GIB;
-    uint64_t baseline = kf_cuda_arena_bytes(&large, KF_ROLE_BASELINE, false, free_bytes, 12 * GIB, 1024, 0);
+    uint64_t baseline = kf_cuda_arena_bytes(&large, KF_ROLE_BASELINE, false, free_bytes, &h200);
     assert_true(baseline >= 18 * GIB + (256ull << 20));
-    candidate = kf_cuda_arena_bytes(&large, KF_ROLE_CANDIDATE, false, free_bytes - baseline, 12 * GIB, 1024, 0);
+    candidate = kf_cuda_arena_bytes(&large, KF_ROLE_CANDIDATE, false, free_bytes - baseline, &h200);
     assert_true(candidate >= 18 * GIB + (256ull << 20) && baseline + candidate + 24 * GIB < free_bytes);
 }
 
@@ -62,15 +64,15 @@ static void what_temporaries_take_is_shared_out(void **state)
     static kf_problem softsign, convolution;
     const uint64_t free_bytes = 89 * GIB, needs = 24 * GIB + (200ull << 20), oracle = 36 * GIB;
     softsign = problem_of(4096, 393216);
-    uint64_t baseline = kf_cuda_arena_bytes(&softsign, KF_ROLE_BASELINE, false, free_bytes, 12 * GIB, 1024, 0);
+    uint64_t baseline = kf_cuda_arena_bytes(&softsign, KF_ROLE_BASELINE, false, free_bytes, &h200);
     assert_true(baseline >= needs);
     /* The oracle has computed, and has its part. */
     uint64_t left = free_bytes - baseline - oracle;
-    uint64_t candidate = kf_cuda_arena_bytes(&softsign, KF_ROLE_CANDIDATE, true, left, 12 * GIB, 1024, 0);
+    uint64_t candidate = kf_cuda_arena_bytes(&softsign, KF_ROLE_CANDIDATE, true, left, &h200);
     assert_true(candidate >= needs && candidate <= left);
     /* It has yet to. */
     left = free_bytes - baseline;
-    candidate = kf_cuda_arena_bytes(&softsign, KF_ROLE_CANDIDATE, false, left, 12 * GIB, 1024, 0);
+    candidate = kf_cuda_arena_bytes(&softsign, KF_ROLE_CANDIDATE, false, left, &h200);
     assert_true(candidate >= needs && candidate + oracle <= left);
 
     /* 1/63: 1 GiB in, 8 out. Three sets with all their truths (75 GiB) would leave 63 for two arenas of 24 and the oracle. */
@@ -78,8 +80,31 @@ static void what_temporaries_take_is_shared_out(void **state)
     convolution.arguments[1].bytes = convolution.arguments[1].elements * 32;
     convolution.arguments[1].elements *= 8;
     convolution.total_bytes = convolution.arguments[0].bytes + convolution.arguments[1].bytes;
-    assert_true(kf_cuda_runners_need(&convolution) > 63 * GIB);
-    assert_int_equal(kf_cuda_runners_need(&softsign), 2 * kf_cuda_arena_least(&softsign) + 36 * GIB);
+    assert_true(kf_cuda_runners_need(&convolution, 3) > 63 * GIB);
+    assert_int_equal(kf_cuda_runners_need(&softsign, 3), 2 * kf_cuda_arena_least(&softsign, 3) + 36 * GIB);
+}
+
+/* 1/38 and 1/39 of KernelBench, norms over 32768 x 65535: with three sets (48 GiB) and a truth (16) the oracle and two arenas for three results each find no room on
+ * an H200. With two sets they do: a batch is one call, whose arena has its result, a temporary as large and, until it is forgotten, the result before. */
+static void the_largest_problems_have_two_sets(void **state)
+{
+    (void)state;
+    static kf_problem norm, softsign, small;
+    norm = problem_of(32768, 65535);
+    softsign = problem_of(4096, 393216);
+    small = problem_of(64, 4096);
+    assert_int_equal(kf_cuda_first_sets(&norm, h200.device_bytes), 2);
+    assert_int_equal(kf_cuda_first_sets(&softsign, h200.device_bytes), 3);
+    assert_int_equal(kf_cuda_first_sets(&small, h200.device_bytes), 3);
+    assert_int_equal(kf_cuda_first_sets(&small, 4 * GIB), 3);
+    const uint64_t needs = 16 * GIB + (200ull << 20),
+                   oracle = 32 * GIB; /* what it is widened from, and one more: the sum takes none */
+    uint64_t free_bytes = h200.device_bytes - 2 * norm.total_bytes - 16 * GIB - 5 * GIB;
+    uint64_t baseline = kf_cuda_arena_bytes(&norm, KF_ROLE_BASELINE, false, free_bytes, &h200);
+    assert_true(baseline >= needs);
+    uint64_t left = free_bytes - baseline - oracle;
+    uint64_t candidate = kf_cuda_arena_bytes(&norm, KF_ROLE_CANDIDATE, true, left, &h200);
+    assert_true(candidate >= needs && candidate <= left);
 }
 
 /* A baseline's runner goes on to another task with the arena that it has. */
@@ -89,29 +114,28 @@ static void an_arena_is_kept_for_a_problem_of_its_size(void **state)
     static kf_problem small, large;
     small = problem_of(64, 4096);
     large = problem_of(4096, 65536);
-    uint64_t of_small = kf_cuda_arena_wanted(&small, 12 * GIB, 1024), of_large = kf_cuda_arena_wanted(&large, 12 * GIB, 1024);
-    assert_int_equal(kf_cuda_arena_bytes(&small, KF_ROLE_BASELINE, false, 70 * GIB, 12 * GIB, 1024, 0), of_small);
-    assert_true(kf_cuda_arena_suits(of_small, &small, 12 * GIB, 1024, 0));
-    assert_true(kf_cuda_arena_suits(of_large, &large, 12 * GIB, 1024, 0));
-    assert_false(kf_cuda_arena_suits(of_small, &large, 12 * GIB, 1024, 0)); /* its results would not find room */
-    assert_false(kf_cuda_arena_suits(of_large, &small, 12 * GIB, 1024, 0)); /* it would have what others need */
+    uint64_t of_small = kf_cuda_arena_wanted(&small, &a_gpu), of_large = kf_cuda_arena_wanted(&large, &a_gpu);
+    assert_true(kf_cuda_arena_suits(of_small, &small, &a_gpu));
+    assert_true(kf_cuda_arena_suits(of_large, &large, &a_gpu));
+    assert_false(kf_cuda_arena_suits(of_small, &large, &a_gpu)); /* its results would not find room */
+    assert_false(kf_cuda_arena_suits(of_large, &small, &a_gpu)); /* it would have what others need */
     /* Where there is plenty it has from the start what most problems want, and serves them all. */
-    uint64_t common = kf_cuda_arena_common(150109880320), /* an H200's; allocations are of whole granules */
-        given = kf_cuda_arena_bytes(&small, KF_ROLE_BASELINE, false, 100 * GIB, 12 * GIB, 1024, common);
+    uint64_t common = kf_cuda_arena_common(h200.device_bytes),
+             given = kf_cuda_arena_bytes(&small, KF_ROLE_BASELINE, false, 100 * GIB, &h200);
     assert_true(common > of_small && given == common);
-    assert_true(kf_cuda_arena_suits(given, &small, 12 * GIB, 1024, common));
+    assert_true(kf_cuda_arena_suits(given, &small, &h200));
     assert_int_equal(given % (2 << 20), 0);
     assert_true(common > 23 * GIB && common < 25 * GIB);
-    assert_true(kf_cuda_arena_suits(given, &large, 12 * GIB, 1024, common));
+    assert_true(kf_cuda_arena_suits(given, &large, &h200));
     static kf_problem huge;
     huge = problem_of(8192, 65536); /* 2 GiB each way */
-    assert_false(kf_cuda_arena_suits(given, &huge, 12 * GIB, 1024, common));
-    assert_int_equal(kf_cuda_arena_bytes(&small, KF_ROLE_CANDIDATE, false, 100 * GIB, 12 * GIB, 1024, common), of_small);
-    assert_true(kf_cuda_arena_bytes(&small, KF_ROLE_BASELINE, false, 20 * GIB, 12 * GIB, 1024, common) <= 10 * GIB);
+    assert_false(kf_cuda_arena_suits(given, &huge, &h200));
+    assert_int_equal(kf_cuda_arena_bytes(&small, KF_ROLE_CANDIDATE, false, 100 * GIB, &h200), of_small);
+    assert_true(kf_cuda_arena_bytes(&small, KF_ROLE_BASELINE, false, 20 * GIB, &h200) <= 10 * GIB);
     static kf_problem medium;
     medium = problem_of(1024, 65536); /* 256 MiB each way */
-    assert_true(kf_cuda_arena_suits(given, &medium, 12 * GIB, 1024, common));
-    assert_false(kf_cuda_arena_suits(given, &medium, 12 * GIB, 1024, common / 2));
+    assert_true(kf_cuda_arena_suits(given, &medium, &h200));
+    assert_false(kf_cuda_arena_suits(given, &medium, &a_gpu));
 }
 
 static kf_ledger_entry entry_at(uint64_t address, int64_t rows, int64_t columns, int64_t row_stride, int64_t column_stride)
@@ -177,9 +201,8 @@ static void a_ledger_says_where_a_result_lies(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_arena_leaves_room_for_what_follows),
-        cmocka_unit_test(what_temporaries_take_is_shared_out),
-        cmocka_unit_test(an_arena_is_kept_for_a_problem_of_its_size),
+        cmocka_unit_test(an_arena_leaves_room_for_what_follows), cmocka_unit_test(what_temporaries_take_is_shared_out),
+        cmocka_unit_test(the_largest_problems_have_two_sets),    cmocka_unit_test(an_arena_is_kept_for_a_problem_of_its_size),
         cmocka_unit_test(a_ledger_says_where_a_result_lies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

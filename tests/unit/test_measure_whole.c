@@ -32,6 +32,7 @@ static struct {
     uint64_t inputs, rehearsed;        /* what was filled in last; what the candidate has last made a single call on */
     int fills;                         /* all that were */
     bool varied;                       /* some of the sets, in the last */
+    bool one_call;                     /* makes a batch: what is a rehearsal and what is not can't be told */
     uint64_t timed_on;                 /* what a batch of the candidate with several calls was last made on */
     uint64_t holds[1024], truth[1024]; /* by set: its inputs, and those that the oracle has computed the truth of */
     double python_extra;               /* seconds by which batches of two processes of Python's differ, their standard deviation */
@@ -291,7 +292,7 @@ kf_peer_event kf_peer_batch(kf_peer *peer, kf_batch *batch)
         world.called = peer;
         peer->fills = world.fills;
         peer->read = false;
-        if (peer->does == &candidate_does && peer->kind == KF_RUNNER_TORCH && !batch->keep) {
+        if (peer->does == &candidate_does && peer->kind == KF_RUNNER_TORCH && !batch->keep && !world.one_call) {
             if (batch->count == 1) {
                 world.rehearsed = world.inputs;
                 assert_true(!world.varied || world.timed_on == world.inputs); /* nothing tells which sets will be */
@@ -747,6 +748,41 @@ static void a_faster_one_in_python_has_its_own_inputs_truth(void **state)
     stopped(m);
 }
 
+static uint32_t two_sets(const kf_device *device, const kf_problem *problem)
+{
+    (void)device, (void)problem;
+    return 2;
+}
+
+/* Where memory has no room for three sets a batch is one call, on one of two. */
+static void two_sets_are_enough(void **state)
+{
+    (void)state;
+    static const double speedups[] = {1, 0.2, 3};
+    for (int python = 0; python < 2; python++)
+        for (size_t s = 0; s < sizeof speedups / sizeof *speedups; s++) {
+            machine *m = started(6e-3);
+            kf_device_operations few = operations;
+            few.least_sets = two_sets;
+            m->device.operations = &few;
+            m->device.set_bytes = 1;
+            world.one_call = true;
+            for (int role = 0; role < 3; role++) m->kinds[role] = python ? KF_RUNNER_TORCH : KF_RUNNER_PLAIN;
+            candidate_does.call = 6e-3 / speedups[s];
+            for (int job = 0; job < 2; job++) { /* the second may take over what the first found */
+                kf_verdict *v = judged(m, job);
+                const kf_workload_verdict *w = v->workloads;
+                if (w->finding_count) fail_msg("%g times: %s", speedups[s], w->findings[0].text);
+                assert_int_equal(w->sets, 2);
+                assert_true(calls_of(w, 'b', NULL) == 1 && calls_of(w, 'c', NULL) == 1 && w->pairs >= 8);
+                assert_true(w->speedup.low <= speedups[s] && speedups[s] <= w->speedup.high);
+                assert_true(fabs(w->speedup.value / speedups[s] - 1) < 0.03);
+                kf_verdict_free(v);
+            }
+            stopped(m);
+        }
+}
+
 /* Who has a rehearsal do what belongs to the batch gains nothing beyond what is cold in it. */
 static void work_in_a_rehearsal_is_charged(void **state)
 {
@@ -1059,6 +1095,7 @@ int main(void)
         cmocka_unit_test(honest_candidates_are_judged_rightly),
         cmocka_unit_test(who_computes_in_python_rehearses),
         cmocka_unit_test(both_sides_hand_over_what_they_computed),
+        cmocka_unit_test(two_sets_are_enough),
         cmocka_unit_test(a_faster_one_in_python_has_its_own_inputs_truth),
         cmocka_unit_test(work_in_a_rehearsal_is_charged),
         cmocka_unit_test(what_processes_differ_by_is_no_speedup),
