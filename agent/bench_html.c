@@ -84,6 +84,8 @@ static void write_tiles(const kf_bench_result *r, kf_buffer *out)
     }
     snprintf(text, sizeof text, "%.1f %%", 100 * kf_score_fast(r->outcomes, r->count, 1, 1, &r->scoring).value);
     tile(out, text, r->judged < r->count ? "fast_1 of all problems: faster than the baseline" : "fast_1: faster than the baseline");
+    snprintf(text, sizeof text, "%zu of %zu", r->surely_faster, s->problems);
+    tile(out, text, "surely faster: interval above 1");
     tile(out, kf_figure_speedup(s->geometric_mean, figure), "geometric mean speedup");
     tile(out, kf_figure_speedup(s->median, figure), "median speedup");
     snprintf(text, sizeof text, isnan(s->correct_rate.value) ? "-" : "%.1f %%", 100 * s->correct_rate.value);

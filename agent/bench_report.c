@@ -128,6 +128,8 @@ static void list_scores(const kf_bench_result *r, score_line line, void *context
     snprintf(value, sizeof value, "%zu of %zu problems, %zu faster than the baseline", s->solved, s->problems, s->faster);
     snprintf(judged, sizeof judged, r->judged == r->count ? "" : "%zu of %zu", s->solved, r->judged);
     line(context, "solved", value, judged);
+    snprintf(value, sizeof value, "%zu: whole interval above 1", r->surely_faster);
+    list_text(&l, "surely faster", value);
     snprintf(value, sizeof value, "%zu%s", s->samples, s->voided ? "" : ", all of which count");
     if (s->voided) snprintf(value, sizeof value, "%zu, and %zu that nobody could judge", s->samples, s->voided);
     list_text(&l, "samples", value);

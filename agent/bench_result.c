@@ -519,6 +519,12 @@ bool kf_bench_load(kf_store *store, const char *id, kf_bench_result *result, kf_
     return kf_bench_score(result, error);
 }
 
+/* Only the best, which has been measured again: of many samples one may be above 1 by chance. */
+static bool is_surely_faster(const kf_bench_row *row)
+{
+    return row->best.candidate && row->best.score.correct && row->best.speedup.low > 1;
+}
+
 bool kf_bench_score(kf_bench_result *result, kf_error *error)
 {
     size_t count = result->count;
@@ -539,6 +545,8 @@ bool kf_bench_score(kf_bench_result *result, kf_error *error)
         result->calls += row->calls;
         result->tokens += row->tokens;
     }
+    result->surely_faster = 0;
+    for (size_t i = 0; i < count; i++) result->surely_faster += is_surely_faster(&result->rows[i]);
     result->judged_problems = result->problems + count;
     result->judged_outcomes = result->outcomes + count;
     for (size_t k = 0; k < result->other_count; k++) {

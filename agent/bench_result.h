@@ -112,6 +112,7 @@ typedef struct kf_bench_result {
     const kf_score_problem *judged_problems, *judged_outcomes;
     size_t judged, refused;
     kf_score score;
+    size_t surely_faster; /* problems whose best correct sample has its whole interval above 1 */
     kf_score_options scoring;
     double cost_usd, device_seconds;
     int64_t calls, tokens;

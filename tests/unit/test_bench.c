@@ -319,6 +319,30 @@ static void texts_stay_texts(void **state)
     drop(&result);
 }
 
+/* Solutions that are the baseline under another name come out above 1 half of the time, and that is no success: what an interval holds 1 of is told apart. */
+static void what_is_faster_by_chance_is_told_apart(void **state)
+{
+    (void)state;
+    kf_bench_result result;
+    kf_bench_row rows[4];
+    kf_bench_sample samples[4];
+    kf_score_sample scores[4];
+    const double speedups[] = {1.005, 1.02, 0.9, NAN}; /* within 1 % each */
+    kf_error error = {0};
+    fill(&result, rows, samples, scores, speedups, 4);
+    assert_true(kf_bench_score(&result, &error));
+    assert_true(result.score.faster == 2 && result.surely_faster == 1);
+    kf_autobuffer html = {0}, markdown = {0};
+    cJSON *json = kf_bench_json(&result);
+    assert_true(kf_bench_html(&result, &html, &error));
+    kf_bench_markdown(&result, &markdown);
+    assert_int_equal(cJSON_GetObjectItem(cJSON_GetObjectItem(json, "scores"), "surely_faster")->valuedouble, 1);
+    cJSON_Delete(json);
+    assert_non_null(strstr(html.data, "<b>1 of 4</b><span>surely faster"));
+    assert_non_null(strstr(markdown.data, "| surely faster | 1: whole interval above 1"));
+    drop(&result);
+}
+
 /* The second problem was refused, and the third solved by a solution that claimed twice as much. */
 static void denominators_claims_and_other_baselines(void **state)
 {
@@ -515,6 +539,7 @@ int main(void)
         cmocka_unit_test(solutions_are_found),
         cmocka_unit_test(releases_say_what_they_were_written_for),
         cmocka_unit_test(texts_stay_texts),
+        cmocka_unit_test(what_is_faster_by_chance_is_told_apart),
         cmocka_unit_test(denominators_claims_and_other_baselines),
         cmocka_unit_test(times_of_a_file_are_another_baseline),
         cmocka_unit_test(json_comes_back),
