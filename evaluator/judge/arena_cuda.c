@@ -45,7 +45,9 @@ static uint64_t result_bytes(const kf_problem *problem)
 
 uint32_t kf_cuda_first_sets(const kf_problem *problem, uint64_t device_bytes)
 {
-    uint64_t bytes = FIRST_SETS * problem->total_bytes + kf_cuda_truth_bytes(problem) + kf_cuda_runners_need(problem, FIRST_SETS);
+    uint64_t temporaries = 2 * result_bytes(problem), /* one in each arena */
+        bytes = FIRST_SETS * problem->total_bytes + kf_cuda_truth_bytes(problem) + kf_cuda_runners_need(problem, FIRST_SETS) +
+                temporaries;
     return bytes + device_bytes / CONTEXTS_PART <= device_bytes ? FIRST_SETS : FEWEST_SETS;
 }
 
@@ -79,9 +81,9 @@ bool kf_cuda_arena_suits(uint64_t bytes, const kf_problem *problem, const kf_cud
     return bytes >= wanted && (bytes <= SPACIOUS * wanted || bytes <= kf_cuda_arena_common(memory->device_bytes));
 }
 
-uint64_t kf_cuda_runners_need(const kf_problem *problem, uint32_t first_sets)
+uint64_t kf_cuda_runners_need(const kf_problem *problem, uint32_t sets)
 {
-    uint64_t arenas = 2 * kf_cuda_arena_least(problem, first_sets) + ORACLE_PART * problem->total_bytes,
+    uint64_t arenas = 2 * kf_cuda_arena_least(problem, sets < FIRST_SETS ? sets : FIRST_SETS) + ORACLE_PART * problem->total_bytes,
              plain = PLAIN_PART * problem->total_bytes;
     return arenas > plain ? arenas : plain;
 }

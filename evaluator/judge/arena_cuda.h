@@ -30,7 +30,7 @@ typedef struct kf_cuda_memory {
     uint32_t most_sets;
 } kf_cuda_memory;
 
-/* Sets that a measurement begins with: three, or two on a device that has no room for three, one truth and the runners. Pure. */
+/* Sets that a measurement begins with: three, or two on a device that has no room for three, one truth and runners in Python. Pure. */
 uint32_t kf_cuda_first_sets(const kf_problem *problem, uint64_t device_bytes);
 /* What a runner needs at least: the results of the first sets. Pure. */
 uint64_t kf_cuda_arena_least(const kf_problem *problem, uint32_t first_sets);
@@ -44,6 +44,6 @@ bool kf_cuda_arena_suits(uint64_t bytes, const kf_problem *problem, const kf_cud
 uint64_t kf_cuda_arena_bytes(const kf_problem *problem, kf_role role, bool computed, uint64_t free_bytes,
                              const kf_cuda_memory *memory);
 /* Device memory that the runners of a problem take beside its sets and truths, where it is scarce. Pure. */
-uint64_t kf_cuda_runners_need(const kf_problem *problem, uint32_t first_sets);
+uint64_t kf_cuda_runners_need(const kf_problem *problem, uint32_t sets);
 
 #endif

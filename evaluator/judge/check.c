@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CARDS_A_WORKLOAD 3 /* at least so many sets are varied in each */
+#define CARDS_A_WORKLOAD 3 /* at least so many sets are varied in each, but where there are two sets only: there one or two */
 
 struct kf_checker {
     kf_workbench *bench;
@@ -12,6 +12,8 @@ struct kf_checker {
     kf_error_sums *baseline; /* [argument * classes + class] */
     bool *known;             /* [class] */
     bool varies;
+    bool begun;
+    uint32_t phase;         /* of the last pair */
     kf_set_variation *deck; /* all that may be done to an input, shuffled */
     uint32_t cards, next;
 };
@@ -86,7 +88,10 @@ void kf_checker_free(kf_checker *checker)
 void kf_checker_vary(kf_checker *checker, kf_choices *choices, const uint32_t *order, uint32_t called, uint32_t count, bool known,
                      kf_set_variation *variations)
 {
-    uint32_t phase = kf_choices_below(choices, 2);
+    /* What is one call only is varied in one of two pairs that follow each other in which the baseline is compared, or nothing might be, and its errors not be known. */
+    uint32_t drawn_phase = kf_choices_below(choices, 2), phase = checker->begun && !known ? !checker->phase : drawn_phase;
+    checker->phase = phase;
+    checker->begun = true;
     for (uint32_t k = 0; k < count; k++) {
         variations[order[k]] = (kf_set_variation){-1, KF_VARY_NONE};
         if (!checker->varies || !checker->cards || (k + phase) % 2) continue;

@@ -108,7 +108,7 @@ typedef struct kf_device_operations {
     /* SM clock and throttle reasons now, for a sample. */
     void (*sample)(kf_device *device, kf_sample *sample);
 
-    /* How many sets a measurement begins with, two at least: three, or fewer where memory is too short for them. NULL: three. */
+    /* How many sets a measurement with a runner in Python begins with: three, or two where memory is too short for more, also later. NULL: three. */
     uint32_t (*least_sets)(const kf_device *device, const kf_problem *problem);
     kf_sets *(*sets_new)(kf_device *device, const kf_problem *problem, uint32_t count, bool truth, kf_error *error);
     void (*sets_free)(kf_sets *sets);

@@ -1,6 +1,6 @@
 /* The order of batches.
  *
- *   1. Three sets, the baseline's and the oracle's runner; the baseline's time of a call says how many sets a batch needs.
+ *   1. Three sets (two where memory is short), the baseline's and the oracle's runner; the baseline's time of a call says how many sets a batch needs.
  *   2. The baseline alone, before the candidate is loaded.
  *   3. The candidate's runner: load, hand over.
  *   4. Pairs: fresh inputs; one batch of each side on the same sets in the same random order, a few sets left out. Before each side outputs are
@@ -101,9 +101,12 @@ static bool make_sets(kf_run *r, uint32_t count, kf_error *error)
 
 /* ---- the parts, in order --------------------------------------------------------------------------------------------------------------------------- */
 
+/* Only runners in Python have memory of the device put aside for them. */
 static uint32_t least_sets(const kf_run *r)
 {
-    return r->device->least_sets ? r->device->least_sets(r->bench->device, r->bench->problem) : LEAST_SETS;
+    const kf_workbench *bench = r->bench;
+    bool python = kf_run_is_apart(r) || bench->kinds[KF_ROLE_ORACLE] == KF_RUNNER_TORCH;
+    return python && r->device->least_sets ? r->device->least_sets(bench->device, bench->problem) : LEAST_SETS;
 }
 
 /* Sets for batches of so many calls: as many as memory allows, some more than are called. */
@@ -112,7 +115,9 @@ static uint32_t sets_for(const kf_run *r, double calls)
     uint64_t a_set = r->bench->problem->total_bytes ? r->bench->problem->total_bytes : 1;
     uint64_t room = r->bench->device->set_bytes / a_set;
     double most = fmin(r->bench->device->most_sets, MOST_BUFFERS / (double)(r->bench->problem->argument_count + 1));
-    return (uint32_t)fmax(fmin(fmin(ceil(calls * 8 / 7) + 1, (double)room), most), least_sets(r));
+    uint32_t least = least_sets(r);
+    if (least < LEAST_SETS) return least; /* there is no room for more */
+    return (uint32_t)fmax(fmin(fmin(ceil(calls * 8 / 7) + 1, (double)room), most), least);
 }
 
 /* Other sets for all runners there are. */
@@ -329,7 +334,7 @@ bool kf_run_measure_alone(kf_run *r, uint32_t calls, kf_error *error)
         }
         if (!kf_run_ready_baseline(r, i, calls, error)) return false;
         if (!kf_run_batch(r, BASELINE, 0, calls, i ? 'a' : 0, -1, &batch, error)) return false;
-        if (!kf_run_steps_aside(r) && !r->over && !kf_run_fetch(r, BASELINE, r->order, calls, error)) return false;
+        if (kf_run_fetches_all(r) && !r->over && !kf_run_fetch(r, BASELINE, r->order, calls, error)) return false;
         if (!i || r->over) continue;
         r->alone.woken[r->alone_count] = batch.waking;
         r->alone.seconds[r->alone_count++] = batch.seconds / calls;

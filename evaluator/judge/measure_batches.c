@@ -64,15 +64,20 @@ static bool check_gap(kf_run *r, const kf_batch *batch)
 
 /* Between waking and the request a runner has nothing to do, but a candidate's signal handler finds inputs that are ready. What goes beyond the
  * baseline's quickest waking is therefore time like any other, on both sides. */
+static void charge_late(const kf_run *r, kf_side side, kf_batch *batch)
+{
+    double quickest = side == CANDIDATE && r->idle_wakings ? kf_median(r->idle_waking, r->idle_wakings) : r->quickest_waking;
+    double free_of_charge = fmin(batch->waking, WAKING_FACTOR * quickest + WAKING_SECONDS);
+    batch->seconds += batch->waking - free_of_charge;
+    batch->waking = free_of_charge; /* kf_run_conclude compares what is left with the baseline's */
+}
+
 static void charge_waking(kf_run *r, kf_side side, kf_batch *batch)
 {
     if (side == CANDIDATE) r->worked[r->wakings[side] % KF_WAKINGS] = batch->worked;
     r->waking[side][r->wakings[side]++ % KF_WAKINGS] = batch->waking;
     if (side == BASELINE && (r->wakings[side] == 1 || batch->waking < r->quickest_waking)) r->quickest_waking = batch->waking;
-    double quickest = side == CANDIDATE && r->idle_wakings ? kf_median(r->idle_waking, r->idle_wakings) : r->quickest_waking;
-    double free_of_charge = fmin(batch->waking, WAKING_FACTOR * quickest + WAKING_SECONDS);
-    batch->seconds += batch->waking - free_of_charge;
-    batch->waking = free_of_charge; /* kf_run_conclude compares what is left with the baseline's */
+    charge_late(r, side, batch);
 }
 
 typedef struct glance {
@@ -307,6 +312,7 @@ bool kf_run_rehearse(kf_run *r, kf_side side, kf_error *error)
 {
     kf_batch batch;
     if (!kf_run_batch(r, side, 0, 1, KF_REHEARSAL, -1, &batch, error)) return false;
+    charge_late(r, side, &batch); /* nothing is free there, either */
     r->rehearsed[side] = batch.seconds;
     return true;
 }

@@ -300,7 +300,8 @@ bool kf_run_conclude(kf_run *r, kf_error *error)
         charge_wakings(&r->throughput[side], r->pairs, r->calls[side], other ? idle : usual);
         charge_wakings(&r->latency[side], r->latency_pairs, 1, other ? idle : single);
     }
-    charge_wakings(&r->null_candidate, r->null_candidate_count, 1, isnan(idle) ? usual : idle);
+    /* Without r->idle they are of the baseline's process, and how late that is woken for them is no concern of the candidate's batches. */
+    charge_wakings(&r->null_candidate, r->null_candidate_count, 1, idle);
     charge_wakings(&r->alone, r->alone_count, r->alone_calls, usual);
     charge_wakings(&r->null, r->null_count, 1, usual);
     charge_wakings(&r->null_again, r->null_again_count, 1, single);
@@ -311,22 +312,24 @@ bool kf_run_conclude(kf_run *r, kf_error *error)
     double unearned = slowed(r); /* now that batches are all as they were made */
 
     double unsure[2], costs[2], over = 0; /* of the candidate */
+    bool one_process = !r->idle && r->null_candidate_count;
     for (int side = 0; side < 2; side++) {
         bool own = side == CANDIDATE && r->null_candidate_count;
         const kf_series *empty = own ? &r->null_candidate : &r->null;
         size_t count = own ? r->null_candidate_count : r->null_count;
         costs[side] = fixed_cost(empty, count, &unsure[side]);
+        /* The candidate's are those without any calls: what makes them dearer is chance, by which nobody is faster. */
+        if (own && one_process) costs[CANDIDATE] = fmin(costs[CANDIDATE], costs[BASELINE]);
         over = overcharged(empty, count, costs[side]);
     }
-    /* Of one process, and the candidate's are those without any calls: what makes them dearer is chance, by which nobody is faster. */
-    if (!r->idle && r->null_candidate_count) costs[CANDIDATE] = fmin(costs[CANDIDATE], costs[BASELINE]);
     double more = beside_calls(r, costs[BASELINE]);
     for (int side = 0; side < 2; side++) costs[side] += more;
     double uncertainty = fmax(unsure[BASELINE], unsure[CANDIDATE]) + fmax(more, 0) / 2;
     result->batch_cost_seconds = costs[CANDIDATE];
     for (int side = 0; side < 2; side++) {
         /* Of a single call only what a batch of one costs. */
-        double single_cost = r->null_candidate_count && side == BASELINE ? fmin(costs[side], r->empty_batch) : costs[side], ignored;
+        bool of_one = r->null_candidate_count && (side == BASELINE || one_process);
+        double single_cost = of_one ? fmin(costs[side], r->empty_batch) : costs[side], ignored;
         bool idle_kind = side == CANDIDATE && r->idle;
         const kf_series *again = idle_kind ? &r->idle_again : &r->null_again;
         size_t again_count = idle_kind ? r->idle_again_count : r->null_again_count;

@@ -44,7 +44,7 @@ typedef struct kf_run {
     uint32_t alone_calls;       /* in the batches of r->alone */
     double candidate_time;      /* seconds that the candidate's batches took in all */
     kf_series throughput[2], latency[2], alone;
-    kf_series rehearsals[2]; /* by pair: seconds of the call before the batch; NAN where there was none */
+    kf_series rehearsals[2]; /* by pair: seconds of the call before the batch, where that side rehearses */
     double rehearsed[2];     /* the last one's */
     kf_series null;          /* empty batches */
     kf_series null_again;    /* and those of the baseline right behind its single calls, where the run steps aside */
@@ -147,9 +147,11 @@ bool kf_run_start_peer(kf_run *r, kf_role role, kf_peer **peer, kf_error *error)
 bool kf_run_start_idle(kf_run *r, kf_error *error);
 /* Is what an empty batch costs the candidate measured apart from the baseline's? */
 bool kf_run_is_apart(const kf_run *r);
-/* Brings what a runner in Python computed into the sets; a fault is a finding. Where nobody rehearses also behind batches that are only timed: what is read has
- * its process's next batch be faster, a module beside itself by 3 % on a processor. */
+/* Brings what a runner in Python computed into the sets; a fault is a finding. */
 bool kf_run_fetch(kf_run *r, kf_side side, const uint32_t *list, uint32_t count, kf_error *error);
+/* Are the baseline's results brought also behind batches that are only timed? On a processor they are where the candidate's are, behind each of its batches: what
+ * has just been read has its process's next batch be faster, a module beside itself by 3 %. */
+bool kf_run_fetches_all(const kf_run *r);
 /* Maps all buffers. */
 bool kf_run_hand_over(kf_run *r, kf_role role, kf_peer *peer, kf_error *error);
 

@@ -104,7 +104,7 @@ static bool one_side(kf_run *r, const kf_pair_plan *plan, kf_side side, bool fir
     r->woke[side][1] = single.waking;
     *seconds = batch.seconds;
     *latency = single.seconds;
-    if (only_timed) return kf_run_steps_aside(r) || kf_run_fetch(r, side, r->order, called, error); /* as behind the candidate's */
+    if (only_timed) return !kf_run_fetches_all(r) || kf_run_fetch(r, side, r->order, called, error);
     if (!kf_run_inspect(r, side, error) || r->over) return r->over;
     /* All of them, in every pair: which calls are looked at is nothing that a candidate could count on, and none is left to be done less well. */
     uint32_t compared = called;

@@ -225,6 +225,12 @@ bool kf_run_fetch(kf_run *r, kf_side side, const uint32_t *list, uint32_t count,
            no_memory(error);
 }
 
+bool kf_run_fetches_all(const kf_run *r)
+{
+    const kf_runner_kind *kinds = r->bench->kinds;
+    return !kf_run_steps_aside(r) && kinds[KF_ROLE_CANDIDATE] == KF_RUNNER_TORCH && kinds[KF_ROLE_BASELINE] == KF_RUNNER_TORCH;
+}
+
 bool kf_run_hand_over(kf_run *r, kf_role role, kf_peer *peer, kf_error *error)
 {
     kf_peer_event event = r->device->hand_over(r->sets, peer, role);

@@ -123,7 +123,7 @@ static bool choose_truth_room(kf_sets *sets, kf_error *error)
     const kf_problem *problem = sets->problem;
     size_t free_bytes = 0, total = 0;
     if (!kf_cuda_check(sets->gpu, sets->gpu->cuda.memory_info(&free_bytes, &total), "its memory", error)) return false;
-    uint64_t runners = kf_cuda_runners_need(problem, kf_cuda_first_sets(problem, sets->gpu->memory_bytes));
+    uint64_t runners = kf_cuda_runners_need(problem, sets->count);
     bool all = sets->count * (problem->total_bytes + kf_cuda_truth_bytes(problem)) + runners < free_bytes;
     sets->truth_room = all ? sets->count : 1;
     return true;

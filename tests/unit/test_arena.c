@@ -96,6 +96,9 @@ static void the_largest_problems_have_two_sets(void **state)
     assert_int_equal(kf_cuda_first_sets(&norm, h200.device_bytes), 2);
     assert_int_equal(kf_cuda_first_sets(&softsign, h200.device_bytes), 3);
     assert_int_equal(kf_cuda_first_sets(&small, h200.device_bytes), 3);
+    static kf_problem between;
+    between = problem_of(4096, 425984); /* 13 GiB: three results and a temporary would be more than an arena can have */
+    assert_int_equal(kf_cuda_first_sets(&between, h200.device_bytes), 2);
     assert_int_equal(kf_cuda_first_sets(&small, 4 * GIB), 3);
     const uint64_t needs = 16 * GIB + (200ull << 20),
                    oracle = 32 * GIB; /* what it is widened from, and one more: the sum takes none */

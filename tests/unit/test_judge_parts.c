@@ -344,6 +344,34 @@ static void every_variation_gets_its_turn(void **state)
     close_bench(&b);
 }
 
+/* Two sets, and a batch of one call: of the two pairs in which the baseline is compared one is varied, or no other would be. */
+static void one_call_is_varied_every_other_time(void **state)
+{
+    (void)state;
+    bench b;
+    open_bench(&b, KFORGE_SOURCE_DIR "/tests/selftest/softmax", 3);
+    int first = 0;
+    for (uint64_t round = 0; round < 100; round++) {
+        kf_secret secret;
+        assert_true(kf_secret_new(&secret, NULL, NULL));
+        kf_workbench table = {.device = b.device, .parallel = b.parallel, .problem = b.problem, .secret = &secret};
+        kf_auto(kf_checker) checker = kf_checker_new(&table);
+        kf_choices choices = {.state = round};
+        assert_non_null(checker);
+        bool varied[2];
+        for (int pair = 0; pair < 2; pair++) {
+            const uint32_t order[2] = {1, 0};
+            kf_set_variation variations[2];
+            kf_checker_vary(checker, &choices, order, 1, 2, false, variations);
+            varied[pair] = variations[1].variation != KF_VARY_NONE;
+        }
+        assert_true(varied[0] != varied[1]);
+        first += varied[0];
+    }
+    assert_true(first > 25 && first < 75);
+    close_bench(&b);
+}
+
 static void too_large_a_problem_is_refused(void **state)
 {
     (void)state;
@@ -415,6 +443,7 @@ int main(void)
         cmocka_unit_test(damage_is_found),
         cmocka_unit_test(sets_hold_what_the_secret_says),
         cmocka_unit_test(every_variation_gets_its_turn),
+        cmocka_unit_test(one_call_is_varied_every_other_time),
         cmocka_unit_test(the_shim_calls_the_entry),
         cmocka_unit_test(too_large_a_problem_is_refused),
         cmocka_unit_test(damaged_binaries_are_refused),

@@ -32,7 +32,6 @@ static struct {
     uint64_t inputs, rehearsed;        /* what was filled in last; what the candidate has last made a single call on */
     int fills;                         /* all that were */
     bool varied;                       /* some of the sets, in the last */
-    bool one_call;                     /* makes a batch: what is a rehearsal and what is not can't be told */
     uint64_t timed_on;                 /* what a batch of the candidate with several calls was last made on */
     uint64_t holds[1024], truth[1024]; /* by set: its inputs, and those that the oracle has computed the truth of */
     double python_extra;               /* seconds by which batches of two processes of Python's differ, their standard deviation */
@@ -71,6 +70,7 @@ typedef struct behaviour {
     double jitter;         /* of a batch: part of it */
     bool merged;           /* the calls of a batch are one launch: more of them cost nothing */
     double ahead;          /* seconds of a batch\'s work that it does in the single call before */
+    double early;          /* and while it is woken for that */
     uint64_t left_out;     /* does nothing in that call of those behind the first two pairs; 0: in none */
 } behaviour;
 
@@ -275,6 +275,7 @@ static void write_outputs(const kf_peer *peer, const kf_batch *batch)
 kf_peer_event kf_peer_batch(kf_peer *peer, kf_batch *batch)
 {
     bool again = world.last == peer;
+    bool rehearsal = !batch->null && batch->answered == kf_run_glance_at_nothing; /* of a candidate: nobody looks at its results */
     if (!batch->keep) peer->results = 0;
     if (!batch->null) peer->results += batch->count;
     if (world.failure && peer->does == world.failing && !batch->null) return batch->code = world.failure, KF_PEER_DEVICE_ERROR;
@@ -292,15 +293,16 @@ kf_peer_event kf_peer_batch(kf_peer *peer, kf_batch *batch)
         world.called = peer;
         peer->fills = world.fills;
         peer->read = false;
-        if (peer->does == &candidate_does && peer->kind == KF_RUNNER_TORCH && !batch->keep && !world.one_call) {
-            if (batch->count == 1) {
+        if (peer->does == &candidate_does && peer->kind == KF_RUNNER_TORCH && !batch->keep) {
+            if (rehearsal) {
                 world.rehearsed = world.inputs;
                 assert_true(!world.varied || world.timed_on == world.inputs); /* nothing tells which sets will be */
             } else {
                 world.timed_on = world.inputs;
                 assert_true(world.rehearsed != world.inputs);
             }
-            batch->seconds += (batch->count == 1 ? 1 : -1) * candidate_does.ahead;
+            batch->seconds += rehearsal ? candidate_does.ahead : -candidate_does.ahead - candidate_does.early;
+            if (rehearsal) batch->waking += candidate_does.early;
         }
         double seconds = calls_take(peer, batch->count);
         batch->seconds +=
@@ -723,6 +725,14 @@ static void both_sides_hand_over_what_they_computed(void **state)
         const kf_workload_verdict *w = v->workloads;
         if (w->finding_count) fail_msg("%s", w->findings[0].text);
         if (!(fabs(w->speedup.value - 1) < 0.02)) fail_msg("%g", w->speedup.value);
+        double alone = 0, beside = 0;
+        int counts[2] = {0};
+        for (size_t k = 0; k < w->sample_count; k++) {
+            if (w->samples[k].side == 'a') alone += w->samples[k].seconds / w->samples[k].calls, counts[0]++;
+            if (w->samples[k].side == 'b' && w->samples[k].pair >= 0)
+                beside += w->samples[k].seconds / w->samples[k].calls, counts[1]++;
+        }
+        assert_true(fabs(alone / counts[0] / (beside / counts[1]) - 1) < 0.02);
         kf_verdict_free(v);
     }
     stopped(m);
@@ -754,7 +764,13 @@ static uint32_t two_sets(const kf_device *device, const kf_problem *problem)
     return 2;
 }
 
-/* Where memory has no room for three sets a batch is one call, on one of two. */
+static uint32_t one_truth(const kf_sets *sets)
+{
+    (void)sets;
+    return 1;
+}
+
+/* Where memory has no room for three sets a batch is one call, on one of two, also where another time there would be room for more; and the truth of one is there at a time. */
 static void two_sets_are_enough(void **state)
 {
     (void)state;
@@ -764,10 +780,11 @@ static void two_sets_are_enough(void **state)
             machine *m = started(6e-3);
             kf_device_operations few = operations;
             few.least_sets = two_sets;
+            few.truth_room = one_truth;
             m->device.operations = &few;
-            m->device.set_bytes = 1;
-            world.one_call = true;
-            for (int role = 0; role < 3; role++) m->kinds[role] = python ? KF_RUNNER_TORCH : KF_RUNNER_PLAIN;
+            if (s) m->device.set_bytes = 1;
+            m->kinds[KF_ROLE_CANDIDATE] = python ? KF_RUNNER_TORCH : KF_RUNNER_PLAIN;
+            m->kinds[KF_ROLE_BASELINE] = m->kinds[KF_ROLE_ORACLE] = KF_RUNNER_TORCH;
             candidate_does.call = 6e-3 / speedups[s];
             for (int job = 0; job < 2; job++) { /* the second may take over what the first found */
                 kf_verdict *v = judged(m, job);
@@ -783,24 +800,25 @@ static void two_sets_are_enough(void **state)
         }
 }
 
-/* Who has a rehearsal do what belongs to the batch gains nothing beyond what is cold in it. */
+/* Who has a rehearsal do what belongs to the batch, in the call or while it is woken for it (a signal handler, what is called when a result is let go of), gains nothing
+ * beyond what is cold in it. */
 static void work_in_a_rehearsal_is_charged(void **state)
 {
     (void)state;
     static const kf_runner_kind baselines[] = {KF_RUNNER_TORCH, KF_RUNNER_PLAIN};
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 4; i++) {
         machine *m = started(1.1e-3);
         m->kinds[KF_ROLE_CANDIDATE] = KF_RUNNER_TORCH;
-        m->kinds[KF_ROLE_BASELINE] = m->kinds[KF_ROLE_ORACLE] = baselines[i];
+        m->kinds[KF_ROLE_BASELINE] = m->kinds[KF_ROLE_ORACLE] = baselines[i % 2];
         m->device.set_bytes = 3u << 20;
-        candidate_does.ahead = 3.5e-3; /* of 5.5 ms */
+        *(i < 2 ? &candidate_does.ahead : &candidate_does.early) = 3.5e-3; /* of 5.5 ms */
         kf_verdict *v = judged(m, i);
         const kf_workload_verdict *w = v->workloads;
         if (w->finding_count) fail_msg("%s", w->findings[0].text);
         assert_int_equal(calls_of(w, 'c', NULL), 5);
         if (w->speedup.value > 1.2) fail_msg("%g", w->speedup.value);
         kf_verdict_free(v);
-        candidate_does.ahead = 0;
+        candidate_does.ahead = candidate_does.early = 0;
         v = judged(m, 10 + i);
         if (!(fabs(v->workloads->speedup.value - 1) < 0.03)) fail_msg("honest: %g", v->workloads->speedup.value);
         kf_verdict_free(v);

@@ -12,8 +12,8 @@ static bool holds(const kf_interval *speedup, double low, double high)
     return speedup->low < high && speedup->high > low;
 }
 
-/* The reference as a solution, timed: right, and not far from its own time. What a machine that others use, too, makes of one measurement it does not make of
- * three; what is wrong with how they are made is. */
+/* The reference as a solution, timed: right, and not far from its own time. A machine that others use, too, may spoil a measurement or two, so what is wrong in some of
+ * them only passes here; bench_aa counts these, and unit.measure holds what was found. */
 static void the_reference_is_correct(void **state)
 {
     (void)state;
