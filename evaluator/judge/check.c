@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CARDS_A_WORKLOAD 3 /* at least so many sets are varied in each, but where there are two sets only: there one or two */
+#define CARDS_A_WORKLOAD 3 /* at least so many sets are varied in each; where there are two sets only, one or two */
 
 struct kf_checker {
     kf_workbench *bench;
@@ -88,7 +88,8 @@ void kf_checker_free(kf_checker *checker)
 void kf_checker_vary(kf_checker *checker, kf_choices *choices, const uint32_t *order, uint32_t called, uint32_t count, bool known,
                      kf_set_variation *variations)
 {
-    /* What is one call only is varied in one of two pairs that follow each other in which the baseline is compared, or nothing might be, and its errors not be known. */
+    /* Where a batch is one call, one of the first two pairs has it varied: else what the baseline errs on such inputs might not be known, and none be varied
+     * later. */
     uint32_t drawn_phase = kf_choices_below(choices, 2), phase = checker->begun && !known ? !checker->phase : drawn_phase;
     checker->phase = phase;
     checker->begun = true;

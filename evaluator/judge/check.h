@@ -13,8 +13,8 @@ void kf_checker_free(kf_checker *checker);
 KF_DEFINE_AUTO(kf_checker, kf_checker_free)
 
 /* How each of `count` sets is varied, in the order in which they will be called: every other one not at all, the others each in its own way, until all
- * ways have been gone; those behind the first `called`, which may not be called, by chance. Whether the first one is, is chance, too, but where `known` is false the other way round
- * than the time before. `known`: only as the baseline's errors are known for already. */
+ * ways have been gone; those behind the first `called`, which may not be called, by chance. Whether the first of them is varied is chance, too, and
+ * where `known` is false the opposite of the time before. `known`: only as the baseline's errors are known for already. */
 void kf_checker_vary(kf_checker *checker, kf_choices *choices, const uint32_t *order, uint32_t called, uint32_t count, bool known,
                      kf_set_variation *variations);
 
