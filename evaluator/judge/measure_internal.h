@@ -155,6 +155,30 @@ bool kf_run_fetches_all(const kf_run *r);
 /* Maps all buffers. */
 bool kf_run_hand_over(kf_run *r, kf_role role, kf_peer *peer, kf_error *error);
 
+/* ---- measure_sizes.c ---- */
+
+#define KF_LEAST_PAIRS 8
+#define KF_SLOW 3.0 /* a candidate this much slower is judged on few calls */
+
+/* New sets instead of those there are, which no runner has been handed yet. */
+bool kf_run_make_sets(kf_run *r, uint32_t count, kf_error *error);
+void kf_run_drop_sets(kf_run *r);
+/* How many a measurement begins with. */
+uint32_t kf_run_least_sets(const kf_run *r);
+/* Sets for batches of so many calls: as many as memory allows, some more than are called. */
+uint32_t kf_run_sets_for(const kf_run *r, double calls);
+/* Seconds of calls that a batch should have. What a batch has to become cold costs, which an empty one has not, counts less in a longer one: who gives more time
+ * gets that. */
+double kf_run_batch_length(const kf_run *r);
+/* How long a call of the baseline takes and what a set costs beside it, and with that how many sets make a batch. */
+bool kf_run_size_batches(kf_run *r, kf_error *error);
+/* After a warm-up whose shortest batch took so many seconds (INFINITY: there was one only). Short calls were timed on few sets, which a cache may hold: what all of them
+ * take says whether a batch of so many is longer than it has to be. */
+void kf_run_shorten_batches(kf_run *r, double seconds);
+/* A candidate that is much faster than the baseline needs more calls for its batch to stand out against the fixed cost; one that is much slower gets a few short
+ * ones, and `rule` asks for less of it. `seconds`: of the warm-up pair's batches; `*again`: in, whether that has been repeated, out, whether it is to be. */
+bool kf_run_adapt(kf_run *r, const double seconds[2], kf_stopping_rule *rule, bool *again, kf_error *error);
+
 /* ---- measure.c ---- */
 
 /* A finding that the job's time is over: the candidate's fault where it took most of it. */
