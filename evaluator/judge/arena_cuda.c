@@ -14,7 +14,7 @@
 #define OWN_ARENA (1ull << 30) /* cuBLAS's and cuDNN's workspaces, kernels' scratch */
 #define TEMPORARIES 8          /* times inputs, weights and outputs of one call: what a module may need meanwhile */
 #define FIRST_SETS 3           /* that a measurement begins with; more come later */
-#define FEWEST_SETS 2          /* where memory is short: what one call leaves behind is not there for the next */
+#define FEWEST_SETS 2          /* where memory is short; with one, every call would be on the set of the call before */
 #define CONTEXTS_PART 24       /* of the device's memory: of the judge, its runners and those that start */
 #define SPACIOUS 2             /* times what a problem wants: an arena of more takes memory from others */
 #define COMMON_PART 6 /* of the device's memory: a baseline's arena of so much serves most problems, and takes little from any */
@@ -45,9 +45,9 @@ static uint64_t result_bytes(const kf_problem *problem)
 
 uint32_t kf_cuda_first_sets(const kf_problem *problem, uint64_t device_bytes)
 {
-    uint64_t temporaries = 2 * result_bytes(problem), /* one in each arena */
-        bytes = FIRST_SETS * problem->total_bytes + kf_cuda_truth_bytes(problem) + kf_cuda_runners_need(problem, FIRST_SETS) +
-                temporaries;
+    uint64_t sets = FIRST_SETS * problem->total_bytes + kf_cuda_truth_bytes(problem),
+             temporaries = 2 * result_bytes(problem), /* one in each arena */
+        bytes = sets + kf_cuda_runners_need(problem, FIRST_SETS) + temporaries;
     return bytes + device_bytes / CONTEXTS_PART <= device_bytes ? FIRST_SETS : FEWEST_SETS;
 }
 

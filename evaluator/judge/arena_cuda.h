@@ -24,6 +24,7 @@ bool kf_cuda_fetch(kf_sets *sets, kf_peer *peer, kf_role role, const uint32_t *l
 bool kf_cuda_glance_tasks(kf_sets *sets, const uint32_t *list, uint32_t count, size_t *used);
 /* Hands the ledger over. */
 kf_peer_event kf_cuda_hand_over_ledger(kf_sets *sets, kf_peer *peer, kf_role role);
+
 /* What there is to share out: of the device in all, and for sets. */
 typedef struct kf_cuda_memory {
     uint64_t device_bytes, set_bytes;
