@@ -212,8 +212,11 @@ static int lint_workload(kf_judge *judge, const kf_task *task, int workload, con
     bool ready = (run.sets = device->sets_new(judge->device, problem, run.count, true, error)) &&
                  start(judge, &requests[0], oracle->path, problem, "oracle", stop, &run.oracle, error) &&
                  start(judge, &requests[1], baseline->path, problem, "baseline", stop, &run.baseline, error);
-    if (ready && (device->hand_over(run.sets, run.oracle, KF_ROLE_ORACLE) != KF_PEER_OK ||
-                  device->hand_over(run.sets, run.baseline, KF_ROLE_BASELINE) != KF_PEER_OK))
+    kf_peer_event event = ready ? device->hand_over(run.sets, run.oracle, KF_ROLE_ORACLE) : KF_PEER_OK;
+    if (ready && event == KF_PEER_OK) event = device->hand_over(run.sets, run.baseline, KF_ROLE_BASELINE);
+    if (event == KF_PEER_STOPPED)
+        ready = kf_fail(error, KF_ERROR_BUSY, "interrupted");
+    else if (event != KF_PEER_OK)
         ready = kf_fail(error, KF_ERROR_MACHINE, "workload %s: a runner can't map its buffers", problem->workload);
     if (ready && run_cases(&run, error)) {
         errors = kf_lint_outputs(run.cases, run.count, report, context, error);
@@ -243,7 +246,10 @@ int kf_judge_lint(kf_judge *judge, const kf_task *task, kf_lint_report *report, 
     }
     for (int workload = 0; workload < kf_task_workload_count(task) && errors >= 0; workload++) {
         bool applies;
-        if (!kf_task_resolve(task, workload, judge->device->operations->kind, problem, &applies, error)) {
+        if (stop && *stop) { /* runners look at it only while they are waited for */
+            kf_fail(error, KF_ERROR_BUSY, "interrupted");
+            errors = -1;
+        } else if (!kf_task_resolve(task, workload, judge->device->operations->kind, problem, &applies, error)) {
             errors = -1;
         } else if (applies) {
             int found = lint_workload(judge, task, workload, problem, &oracle, &baseline, report, context, stop, error);
