@@ -118,7 +118,8 @@ def execute(plan, compiling):
         return
     try:
         load.seed_all(plan["seed"])
-        module.train(plan["mode"] == "train")
+        if plan["mode"] == "eval":
+            module.eval()
         module(*problem.inputs())
     except Exception as error:
         if find_failure(error) is not None:

@@ -9,6 +9,8 @@ import re
 import shlex
 import subprocess
 
+import slim
+
 UNSUPPORTED = 3  # exit status of kforge-cpucc
 TOKEN = re.compile(r"\$(?:(?P<escaped>[$ :\n])|\{(?P<braced>[A-Za-z0-9_.-]+)\}|(?P<plain>[A-Za-z0-9_-]+))")
 
@@ -47,7 +49,8 @@ def parse(text):
     return variables, rules, builds
 
 
-beside = []  # command lines whose results the library needs, too
+beside = []  # (command line, its source): what they make the library needs, too
+FLAGS = ("cflags", "cuda_cflags")  # of PyTorch's rules, for either compiler
 
 
 class Refused(RuntimeError):
@@ -61,6 +64,28 @@ def run(folder, command):
     return done.returncode, done.stdout.decode("utf-8", "replace")
 
 
+def run_either(folder, ways):
+    """The first of several command lines for the same object that succeeds; else what the last one said."""
+    for command in ways:
+        status, output = run(folder, command)
+        if status in (0, UNSUPPORTED):
+            break
+    return status, output
+
+
+def ways_to_make(build, rules, variables):
+    """Command lines for one statement of the build file: with less of PyTorch's headers first, where the source may do with that."""
+    target, rule, inputs = build
+    own = dict(variables, out=shlex.quote(target))
+    own["in"] = " ".join(shlex.quote(path) for path in inputs)
+    ways = [own]
+    name = next((name for name in FLAGS if name in own and "$" + name in rules[rule]), None)
+    first = slim.flags(inputs[0]) if name else None
+    if first:
+        ways.insert(0, dict(own, **{name: "%s %s" % (shlex.join(first), own[name])}))
+    return [["/bin/sh", "-c", expand(rules[rule], each)] for each in ways]
+
+
 def build(folder, _verbose=False, error_prefix="Error building the extension"):
     """Stands for torch.utils.cpp_extension._run_ninja_build."""
     with open(os.path.join(folder, "build.ninja"), encoding="utf-8") as file:
@@ -68,15 +93,16 @@ def build(folder, _verbose=False, error_prefix="Error building the extension"):
     made = {target for target, _, _ in builds}
     steps = [[b for b in builds if not made.intersection(b[2])], [b for b in builds if made.intersection(b[2])]]
     workers = max(1, int(os.environ.get("MAX_JOBS") or 1))
+    jobs = []
+    for command, source in beside:
+        first = slim.flags(source)
+        jobs.append(([command[:1] + first + command[1:]] if first else []) + [command])
+    beside[:] = []
     for step in steps:
-        commands, beside[:] = list(beside), []
-        for target, rule, inputs in step:
-            own = dict(variables, out=shlex.quote(target))
-            own["in"] = " ".join(shlex.quote(path) for path in inputs)
-            commands.append(["/bin/sh", "-c", expand(rules[rule], own)])
+        jobs += [ways_to_make(each, rules, variables) for each in step]
         with concurrent.futures.ThreadPoolExecutor(workers) as pool:
-            results = list(pool.map(lambda command: run(folder, command), commands))
-        failed = [(output, status) for status, output in results if status]
+            results = list(pool.map(lambda ways: run_either(folder, ways), jobs))
+        jobs, failed = [], [(output, status) for status, output in results if status]
         if failed:
             refused = Refused("%s:\n%s" % (error_prefix, "\n".join(output for output, _ in failed)))
             refused.unsupported = any(status == UNSUPPORTED for _, status in failed)

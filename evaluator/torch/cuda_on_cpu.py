@@ -4,8 +4,11 @@ What a solution's launchers use of PyTorch is in include/kforge_torch_cuda.h, wh
 the compiler proper ("#pragma kforge include"): rewriting all of PyTorch's would take longer than compiling them. The object is linked into the
 extension that PyTorch's own code builds from the C++ sources.
 """
+import contextlib
+import ctypes
 import os
 import re
+import sys
 import sysconfig
 
 import build_file
@@ -49,8 +52,29 @@ def compile_source(path, folder, name, flags):
     for include in cpp_extension.include_paths() + [sysconfig.get_path("include", "posix_prefix"), os.path.dirname(path)]:
         command += ["-I", include]
     command += list(macros(name)) + [flag for flag in flags if flag.startswith(PASSED)]
-    build_file.beside.append(command)
+    build_file.beside.append((command, source))
     return target
+
+
+@contextlib.contextmanager
+def own_runtime_first():
+    """While active, modules that are imported find CUDA's functions in libkfcpu. PyTorch built for CUDA brings NVIDIA's runtime with it, for all to see, and without a
+    GPU every function of that fails."""
+    import torch
+
+    before = sys.getdlopenflags()
+    if torch.version.cuda:
+        sys.setdlopenflags(before | os.RTLD_DEEPBIND)
+    try:
+        yield
+    finally:
+        sys.setdlopenflags(before)
+
+
+def load_library(path):
+    """The same for what is no module: ctypes does not look at those flags, and a library that is there already stays as it is."""
+    with own_runtime_first():
+        ctypes.CDLL(path, mode=sys.getdlopenflags())
 
 
 def without_cuda(given, as_list):

@@ -8,6 +8,7 @@ them up (a time, a random number), nor are folders; so the library is loaded und
 Both are a stranger's surroundings: a solution may replace all of this. It can only do itself harm by that. What leaves the jail is believed to be nothing but
 the solution's own binary, and what is loaded in the runner runs behind the same filters as the solution itself.
 """
+import contextlib
 import functools
 import glob
 import hashlib
@@ -216,6 +217,8 @@ class Compiling(Extensions):
             import cuda_on_cpu
 
             given = cuda_on_cpu.without_cuda(given, as_list)
+            with cuda_on_cpu.own_runtime_first():
+                return real(**given)
         return real(**given)
 
 
@@ -238,10 +241,15 @@ class Loading(Extensions):
                 "%s:%d" % (self.solution_name, line) if line else self.solution_name,
                 "sources, functions and flags have to be the same whenever the file is executed, and forward is tried only where that is quick",
             )
-        if given.get("is_python_module", True):
-            return self._import(found[0], os.path.basename(found[0])[len(key) + 1 : -len(".so")])
+        import cuda_on_cpu
         import torch
 
+        on_gpu, name = torch.cuda.is_available(), os.path.basename(found[0])[len(key) + 1 : -len(".so")]
+        if given.get("is_python_module", True):
+            with contextlib.nullcontext() if on_gpu else cuda_on_cpu.own_runtime_first():
+                return self._import(found[0], name)
+        if not on_gpu:
+            cuda_on_cpu.load_library(found[0])
         torch.ops.load_library(found[0])
         return None
 

@@ -1,0 +1,83 @@
+"""evaluator/torch/build_file.py and slim.py: in how many ways a source is compiled, by a compiler that says which it was asked for."""
+import os
+import tempfile
+import unittest
+
+import build_file
+import slim
+
+BUILD = """
+ninja_required_version = 1.3
+cxx = sh ./compiler
+cflags = -DNAME=1
+post_cflags =
+cuda_cflags = -DNAME=2
+ldflags = -lm
+rule compile
+  command = $cxx $cflags -c $in -o $out $post_cflags
+rule cuda_compile
+  command = $cxx $cuda_cflags -c $in -o $out
+rule link
+  command = $cxx $in $ldflags -o $out
+build one.o: compile %(here)s/one.cpp
+build two.o: cuda_compile %(here)s/two.cu
+build both.so: link one.o two.o
+default both.so
+"""
+# Refuses a source with "whole" in it unless all headers are there, one with "never" in any case, one with "lacks" as kforge-cpucc does what it can't run.
+COMPILER = """echo "$@" >>calls
+for word; do case $word in
+*.cpp | *.cu)
+    if grep -q never $word; then echo "$word:1: error: never"; exit 1; fi
+    if grep -q lacks $word; then echo "$word:1: lacks"; exit 3; fi
+    if grep -q whole $word; then case "$*" in *slim*) echo "$word:1: error: slim"; exit 1 ;; esac; fi ;;
+esac; done
+"""
+
+
+class Builds(unittest.TestCase):
+    def build(self, one, two):
+        """How each of the two was compiled ("less", "binding", "whole", in their order), and the link; and what was refused."""
+        with tempfile.TemporaryDirectory() as here:
+            for name, text in (("build.ninja", BUILD % {"here": here}), ("compiler", COMPILER), ("one.cpp", one), ("two.cu", two)):
+                with open(os.path.join(here, name), "w", encoding="utf-8") as file:
+                    file.write(text)
+            refused = None
+            try:
+                build_file.build(here)
+            except build_file.Refused as error:
+                refused = error
+            with open(os.path.join(here, "calls"), encoding="utf-8") as file:
+                calls = file.read().splitlines()
+        ways = {name: ["whole" if slim.FOLDER not in call else "binding" if "KFORGE_BINDING" in call else "less" for call in calls if name in call] for name in ("one.cpp", "two.cu", "both.so")}
+        return [ways["one.cpp"], ways["two.cu"], ways["both.so"]], refused
+
+    def test_less_is_enough(self):
+        self.assertEqual(self.build("x", "py x"), ([["less"], ["less"], ["whole"]], None))
+
+    def test_what_needs_more_gets_all(self):
+        self.assertEqual(self.build("whole", "x"), ([["less", "whole"], ["less"], ["whole"]], None))
+        self.assertEqual(self.build("x", "whole"), ([["less"], ["less", "whole"], ["whole"]], None))
+
+    def test_what_names_more_is_not_tried_with_less(self):
+        self.assertEqual(self.build("torch::nn::Linear whole", "torch::fft::rfft(x)"), ([["whole"], ["whole"], ["whole"]], None))
+
+    def test_where_functions_are_bound_headers_for_that_are_there(self):
+        self.assertEqual(self.build("PYBIND11_MODULE(a, m)", "PYBIND11_MODULE(a, m)"), ([["less"], ["binding"], ["whole"]], None))
+        self.assertEqual(self.build("x", "py::object whole"), ([["less"], ["binding", "whole"], ["whole"]], None))
+
+    def test_what_is_wrong_is_told_as_pytorch_would(self):
+        ways, refused = self.build("never whole", "x")
+        self.assertEqual(ways, [["less", "whole"], ["less"], []])
+        self.assertIn("one.cpp:1: error: never", str(refused))
+        self.assertNotIn("slim", str(refused))
+        self.assertFalse(refused.unsupported)
+
+    def test_what_a_device_lacks_it_lacks_with_all(self):
+        ways, refused = self.build("x", "lacks")
+        self.assertEqual(ways, [["less"], ["less"], []])
+        self.assertTrue(refused.unsupported)
+
+
+if __name__ == "__main__":
+    unittest.main()
