@@ -2,7 +2,7 @@
 """cudal1.py FOLDER FILE OUT [LEVEL/PROBLEM…]: the kernels that CUDA-L1 has released for one GPU, claimed against verified.
 
 FOLDER is an installation made by pack.sh, FILE one of CUDA-L1's JSON lines (optimized_cuda_code/h100.json), which has the problems' texts as well: they are imported
-from it, so that claims are verified for what they were made for. One `kforge bench --solutions FILE` on GPUS GPUs judges all of them: SECONDS_EACH (0.6) for
+from it, so that claims are verified for what they were made for. One `kforge bench --solutions` on GPUS GPUs judges all of them: SECONDS_EACH (0.6) for
 timing, measured once, without KernelBench's own protocol unless PROTOCOL is set. LEVELS (1 2 3) and LEVEL/PROBLEM choose.
 
 OUT has the report in all forms, and cudal1.json with a row a kernel. Called again with the same OUT it goes on; stopped, it says what there is.
@@ -19,7 +19,7 @@ def main():
     place, release = shared.Place(sys.argv[1], sys.argv[3]), os.path.abspath(sys.argv[2])
     levels = [int(level) for level in os.environ.get("LEVELS", "1 2 3").split()]
     with open(release) as file:
-        rows = [row for row in map(json.loads, filter(str.strip, file)) if row.get("custom_code")]
+        rows = [row for row in map(json.loads, filter(str.strip, file)) if row.get("custom_code") not in (None, "", "None")]
     wanted = shared.numbers_in(sys.argv[4:], {level: sorted({int(r["task_id"]) for r in rows if int(r["level_id"]) == level}) for level in levels})
     chosen = [r for r in rows if int(r["task_id"]) in wanted.get(int(r["level_id"]), [])]
     compiled = sum("cpp_extension" in r["custom_code"] for r in chosen)
@@ -30,7 +30,10 @@ def main():
     print(f"  {sum(map(len, wanted.values()))} problems, {len(imported)} imported")
     shared.tell_refused(asked)
     options = ["--seconds", os.environ.get("SECONDS_EACH", "0.6"), "--timeout", os.environ.get("TIMEOUT", "120"), "--once"]
-    report = place.bench(release, options + ([] if os.environ.get("PROTOCOL") else ["--no-protocol"])) if imported else None
+    asked_for = os.path.join(place.out, "asked-for.json")
+    with open(asked_for, "w") as file:
+        file.writelines(json.dumps(row) + "\n" for row in chosen)
+    report = place.bench(asked_for, options + ([] if os.environ.get("PROTOCOL") else ["--no-protocol"])) if imported else None
     judged = shared.samples_of(report)
     shared.write_json(os.path.join(place.out, "cudal1.json"), [dict(s, task=p["task"], level=p.get("level"), problem=p.get("problem")) for p, s in judged])
     print("  problem      claimed  verified  95 %                 of claim  verdict")
@@ -41,7 +44,8 @@ def main():
               f"{number(verified / claimed) if verified and claimed else '':>8}  {s['status']} {s.get('rule', '')}")
     cheats = [(p, s) for p, s in judged if s["cheating"]]
     correct = [(p, s) for p, s in judged if s["correct"] and s.get("claimed") and (s.get("speedup") or {}).get("value")]
-    print(f"  {len(judged)} judged of {len(chosen)}: {sum(s['correct'] for _, s in judged)} correct, {len(cheats)} cheats, "
+    print(f"  {len(judged)} judged of {len(chosen)}: {sum(s['correct'] for _, s in judged)} correct "
+          f"({sum(s['correct'] and s.get('rule') == 'state.frozen' for _, s in judged)} with frozen weights), {len(cheats)} cheats, "
           f"{sum(not s['counts'] for _, s in judged)} that do not count")
     if correct:
         print(f"  of the correct ones: claimed {mean(s['claimed'] for _, s in correct):.3f}x, verified {mean(s['speedup']['value'] for _, s in correct):.3f}x "

@@ -3,10 +3,12 @@
 
 FOLDER is an installation made by pack.sh, CHECKOUT one of KernelBench. The problems of LEVELS (1 2 3) are imported at their own size, or with SCALE=ELEMENTS;
 each one's Model, as ModelNew, becomes a solution in KernelBench's layout, and all of them are judged by one `kforge bench --solutions` on GPUS GPUs: SECONDS_EACH
-(0.2) for timing, measured once, without KernelBench's own protocol unless PROTOCOL is set. All have to be correct.
+(0.2) for timing, measured once, without KernelBench's own protocol unless PROTOCOL is set. All have to be correct. AGAINST (compiled): a further baseline of the
+tasks to time them beside.
 
 OUT has the report in all forms, and references.json with a row a problem. Called again with the same OUT it goes on; stopped, it says what there is.
 """
+import json
 import os
 import re
 import sys
@@ -38,13 +40,16 @@ def main():
         with open(os.path.join(folder, f"level_{p['level']}_problem_{p['problem']}_sample_0_kernel.py"), "w") as file:
             file.write(shared.as_candidate(place.folder_of(p)))
     options = ["--seconds", os.environ.get("SECONDS_EACH", "0.2"), "--timeout", os.environ.get("TIMEOUT", "120"), "--once"]
-    report = place.bench(folder, options + ([] if os.environ.get("PROTOCOL") else ["--no-protocol"])) if imported else None
+    options += (["--against", os.environ["AGAINST"]] if "AGAINST" in os.environ else []) + ([] if os.environ.get("PROTOCOL") else ["--no-protocol"])
+    report = place.bench(folder, options) if imported else None
     judged = shared.samples_of(report)
     correct = sum(s["correct"] for _, s in judged)
     shared.write_json(os.path.join(place.out, "references.json"), {"refused": [p for p in asked if "rule" in p], "judged": [
         dict(s, task=p["task"], level=p.get("level"), problem=p.get("problem")) for p, s in judged]})
     print(f"  {correct} of {len(judged)} judged are correct; {len(imported) - len(judged)} were not reached")
     shared.tell_others(judged)
+    for p, beside in [(p, one) for p in (report or {}).get("problems", []) for one in p.get("against", [])]:
+        print(f"    {shared.name_of(p)} beside {os.environ.get('AGAINST')}: {json.dumps({key: value for key, value in beside.items() if key != 'baseline'})[:300]}")
     if judged:
         shared.tell_seconds(report, judged)
     place.figure("imported ones that were judged", 100 * len(judged) / max(1, len(imported)), "%", "least", 100)

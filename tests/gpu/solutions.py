@@ -1,7 +1,8 @@
 """What references.py, cudal1.py and kernelbench.py share: importing problems, judging a folder of solutions by one `kforge bench`, figures, and being stopped.
 
 All of them keep what they have in a folder of their own, OUT, and go on there when they are called again: problems that were imported or refused are not looked at
-again, a bench whose suite and solutions are still the same is resumed, another one takes the verdicts that the store has. run.sh stops a part with SIGTERM to its
+again, a bench whose suite and solutions are still the same is resumed, another one takes the verdicts that the store has. With IMPORT_ONLY set they end behind the
+import, which needs no GPU and no run.sh: 8 minutes on two processors for all of KernelBench. run.sh looks for OUT in LOGS/PART. run.sh stops a part with SIGTERM to its
 process group, so `kforge` gets it, too: it begins no further problem, waits for verdicts under way and ends. Every verdict is in the store the moment it is there. A
 part has STOP_SECONDS to wait for that and to tabulate what there is; run.sh waits for twice as long.
 """
@@ -128,6 +129,8 @@ class Place:
                        + (["--scale", os.environ["SCALE"]] if "SCALE" in os.environ else []))
             why = "" if done.status in (0, 1) else f", exit status {done.status}: {tail(done.messages)}"
             print(f"  level {level}: {len(numbers)} to import, {done.wall:.1f} s{why}", flush=True)
+        if "IMPORT_ONLY" in os.environ:
+            sys.exit(any(self.missing(wanted).values()))
 
     # ---- judging
 
