@@ -154,6 +154,7 @@ double kf_tree_cpu_seconds(pid_t leader); /* of its tree as it is and of those t
 int kf_tree_threads(pid_t pid);           /* -1: unknown */
 uint64_t kf_tree_who(pid_t pid);          /* a sum over the numbers of its threads; 0: unknown */
 int kf_tree_descriptors(pid_t pid);       /* -1: unknown */
+int kf_tree_filters(pid_t pid);           /* seccomp filters in force there; -1: unknown */
 int kf_tree_user_threads(uid_t user);     /* of the whole machine */
 
 /* spawn.c: clones and sees the child through to its exec. On failure *failure says at which step. */
@@ -176,7 +177,7 @@ int kf_waitid(int type, pid_t id, siginfo_t *info, int options, struct rusage *u
 /* watch.c: when the tree's processor time is worth looking at: not before all processors together could have used up what is left of it. */
 double kf_next_look(const kf_sandbox *sandbox, double now);
 
-/* watch.c: false for a runner behind the filter, which is one process for sure. */
+/* watch.c: false for what is one process for sure: a runner behind the filter, and what has settled. */
 bool kf_may_have_descendants(const kf_sandbox *sandbox);
 
 struct kf_sandbox {
@@ -197,6 +198,7 @@ struct kf_sandbox {
     bool killing; /* SIGKILL was sent by us, for `reason` */
     kf_sandbox_end reason;
     bool frozen;
+    bool settled;
     bool ended;
     kf_sandbox_result result;
 };

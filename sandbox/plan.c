@@ -123,7 +123,8 @@ bool kf_plan_build(const kf_sandbox_spec *spec, int layers, kf_plan *plan, kf_er
         .directory = spec->directory ? spec->directory : "/",
         .scratch = scratch_directory(),
         .own_proc = own_proc,
-        .nice = spec->seccomp != KF_SECCOMP_RUNNER, /* a runner is timed: nothing may take its turn */
+        /* A runner is timed: nothing may take its turn. */
+        .nice = spec->seccomp == KF_SECCOMP_BUILD || spec->seccomp == KF_SECCOMP_TOOL,
         .same_addresses = spec->same_addresses && kf_sandbox_same_addresses(),
     };
     if (spec->argv && (!plan->program || plan->program[0] != '/'))

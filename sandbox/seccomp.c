@@ -260,7 +260,7 @@ static int compile(kf_seccomp_profile profile, int absent, struct sock_filter **
 {
     scmp_filter_ctx context = seccomp_init(SCMP_ACT_ALLOW);
     if (!context) return -ENOMEM;
-    int bit = profile == KF_SECCOMP_RUNNER ? RUNNER : BUILD, there = absent | (profile == KF_SECCOMP_TOOL ? 0 : NOT_TOOL);
+    int bit = profile == KF_SECCOMP_RUNNER ? RUNNER : BUILD, there = absent | (profile == KF_SECCOMP_BUILD ? NOT_TOOL : 0);
     int status = seccomp_attr_set(context, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
     if (!status) status = seccomp_attr_set(context, SCMP_FLTATR_CTL_OPTIMIZE, 2); /* a binary tree: fewer instructions a call */
     for (size_t i = 0; i < sizeof rules / sizeof *rules && !status; i++)
@@ -277,7 +277,7 @@ const struct sock_filter *kf_seccomp_filter(kf_seccomp_profile profile, int laye
     static struct {
         struct sock_filter *filter;
         size_t count;
-    } cache[3][4]; /* never freed: as good as constants */
+    } cache[4][4]; /* never freed: as good as constants */
     pthread_mutex_lock(&lock);
     int status = 0, row = (int)profile;
     int absent = (layers & KF_LAYER_PID_NS ? 0 : NO_PID_NS) | (layers & KF_LAYER_MOUNT_NS ? 0 : NO_MOUNT_NS),

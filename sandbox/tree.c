@@ -162,6 +162,19 @@ int kf_tree_threads(pid_t pid)
     return read_stat(path, &process) ? process.threads : -1;
 }
 
+int kf_tree_filters(pid_t pid)
+{
+    static const char key[] = "\nSeccomp_filters:";
+    char path[64], text[4096];
+    snprintf(path, sizeof path, "/proc/%d/status", pid);
+    kf_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t size = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (size <= 0) return -1;
+    text[size] = '\0';
+    const char *at = strstr(text, key); /* a name can't hold a newline there: it is escaped */
+    return at ? (int)strtol(at + sizeof key - 1, NULL, 10) : -1;
+}
+
 uint64_t kf_tree_who(pid_t pid)
 {
     char path[64];

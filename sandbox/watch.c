@@ -308,7 +308,7 @@ static int wait_stopped(pid_t pid)
 
 bool kf_may_have_descendants(const kf_sandbox *sandbox)
 {
-    return !(sandbox->profile == KF_SECCOMP_RUNNER && (sandbox->layers & KF_LAYER_SECCOMP));
+    return !sandbox->settled && !(sandbox->profile == KF_SECCOMP_RUNNER && (sandbox->layers & KF_LAYER_SECCOMP));
 }
 
 /* Stops the others until a look around finds nobody new and everybody stopped. */
@@ -371,6 +371,24 @@ bool kf_sandbox_thaw(kf_sandbox *sandbox, kf_error *error)
     if (kill(sandbox->pid, SIGCONT)) return kf_fail(error, KF_ERROR_INPUT, "sandbox: the program has ended");
     kf_waitid(P_PID, sandbox->pid, &info, WCONTINUED | WNOHANG, NULL); /* ours; the next freeze must not take it for a stranger's */
     return true;
+}
+
+/* What the child inherited, the sandbox's own where there is one, and its own: it comes from the program inside, so it proves something only of one
+ * that has run nobody else's code. */
+static bool is_locked_down(const kf_sandbox *sandbox)
+{
+    int ours = kf_tree_filters(getpid()), its = kf_tree_filters(sandbox->pid);
+    return ours >= 0 && its > ours + ((sandbox->layers & KF_LAYER_SECCOMP) != 0);
+}
+
+bool kf_sandbox_settle(kf_sandbox *sandbox)
+{
+    if (!kf_may_have_descendants(sandbox)) return true;
+    kf_tree tree;
+    if (!sandbox->frozen || !is_locked_down(sandbox) || !kf_tree_scan(sandbox->pid, &tree)) return false;
+    sandbox->settled = tree.count == 0;
+    kf_tree_free(&tree);
+    return sandbox->settled;
 }
 
 bool kf_sandbox_take_census(kf_sandbox *sandbox, kf_sandbox_census *census, kf_error *error)

@@ -67,6 +67,8 @@ typedef enum kf_seccomp_profile {
     KF_SECCOMP_RUNNER, /* one process that loads a candidate: also no fork, no exec of anything after the first, no signals to others,
                           no userfaultfd, perf, bpf, io_uring. What CUDA needs before its context exists is still allowed. */
     KF_SECCOMP_TOOL, /* a tool that starts the program it examines (compute-sanitizer): as BUILD, and local sockets, which CUDA needs */
+    KF_SECCOMP_SETTLES, /* a runner that starts others until it has locked itself down (kf_sandbox_settle): as TOOL, but its time is taken, so it is as
+                           urgent as any other runner */
 } kf_seccomp_profile;
 
 typedef struct kf_sandbox_limits {
@@ -144,6 +146,10 @@ bool kf_sandbox_pump(kf_sandbox *sandbox, double seconds);
  * of freeze: it can't be stopped, and computes meanwhile. One that neither stops nor computes is KF_ERROR_MACHINE. */
 bool kf_sandbox_freeze(kf_sandbox *sandbox, kf_error *error);
 bool kf_sandbox_thaw(kf_sandbox *sandbox, kf_error *error);
+/* A program that may start others (KF_SECCOMP_BUILD) can end that with kf_sandbox_lockdown. Has it, and is nobody left of those that it started? Asked of the kernel, with
+ * the child frozen. Once it is so the child is one process for good, and freeze, thaw and census look at nobody else: looking through all of /proc takes a
+ * millisecond. False where the kernel does not count filters (before Linux 5.9), too; then all stays as it was. */
+bool kf_sandbox_settle(kf_sandbox *sandbox);
 /* Counts threads of the child, processes of its tree beside the child, and open descriptors of the child. */
 typedef struct kf_sandbox_census {
     int threads, processes, descriptors;

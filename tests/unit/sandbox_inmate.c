@@ -249,6 +249,20 @@ static int do_family(char **arguments) /* processes that count, in sessions of t
     for (;;) pause();
 }
 
+static int do_settle(
+    char **arguments) /* starts another program, and then "locks" itself, with one "left" of it, or stays as it is ("open") */
+{
+    _Atomic uint64_t *slots = shared_counters();
+    pid_t pid = fork();
+    if (pid == 0) _exit(0);
+    if (pid < 0 || waitpid(pid, NULL, 0) != pid) return 2;
+    if (strcmp(arguments[0], "left") == 0 && fork() == 0)
+        for (;;) pause();
+    if (strcmp(arguments[0], "open") != 0 && kf_sandbox_lockdown()) return 3;
+    count(&slots[0]);
+    return 0;
+}
+
 static int do_addresses(char **arguments)
 {
     static const size_t large = 1 << 20; /* beyond what malloc takes from its heap */
@@ -538,6 +552,7 @@ static const struct {
     {"sleep", do_sleep, 0},
     {"count", do_count, 1},
     {"family", do_family, 1},
+    {"settle", do_settle, 1},
     {"addresses", do_addresses, 0},
     {"descriptors", do_descriptors, 0},
     {"environment", do_environment, 0},

@@ -185,6 +185,32 @@ static void freezing_stops_processes(void **state)
     expect_still();
 }
 
+static void who_has_locked_itself_down_is_one_process(void **state)
+{
+    (void)state;
+    static const char *const cases[] = {"locked", "left", "open"};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        setup s;
+        kf_error error;
+        prepare(&s, "settle", cases[i], NULL);
+        s.spec.seccomp = KF_SECCOMP_BUILD;
+        kf_auto(kf_sandbox) sandbox = spawn_counting(&s, 1);
+        assert_false(kf_sandbox_settle(sandbox)); /* it runs */
+        assert_true(kf_sandbox_freeze(sandbox, &error));
+        assert_int_equal(kf_sandbox_settle(sandbox), i == 0);
+        expect_still();
+        for (int turn = 0; turn < 3; turn++) {
+            assert_true(kf_sandbox_thaw(sandbox, &error));
+            expect_moving();
+            assert_true(kf_sandbox_freeze(sandbox, &error));
+            expect_still();
+        }
+        kf_sandbox_census census;
+        assert_true(kf_sandbox_take_census(sandbox, &census, &error));
+        assert_int_equal(census.processes, i == 1);
+    }
+}
+
 static void waking_is_noticed(void **state)
 {
     (void)state;
@@ -285,12 +311,19 @@ static void nothing_outlives_the_caller(void **state)
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(spinning_is_cut_off),    cmocka_unit_test(output_is_bounded),
-        cmocka_unit_test(memory_is_bounded),      cmocka_unit_test(files_are_bounded),
-        cmocka_unit_test(freezing_stops_threads), cmocka_unit_test(freezing_stops_processes),
-        cmocka_unit_test(waking_is_noticed),      cmocka_unit_test(daemons_are_killed),
-        cmocka_unit_test(forkbombs_are_bounded),  cmocka_unit_test(nothing_outlives_the_caller),
-        cmocka_unit_test(nothing_is_left),        cmocka_unit_test(processor_time_is_the_trees),
+        cmocka_unit_test(spinning_is_cut_off),
+        cmocka_unit_test(output_is_bounded),
+        cmocka_unit_test(memory_is_bounded),
+        cmocka_unit_test(files_are_bounded),
+        cmocka_unit_test(freezing_stops_threads),
+        cmocka_unit_test(freezing_stops_processes),
+        cmocka_unit_test(waking_is_noticed),
+        cmocka_unit_test(daemons_are_killed),
+        cmocka_unit_test(forkbombs_are_bounded),
+        cmocka_unit_test(nothing_outlives_the_caller),
+        cmocka_unit_test(nothing_is_left),
+        cmocka_unit_test(processor_time_is_the_trees),
+        cmocka_unit_test(who_has_locked_itself_down_is_one_process),
     };
     return run_in_all_ways(tests, sizeof tests / sizeof *tests, argc, argv);
 }
