@@ -3,7 +3,7 @@
  * outside of the bench's runs under conditions of its own (kf_search_conditions), as `kforge eval --baseline` would store it; bench_result.c looks for
  * it there. So what was measured before is not measured again, here or when a bench goes on.
  *
- * A baseline may be impossible to judge, as torch.compile's is so far. Then it is for all tasks; after a few such answers in a row nobody is asked any
+ * A baseline may be impossible to judge, as torch.compile's is by PyTorch 1. Then it is for all tasks; after a few such answers in a row nobody is asked any
  * more, and the report says why.
  */
 #include <math.h>

@@ -90,6 +90,8 @@ static void write_tiles(const kf_bench_result *r, kf_buffer *out)
     tile(out, kf_figure_speedup(s->median, figure), "median speedup");
     snprintf(text, sizeof text, isnan(s->correct_rate.value) ? "-" : "%.1f %%", 100 * s->correct_rate.value);
     tile(out, text, "of samples correct");
+    snprintf(text, sizeof text, "%zu", r->frozen);
+    if (r->frozen) tile(out, text, "of the correct with frozen weights");
     snprintf(text, sizeof text, "%zu", s->cheating);
     tile(out, text, s->cheating == 1 ? "cheat" : "cheats");
     if (r->cost_usd > 0) {
@@ -239,6 +241,8 @@ static void write_rooflines(const kf_bench_result *r, kf_buffer *out)
             chart.data);
     kf_buffer_string(
         out,
+        "<p class=\"about\">Traffic and operations are the task&#39;s; of imported problems operations are the reference&#39;s "
+        "own.</p>\n"
         "<div class=\"scroll\"><table><thead><tr><th scope=\"col\">Problem</th><th scope=\"col\" class=\"minor\">Workload</th>"
         "<th scope=\"col\" class=\"number\">Time</th><th scope=\"col\" class=\"number minor\">Traffic</th><th scope=\"col\" "
         "class=\"number\">GB/s</th><th scope=\"col\" class=\"number\">GFLOP/s</th><th scope=\"col\" class=\"number minor\">Of the "

@@ -126,6 +126,7 @@ static void add_scores(cJSON *json, const kf_bench_result *r)
     cJSON_AddNumberToObject(json, "solved", (double)s->solved);
     cJSON_AddNumberToObject(json, "faster", (double)s->faster);
     cJSON_AddNumberToObject(json, "surely_faster", (double)r->surely_faster);
+    cJSON_AddNumberToObject(json, "frozen", (double)r->frozen);
     cJSON_AddNumberToObject(json, "samples", (double)s->samples);
     cJSON_AddNumberToObject(json, "void", (double)s->voided);
     kf_add_interval(json, "compile_rate", s->compile_rate);

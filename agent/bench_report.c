@@ -136,6 +136,8 @@ static void list_scores(const kf_bench_result *r, score_line line, void *context
     list_text(&l, "compile rate", percent(s->compile_rate, figure));
     list_text(&l, "correctness rate", percent(s->correct_rate, figure));
     list_text(&l, "cheat rate", percent(s->cheat_rate, figure));
+    snprintf(value, sizeof value, "%zu of the correct ones, which make others of their weights and keep them", r->frozen);
+    if (r->frozen) list_text(&l, "frozen weights", value);
     kf_autobuffer rules = {0};
     kf_bench_broken_rules(r, &rules);
     if (rules.size) list_text(&l, "rules broken", rules.data);

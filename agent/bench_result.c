@@ -115,6 +115,7 @@ static void read_verdict(kf_bench_result *result, const kf_verdict *verdict, kf_
     const kf_finding *finding = first_finding(verdict);
     const kf_workload_verdict *timed = first_timed(verdict);
     if (finding && verdict->status != KF_CORRECT) sample->rule = kf_bench_text(result, finding->rule);
+    if (verdict->status == KF_CORRECT && kf_verdict_has_flag(verdict, KF_FLAG_FROZEN)) sample->rule = KF_FLAG_FROZEN;
     if (verdict->status == KF_CORRECT && timed) {
         sample->times = times_of(timed, 'c', timed->candidate_seconds);
         sample->baseline_times = times_of(timed, 'b', timed->baseline_seconds);
@@ -126,6 +127,13 @@ static void read_verdict(kf_bench_result *result, const kf_verdict *verdict, kf_
     const cJSON *device = cJSON_GetObjectItemCaseSensitive(verdict->provenance, "device");
     double bandwidth = number_of(device, "copy_bytes_per_second", number_of(device, "read_bytes_per_second", NAN));
     if (!(result->bytes_per_second >= bandwidth)) result->bytes_per_second = bandwidth;
+}
+
+/* Of a call of the problem that a task was imported from, at the size it has: the module's own operations, which a candidate may do with less of. 0: not known. */
+static double reference_flops(const kf_task *task)
+{
+    const cJSON *origin = cJSON_GetObjectItemCaseSensitive(kf_task_json(task), "origin");
+    return kf_task_workload_count(task) == 1 ? number_of(origin, "flops", 0) : 0;
 }
 
 static void read_roofs(kf_bench_row *row, const kf_verdict *verdict, const kf_task *task, kf_bench_result *result)
@@ -141,11 +149,12 @@ static void read_roofs(kf_bench_row *row, const kf_verdict *verdict, const kf_ta
         if (!w || !w->timed || !(w->candidate_seconds > 0) || !kf_task_resolve(task, i, family, &problem, &applies, NULL) ||
             !applies)
             continue;
-        row->roofs[row->roof_count++] = (kf_bench_roof){.workload = kf_bench_text(result, w->workload),
-                                                        .bytes = problem.work_bytes,
-                                                        .flops = problem.work_flops,
-                                                        .seconds = w->candidate_seconds,
-                                                        .floor_seconds = w->floor_seconds};
+        row->roofs[row->roof_count++] =
+            (kf_bench_roof){.workload = kf_bench_text(result, w->workload),
+                            .bytes = problem.work_bytes,
+                            .flops = problem.work_flops > 0 ? problem.work_flops : reference_flops(task),
+                            .seconds = w->candidate_seconds,
+                            .floor_seconds = w->floor_seconds};
     }
 }
 
@@ -519,6 +528,11 @@ bool kf_bench_load(kf_store *store, const char *id, kf_bench_result *result, kf_
     return kf_bench_score(result, error);
 }
 
+static bool is_frozen(const kf_bench_sample *sample)
+{
+    return sample->score.correct && strcmp(sample->rule, KF_FLAG_FROZEN) == 0;
+}
+
 /* Only the best, which has been measured again: of many samples one may be above 1 by chance. */
 static bool is_surely_faster(const kf_bench_row *row)
 {
@@ -545,8 +559,11 @@ bool kf_bench_score(kf_bench_result *result, kf_error *error)
         result->calls += row->calls;
         result->tokens += row->tokens;
     }
-    result->surely_faster = 0;
-    for (size_t i = 0; i < count; i++) result->surely_faster += is_surely_faster(&result->rows[i]);
+    result->surely_faster = result->frozen = 0;
+    for (size_t i = 0; i < count; i++) {
+        result->surely_faster += is_surely_faster(&result->rows[i]);
+        for (size_t k = 0; k < result->rows[i].count; k++) result->frozen += is_frozen(&result->rows[i].samples[k]);
+    }
     result->judged_problems = result->problems + count;
     result->judged_outcomes = result->outcomes + count;
     for (size_t k = 0; k < result->other_count; k++) {

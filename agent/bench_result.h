@@ -31,7 +31,7 @@ typedef struct kf_bench_times {
 typedef struct kf_bench_sample {
     const char *label;  /* "sample 3", or the file that it came from */
     const char *status; /* of the verdict, or "no_source", "bad_edit", "rejected", "lost", "not_judged" */
-    const char *rule;   /* of the first finding, "" none */
+    const char *rule;   /* of the first finding; of a correct one KF_FLAG_FROZEN; "" none */
     const char *text;   /* one line: what was found, or why it was not judged */
     const char *proposer;
     char hash[KF_HASH_HEX]; /* of the candidate, "" none */
@@ -52,7 +52,7 @@ typedef struct kf_bench_sample {
 /* A timed workload of the best candidate against the device's limits. */
 typedef struct kf_bench_roof {
     const char *workload;
-    double bytes, flops; /* of a call; 0 not known */
+    double bytes, flops; /* of a call, by the task; the flops of an imported one by its reference. 0 not known */
     double seconds, floor_seconds;
 } kf_bench_roof;
 
@@ -113,6 +113,7 @@ typedef struct kf_bench_result {
     size_t judged, refused;
     kf_score score;
     size_t surely_faster; /* problems whose best correct sample has its whole interval above 1 */
+    size_t frozen;        /* correct samples with frozen weights */
     kf_score_options scoring;
     double cost_usd, device_seconds;
     int64_t calls, tokens;

@@ -236,7 +236,8 @@ static bool add_line(finder *f, const cJSON *line, int64_t level, int64_t number
         count_stranger(f, file);
         return true;
     }
-    bool given = cJSON_IsString(code) && *code->valuestring;
+    bool given =
+        cJSON_IsString(code) && *code->valuestring && strcmp(code->valuestring, "None") != 0; /* as Python has written it */
     bool python = given && (strstr(code->valuestring, "import torch") || strstr(code->valuestring, "class ModelNew"));
     return add(f, task, file, -1, python ? KF_LANGUAGE_PYTHON : KF_LANGUAGE_CUDA, given ? strdup(code->valuestring) : NULL,
                given ? strlen(code->valuestring) : 0, given ? NULL : strdup("its release has no code for this problem"),

@@ -206,12 +206,22 @@ static bool keep(kf_store *store, const settings *wanted, const kf_job *job, con
                            recorded, error);
 }
 
+/* Were pairs made that told nothing? */
+static bool is_lost_in_noise(const kf_verdict *verdict)
+{
+    int pairs = 0;
+    for (size_t i = 0; i < verdict->workload_count; i++) pairs += verdict->workloads[i].pairs;
+    return verdict->status == KF_CORRECT && isnan(verdict->speedup.value) && pairs > 0;
+}
+
 static void print(const kf_view *view, const kf_verdict *verdict, const char *file)
 {
     char speedup[KF_FIGURE], interval[KF_FIGURE];
-    bool timed = verdict->status == KF_CORRECT && !isnan(verdict->speedup.value);
     fprintf(view->out, "%s: %s", file, kf_status_name(verdict->status));
-    if (timed)
+    if (is_lost_in_noise(verdict))
+        fputs(", speed not measured: its calls took less than batches differ by on this machine; --seconds gives it more of them",
+              view->out);
+    else if (verdict->status == KF_CORRECT && !isnan(verdict->speedup.value))
         fprintf(view->out, ", speedup %s %s%s", kf_figure_speedup(verdict->speedup, speedup),
                 kf_figure_interval(verdict->speedup, interval), verdict->reverified ? ", measured twice" : "");
     fputc('\n', view->out);

@@ -267,7 +267,7 @@ static int run_torch(const kf_invocation *invocation, const void *values, kf_err
     {.name = "link", .type = KF_OPTION_FLAG, .offset = offsetof(settings, link), \
      .help = "Leave problem files where they are and name them with their hash, instead of copying them."}, \
     {.name = "compiled", .type = KF_OPTION_FLAG, .offset = offsetof(settings, compiled), \
-     .help = "The baseline goes through torch.compile, which the judge refuses so far."}, \
+     .help = "The baseline goes through torch.compile, and eager is a further one."}, \
     {.name = "force", .type = KF_OPTION_FLAG, .offset = offsetof(settings, force), .help = "Make tasks anew that are there already and differ."}, \
     {.name = "lint", .type = KF_OPTION_FLAG, .offset = offsetof(settings, lint), \
      .help = "Lint each new task on the device, too, and refuse those with errors."}, \
@@ -309,7 +309,9 @@ const kf_command kf_command_import_cuda_l1 = {
     .description =
         "FILE holds JSON lines with level_id, task_id and ref_code, as optimized_cuda_code/h100.json of a checkout of CUDA-L1. "
         "Its solutions were written and timed for these texts, which are older than today's KernelBench and have other "
-        "sizes. `kforge bench DIR --solutions FILE.json` then sets what is claimed against what is verified.\n\n" HOW,
+        "sizes. `kforge bench DIR --solutions FILE.json` then sets what is claimed against what is verified. CUDA-L1's own "
+        "evaluator compares modules in evaluation mode (--mode eval) and times them in training mode, which is "
+        "KernelBench's.\n\n" HOW,
     .examples = "kforge import cuda-l1 ~/CUDA-L1/optimized_cuda_code/h100.json -o l1\tproblems of its three levels\n"
                 "kforge bench l1 --solutions ~/CUDA-L1/optimized_cuda_code/h100.json --html l1.html\tclaimed against verified",
     .least_arguments = 1,

@@ -88,6 +88,7 @@ static bool add_torch(cJSON *task, const cJSON *description, cJSON **inputs, cJS
     cJSON_ArrayForEach(name, list_of(description, "order")) if (cJSON_IsString(name) &&
                                                                 !add_name(forward, name->valuestring)) return false;
     return copy_member(torch, description, "init") && copy_member(torch, description, "mode") &&
+           copy_member(torch, description, "mode_matters") && copy_member(torch, description, "frozen") &&
            cJSON_AddNumberToObject(torch, "seed", 42) && copy_member(torch, description, "patches");
 }
 
@@ -115,6 +116,11 @@ static char *describe(const kf_import_problem *problem, const cJSON *description
     kf_buffer_string(&text, ", row-major and contiguous.");
     if (cJSON_GetArraySize(state))
         kf_buffer_string(&text, " Its parameters and buffers are arguments, by their names in state_dict with _ for a dot.");
+    if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(description, "mode_matters")))
+        kf_buffer_format(&text, " The module is in %s.",
+                         strcmp(text_in(description, "mode"), "eval") == 0
+                             ? "evaluation mode (batch norms take their running statistics)"
+                             : "training mode (batch norms take the statistics of the batch)");
     if (problem->variant) kf_buffer_format(&text, " This is the configuration %s.", problem->variant);
     const cJSON *fixed = list_of(description, "fixed");
     if (cJSON_GetArraySize(fixed) && cJSON_GetArraySize(fixed) <= 8) {
@@ -177,7 +183,7 @@ static bool add_origin(cJSON *task, const kf_import_suite *suite, const kf_impor
         if (!dims || !number || !cJSON_AddItemToArray(dims, number)) return false;
     }
     return copy_member(origin, description, "torch") && copy_member(origin, description, "notes") &&
-           copy_member(origin, description, "fixed");
+           copy_member(origin, description, "fixed") && copy_member(origin, description, "not_frozen");
 }
 
 /* `compiled`: through torch.compile. */

@@ -134,7 +134,11 @@ static void print_findings(const kf_view *view, const kf_verdict *verdict)
     for (size_t i = 0; i < verdict->workload_count; i++)
         for (size_t f = 0; f < verdict->workloads[i].finding_count; f++)
             print_finding(view, verdict->workloads[i].workload, &verdict->workloads[i].findings[f]);
-    for (size_t i = 0; i < verdict->flag_count; i++) fprintf(view->out, "  suspicious, no conviction: %s\n", verdict->flags[i]);
+    for (size_t i = 0; i < verdict->flag_count; i++) {
+        bool frozen = strcmp(verdict->flags[i], KF_FLAG_FROZEN) == 0;
+        fprintf(view->out, "  %s: %s\n", frozen ? "with its weights frozen, of which it makes others" : "suspicious, no conviction",
+                verdict->flags[i]);
+    }
 }
 
 /* "name value, name value" of an object. */

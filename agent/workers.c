@@ -482,6 +482,9 @@ bool kf_workers_submit(kf_workers *workers, const kf_job *job, int64_t ticket, k
     const kf_job_options *o = &job->options;
     pending->limit = o->build_seconds * (KF_BUILD_PATIENCE + (o->torch ? KF_EXTENSION_BUILDS : 0)) +
                      (o->timeout_seconds + o->seconds) * (o->verify ? 2 : 1);
+    if (kf_task_baseline_compiled(
+            job->task, o->baseline)) /* a second measurement has processes of its own, and so has one with frozen weights */
+        pending->limit += KF_COMPILE_SECONDS * kf_task_workload_count(job->task) * (1 + o->verify + o->torch);
     if (o->counters) pending->limit += 60;
     if (o->sanitize || o->verify) pending->limit += 100; /* three tools of 30 s */
     enqueue(workers, pending, false);

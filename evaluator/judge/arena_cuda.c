@@ -17,7 +17,9 @@
 #define FEWEST_SETS 2          /* where memory is short; with one, every call would be on the set of the call before */
 #define CONTEXTS_PART 24       /* of the device's memory: of the judge, its runners and those that start */
 #define SPACIOUS 2             /* times what a problem wants: an arena of more takes memory from others */
-#define COMMON_PART 6 /* of the device's memory: a baseline's arena of so much serves most problems, and takes little from any */
+/* Of the device's memory: a baseline's arena of so much serves most problems, and takes little from any; and what a module keeps between its first
+ * operation and its last may be many times its arguments (convolutions in front of a mean), so a solution has as much. */
+#define COMMON_PART 6
 #define COMMON_STEP (1ull << 30)
 #define ORACLE_PART \
     3 /* times inputs and outputs of one call: them in float64, and a temporary or two, on the device beside all else */
@@ -98,11 +100,9 @@ uint64_t kf_cuda_arena_bytes(const kf_problem *problem, kf_role role, bool compu
     /* More sets are made once it is known how long a call takes, with the truth of each. */
     uint64_t later = (sets - first) * (one + 2 * results) + (computed ? 0 : one * ORACLE_PART);
     uint64_t room = free_bytes > later ? free_bytes - later : 0;
-    if (role == KF_ROLE_BASELINE) {
-        uint64_t common = kf_cuda_arena_common(memory->device_bytes);
-        room /= 2; /* the candidate gets one, too */
-        if (wanted < common) wanted = common;
-    }
+    uint64_t common = kf_cuda_arena_common(memory->device_bytes);
+    if (role == KF_ROLE_BASELINE) room /= 2; /* the candidate gets one, too */
+    if (wanted < common) wanted = common;
     uint64_t bytes = least(wanted, room);
     return bytes > bound ? bytes : bound;
 }

@@ -116,13 +116,15 @@ typedef struct item {
     kf_error_figures figures;
     kf_error_sums own;
     bool settled; /* by the device's sums alone */
+    bool fails;   /* by them: as good as certain, and what is left is to word it */
+    bool looked;
     kf_error error;
 } item;
 
 static void compare_one(void *context, size_t i)
 {
     item *it = &((item *)context)[i];
-    if (it->settled) return;
+    if (it->settled || it->fails) return;
     kf_error_sums own = KF_NO_ERRORS;
     if (it->accumulate) {
         kf_error_accumulate(it->argument, it->data, it->truth, &own);
@@ -140,6 +142,15 @@ static void judge_by_survey(item *it, const kf_survey *survey)
     if (it->accumulate) it->own = survey->sums;
     it->settled = kf_compare_sums(it->argument, &survey->sums, survey->failed, it->accumulate ? &it->own : it->sums, &it->figures);
     it->passed = it->settled;
+    it->fails = !it->settled && it->sums && !it->accumulate;
+}
+
+static bool bring(item *it, kf_sets *sets, const kf_device_operations *device, int argument, kf_error *error)
+{
+    it->looked = true;
+    it->data = device->output(sets, it->set, argument, error);
+    it->truth = it->data ? device->truth(sets, it->set, argument, error) : NULL;
+    return it->truth != NULL;
 }
 
 static void worse(kf_error_figures *all, const kf_error_figures *one, bool first)
@@ -243,6 +254,22 @@ static bool find_doubts(const item *items, size_t used, kf_doubts *doubts)
     return doubts->count > before;
 }
 
+/* Of those that fail by the device's sums the first is brought to the host and worded: outputs of gigabytes take seconds each, and one tells what the others
+ * would. A careful look may still forgive it, for its last bits; then the next is. */
+static bool word_failure(const kf_workbench *bench, kf_sets *sets, item *items, size_t used, const kf_doubts *doubts,
+                         kf_error *error)
+{
+    for (size_t n = 0; n < used; n++) {
+        item *it = &items[n];
+        if (!it->fails || (doubts && may_be_doubted(it, doubts))) continue;
+        if (!bring(it, sets, bench->device->operations, (int)(it->argument - bench->problem->arguments), error)) return false;
+        it->fails = false;
+        compare_one(it, 0);
+        if (!it->passed) return true;
+    }
+    return true;
+}
+
 bool kf_checker_compare(kf_checker *checker, kf_sets *sets, const kf_set_variation *variations, const uint32_t *list,
                         uint32_t count, bool baseline, kf_doubts *doubts, bool *passed, kf_error *error)
 {
@@ -267,13 +294,12 @@ bool kf_checker_compare(kf_checker *checker, kf_sets *sets, const kf_set_variati
             it->sums = ratio ? &checker->baseline[i * checker->classes + class] : NULL;
             it->accumulate = baseline && ratio;
             judge_by_survey(it, &surveys[(size_t)k * (size_t)problem->argument_count + (size_t)i]);
-            if (it->settled) continue;
-            it->data = device->output(sets, list[k], i, error);
-            it->truth = it->data ? device->truth(sets, list[k], i, error) : NULL;
-            if (!it->truth) return false;
+            if (!it->settled && !it->fails && !bring(it, sets, device, i, error)) return false;
         }
     kf_parallel_for(bench->parallel, used, compare_one, items);
     if (doubts && find_doubts(items, used, doubts)) return true;
+    if (!word_failure(bench, sets, items, used, doubts, error)) return false;
+    if (doubts && find_doubts(items, used, doubts)) return true; /* what was certain may have been forgiven */
     for (size_t n = 0; n < used; n++) {
         item *it = &items[n];
         if (!it->passed && it->error.code == KF_ERROR_MEMORY) return kf_fail_copy(error, &it->error);
@@ -285,6 +311,7 @@ bool kf_checker_compare(kf_checker *checker, kf_sets *sets, const kf_set_variati
         }
         kf_output_check *check = output_check(bench, it->argument->name);
         if (!check) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        if (it->fails && !it->looked) continue;
         worse(&check->figures, &it->figures, check->figures.compared == 0);
         if (!it->passed) {
             if (doubts && may_be_doubted(it, doubts)) continue; /* another is wrong for certain, and is named */

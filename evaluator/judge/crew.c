@@ -74,7 +74,7 @@ static kf_peer *spawn(kf_crew *crew, kf_runner_kind kind, bool strict, kf_error 
                                          .wakeful = place.wakeful,
                                          .launcher = place.launcher,
                                          .same_addresses = place.same_addresses,
-                                         .start_seconds = kind == KF_RUNNER_TORCH ? TORCH_SECONDS : 0,
+                                         .start_seconds = kf_runner_is_python(kind) ? TORCH_SECONDS : 0,
                                          .strict = strict},
                          error);
 }
@@ -86,7 +86,7 @@ static void drop_blanks(kf_crew *crew)
 
 static bool is_slow(const kf_crew *crew, kf_runner_kind kind)
 {
-    return kind == KF_RUNNER_TORCH || (crew->device->slow_start && (kind == KF_RUNNER_PLAIN || kind == KF_RUNNER_COUNT));
+    return kf_runner_is_python(kind) || (crew->device->slow_start && (kind == KF_RUNNER_PLAIN || kind == KF_RUNNER_COUNT));
 }
 
 /* The place of the blank of that kind that was started first; blank_count: there is none. */

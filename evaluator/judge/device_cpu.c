@@ -128,10 +128,10 @@ static char *cpu_toolchain(const kf_device *device)
 
 /* Python is given a heap that keeps what it has: results of a batch are there at once, and memory that has been used before is what a program
  * that runs for longer than a batch finds, too. */
-static bool torch_place(const kf_cpu_device *cpu, kf_runner_place *place, kf_error *error)
+static bool torch_place(const kf_cpu_device *cpu, kf_runner_kind kind, kf_runner_place *place, kf_error *error)
 {
     static char library[4200], script[4300];
-    static const char *arguments[] = {"-I", script, "serve", NULL};
+    static const char *serve[] = {"-I", script, "serve", NULL}, *compile[] = {"-I", script, "serve", "--compile", NULL};
     static const char *const environment[] = {"PATH=/usr/bin:/bin",
                                               "LANG=C.UTF-8",
                                               "HOME=/tmp",
@@ -146,10 +146,10 @@ static bool torch_place(const kf_cpu_device *cpu, kf_runner_place *place, kf_err
     if (!there) return false;
     snprintf(library, sizeof library, "%s/lib/kforge", kf_root());
     snprintf(script, sizeof script, "%s", there);
-    *place = (kf_runner_place){.kind = KF_RUNNER_TORCH,
+    *place = (kf_runner_place){.kind = kind,
                                .program = python->program,
                                .directory = library,
-                               .arguments = arguments,
+                               .arguments = kind == KF_RUNNER_COMPILED ? compile : serve,
                                .environment = environment,
                                .spare_threads = 2 * cpu->threads,
                                .same_addresses = true};
@@ -159,16 +159,16 @@ static bool torch_place(const kf_cpu_device *cpu, kf_runner_place *place, kf_err
         place->paths[place->path_count++] = (kf_sandbox_path){python->paths[i], KF_PATH_READ | KF_PATH_EXEC, true};
     place->limits = (kf_sandbox_limits){
         .memory_bytes = cpu->memory_bytes / 2 > RUNNER_MEMORY ? cpu->memory_bytes / 2 : RUNNER_MEMORY,
-        .file_bytes = 64u << 20,
+        .file_bytes = kind == KF_RUNNER_COMPILED ? KF_COMPILED_FILE : 64u << 20,
         .output_bytes = 256u << 10,
-        .temporary_bytes = 64u << 20,
+        .temporary_bytes = kind == KF_RUNNER_COMPILED ? KF_COMPILED_TEMPORARY : 64u << 20,
     };
     return true;
 }
 
 static bool cpu_place(kf_device *device, kf_runner_kind kind, kf_runner_place *place, kf_error *error)
 {
-    if (kind == KF_RUNNER_TORCH) return torch_place((const kf_cpu_device *)device, place, error);
+    if (kf_runner_is_python(kind)) return torch_place((const kf_cpu_device *)device, kind, place, error);
     bool asan = kind == KF_RUNNER_ASAN;
     /* Filled once: the strings have to outlive every runner. */
     static char programs[2][4200], library[4200];

@@ -131,7 +131,7 @@ static void add_path(kf_runner_place *place, const char *path, int access, bool 
 }
 
 /* PyTorch on a GPU: what its allocator gets is ours (arena_cuda.c), and its processor threads have nothing to do. */
-static void place_python(kf_cuda_device *gpu, const kf_python *python, kf_runner_place *place)
+static void place_python(kf_cuda_device *gpu, const kf_python *python, kf_runner_kind kind, kf_runner_place *place)
 {
     static const char *const variables[] = {"OMP_NUM_THREADS=1", "MKL_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1",
                                             KF_PYTHON_VARIABLES};
@@ -140,8 +140,10 @@ static void place_python(kf_cuda_device *gpu, const kf_python *python, kf_runner
     snprintf(gpu->preload, sizeof gpu->preload, "LD_PRELOAD=%s/libkftorch.so", gpu->directory);
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) gpu->environment[count++] = variables[i];
     gpu->environment[count++] = gpu->preload;
+    snprintf(gpu->compiling, sizeof gpu->compiling, "TRITON_LIBCUDA_PATH=%s", gpu->driver_folder);
+    if (kind == KF_RUNNER_COMPILED) gpu->environment[count++] = gpu->compiling;
     gpu->environment[count] = NULL;
-    const char *const arguments[] = {"-I", gpu->script, "serve", "--cuda", NULL};
+    const char *const arguments[] = {"-I", gpu->script, "serve", "--cuda", kind == KF_RUNNER_COMPILED ? "--compile" : NULL, NULL};
     memcpy(gpu->arguments, arguments, sizeof arguments);
     place->program = python->program;
     place->arguments = gpu->arguments;
@@ -156,7 +158,7 @@ static bool cuda_place(kf_device *device, kf_runner_kind kind, kf_runner_place *
     if (kind == KF_RUNNER_ASAN)
         return kf_fail(error, KF_ERROR_INPUT, "AddressSanitizer is for device cpu; on a GPU compute-sanitizer does its work");
     const kf_python *python = NULL;
-    if (kind == KF_RUNNER_TORCH && !(python = kf_python_find(error))) return false;
+    if (kf_runner_is_python(kind) && !(python = kf_python_find(error))) return false;
     kf_autofree char *found = kf_root_file(python ? "lib/kforge/torch/kforge_torch.py" : "bin/kforge-runner-cuda", error);
     if (!found) return false;
     snprintf(python ? gpu->script : gpu->program, sizeof gpu->program, "%s", found);
@@ -171,9 +173,9 @@ static bool cuda_place(kf_device *device, kf_runner_kind kind, kf_runner_place *
                                .directory = gpu->directory,
                                .environment = gpu->environment,
                                .wakeful = gpu->wakeful,
-                               .launcher = python || !gpu->has_launcher ? NULL : &gpu->processors.launcher,
+                               .launcher = gpu->has_launcher ? &gpu->processors.launcher : NULL,
                                .spare_threads = SPARE_THREADS};
-    if (python) place_python(gpu, python, place);
+    if (python) place_python(gpu, python, kind, place);
     kf_jail_system(place->paths, &place->path_count, KF_PLACE_PATHS - 12);
     add_path(place, gpu->directory, KF_PATH_READ | KF_PATH_EXEC, false);
     if (!python) add_path(place, gpu->program, KF_PATH_READ | KF_PATH_EXEC, false);
@@ -191,9 +193,9 @@ static bool cuda_place(kf_device *device, kf_runner_kind kind, kf_runner_place *
     for (size_t i = 0; python && i < python->path_count; i++)
         if (strncmp(python->paths[i], "/opt/", 5) != 0) add_path(place, python->paths[i], KF_PATH_READ | KF_PATH_EXEC, true);
     place->limits = (kf_sandbox_limits){.memory_bytes = python ? PYTHON_MEMORY : RUNNER_MEMORY,
-                                        .file_bytes = 64u << 20,
+                                        .file_bytes = kind == KF_RUNNER_COMPILED ? KF_COMPILED_FILE : 64u << 20,
                                         .output_bytes = 256u << 10,
-                                        .temporary_bytes = 64u << 20};
+                                        .temporary_bytes = kind == KF_RUNNER_COMPILED ? KF_COMPILED_TEMPORARY : 64u << 20};
     return kind != KF_RUNNER_COUNT || kf_cuda_count_place(gpu, place, error);
 }
 
@@ -487,7 +489,8 @@ kf_device *kf_device_cuda_open(int ordinal, const char *cache, kf_error *error)
     gpu->head.launch_bias = 0.8e-6;
     gpu->head.batch_bias = 5e-6;
     gpu->head.python_bias = 30e-6; /* 30 modules beside themselves on an H200: 29 us apart in the median (docs/measurements) */
-    /* Eager beside 11 of 12 kernels in CUDA C, on two hosts with an H200: 56 to 324 us more than in a process that does nothing else (docs/measurements). */
+    /* Eager beside 11 of 12 kernels in CUDA C, on two hosts with an H200: 56 to 324 us more than in a process that does nothing else (docs/measurements). Its thread
+     * went where the kernel put it then; bound to a processor it should be less. */
     gpu->head.python_cold = 300e-6;
     gpu->head.most_sets = 1024; /* KF_WIRE_MAX_SETS */
     gpu->head.floor_margin = 0.9;

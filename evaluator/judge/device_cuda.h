@@ -51,7 +51,7 @@ typedef struct kf_cuda_device {
     /* What a runner is started with; the strings outlive it. */
     char program[4200], directory[4200], node[64], visible[80], libraries[4200];
     const char *environment[20];
-    char script[4200], preload[4300]; /* of a runner in Python */
+    char script[4200], preload[4300], compiling[4200]; /* of a runner in Python */
     const char *arguments[6];
     /* Of runners that count: the metrics' names with commas between them, NULL none yet. */
     char *count_names;

@@ -206,6 +206,8 @@ typedef struct judge_round {
     bool more;             /* jobs that will follow */
     bool afresh;           /* in processes that no other measurement had */
     bool secondhand;       /* set: one of the task's own has served another task */
+    bool frozen;           /* modules keep the weights that their constructors draw */
+    bool freezes;          /* set: wrong, but would be right so */
     int attempt;           /* 1: the second measurement of `verify` */
     double deadline;       /* of this round */
     double candidate_time; /* seconds of the job's time that the candidate took, in all rounds */
@@ -256,13 +258,13 @@ static kf_runner_kind candidate_kind(const kf_job_options *options)
     return options->torch ? KF_RUNNER_TORCH : options->asan ? KF_RUNNER_ASAN : KF_RUNNER_PLAIN;
 }
 
-/* The workload that is measured first; NULL: none applies. */
-static const kf_problem *first_problem(const kf_judge *judge, const kf_task *task, kf_problem *problem)
+/* The workload that is measured first, and its number; NULL: none applies. */
+static const kf_problem *first_problem(const kf_judge *judge, const kf_task *task, kf_problem *problem, int *workload)
 {
     bool applies;
     for (int pass = 0; pass < 2; pass++)
-        for (int workload = 0; workload < kf_task_workload_count(task); workload++)
-            if (kf_task_resolve(task, workload, judge->device->operations->kind, problem, &applies, NULL) && applies &&
+        for (*workload = 0; *workload < kf_task_workload_count(task); (*workload)++)
+            if (kf_task_resolve(task, *workload, judge->device->operations->kind, problem, &applies, NULL) && applies &&
                 problem->timed == (pass == 1))
                 return problem;
     return NULL;
@@ -293,13 +295,17 @@ static void start_ahead(kf_judge *judge, const kf_prepared *p, bool more)
     const kf_job_options *options = &p->job->options;
     const kf_task *task = p->job->task;
     kf_autofree kf_problem *room = calloc(1, sizeof *room);
-    const kf_problem *problem = room ? first_problem(judge, task, room) : NULL;
+    int workload = 0;
+    const kf_problem *problem = room ? first_problem(judge, task, room, &workload) : NULL;
     char baseline[256], oracle[256];
     bool strict = options->strict_sandbox;
-    kf_torch_key(task, options->baseline, baseline, sizeof baseline);
-    kf_torch_key(task, NULL, oracle, sizeof oracle);
-    size_t count = (size_t)(kind_of(p->baseline) == KF_RUNNER_TORCH &&
-                            !kf_crew_can_serve(judge->crew, KF_ROLE_BASELINE, baseline, strict, problem)) +
+    kf_torch_key(task, KF_ROLE_BASELINE, options->baseline, workload, baseline, sizeof baseline);
+    kf_torch_key(task, KF_ROLE_ORACLE, NULL, workload, oracle, sizeof oracle);
+    bool compiled = kf_task_baseline_compiled(task, options->baseline);
+    size_t own = (size_t)(kind_of(p->baseline) == KF_RUNNER_TORCH &&
+                          !kf_crew_can_serve(judge->crew, KF_ROLE_BASELINE, baseline, strict, problem));
+    kf_crew_expect(judge->crew, KF_RUNNER_COMPILED, strict, compiled ? own : 0);
+    size_t count = (compiled ? 0 : own) +
                    (kind_of(kf_task_oracle(task)) == KF_RUNNER_TORCH &&
                     !kf_crew_can_serve(judge->crew, KF_ROLE_ORACLE, oracle, strict, problem)) +
                    count_own(options);
@@ -327,7 +333,8 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
             if (!kf_task_resolve(task, workload, r->judge->device->operations->kind, problem, &applies, error)) return false;
             if (!applies || problem->timed != (pass == 1)) continue;
             kf_workload_verdict *result = kf_verdict_add_workload(verdict, problem->workload, problem->timed);
-            if (!result) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+            if (!result || (r->frozen && !kf_verdict_add_flag(verdict, KF_FLAG_FROZEN)))
+                return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
             kf_workbench bench = {.device = r->judge->device,
                                   .parallel = r->judge->parallel,
                                   .options = options,
@@ -341,6 +348,7 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
                                   .problem = problem,
                                   .workload = workload,
                                   .attempt = r->attempt,
+                                  .frozen = r->frozen,
                                   .candidate = built && is_measurable(r->prepared) ? r->prepared->candidate.binary : NULL,
                                   .baseline = r->prepared->trusted[KF_TRUSTED_BASELINE].binary.path,
                                   .oracle = r->prepared->trusted[KF_TRUSTED_ORACLE].binary.path,
@@ -358,16 +366,17 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
                                   .stop = r->stop,
                                   .verdict = verdict,
                                   .result = result};
-            double started = kf_now();
+            double started = kf_now(), before = deadline;
             if (!kf_measure_workload(&bench, error)) return false;
             r->layers = bench.layers ? bench.layers : r->layers;
             r->secondhand = r->secondhand || bench.secondhand;
+            r->freezes = r->freezes || bench.freezes;
             if (bench.abandoned) return true;
             built = true;
-            deadline = bench.deadline;
+            deadline = r->deadline = bench.deadline;
             r->candidate_time = bench.candidate_time;
             if (problem->timed) {
-                budget -= kf_now() - started - bench.waited;
+                budget -= kf_now() - started - (deadline - before); /* what was nobody's time */
                 timed_left--;
             }
             if (result->finding_count) return true;
@@ -483,19 +492,48 @@ static bool failed_secondhand(const judge_round *r, const kf_verdict *verdict)
     return r->secondhand && !r->afresh && verdict->status == KF_JUDGE_ERROR && verdict->blame == KF_BLAME_TASK;
 }
 
+/* Does it say more of a solution than the round before, in which its weights were arguments and it was wrong? */
+static bool says_more(const kf_verdict *verdict)
+{
+    if (verdict->status == KF_CORRECT || verdict->status == KF_CHEATING || verdict->status == KF_IMPOSSIBLE ||
+        verdict->status == KF_CONTRACT_VIOLATION)
+        return true;
+    for (size_t w = 0; w < verdict->workload_count; w++)
+        for (size_t i = 0; i < verdict->workloads[w].finding_count; i++)
+            if (strcmp(verdict->workloads[w].findings[i].rule, "mode.other") == 0) return true;
+    return false;
+}
+
 /* A round; one that the machine disturbed, or that accuses by the clock alone, is measured again, with another key and in fresh processes, while the job's
- * time allows; and so is, once, a task that fails where another one has been before. The verdict is the last one's. */
+ * time allows; and so is, once, a task that fails where another one has been before, and, with frozen weights, a solution that wants
+ * them where the task admits that. The verdict is the last one's, but for what frozen weights tell nothing more about. */
 static bool judge_undisturbed(judge_round *r, kf_verdict **verdict, kf_error *error)
 {
     const kf_job_options *options = &r->job->options;
     double started = kf_now();
     r->deadline = started + options->timeout_seconds;
     r->candidate_time = 0;
+    kf_auto(kf_verdict) known = NULL; /* found with weights as arguments, where others are tried */
     for (kf_rounds rounds = {0};;) {
+        double began = kf_now(), deadline = r->deadline;
         if (!judge_round_of(r, verdict, error)) return false;
+        double took = kf_now() - began - (r->deadline - deadline); /* without what was nobody's time */
+        if (r->freezes && !r->frozen && r->deadline - kf_now() > took) {
+            known = kf_steal(verdict);
+            if (!(*verdict = new_verdict(r->judge, r->job))) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+            r->frozen = true;
+            r->going = NULL;
+            continue;
+        }
         bool secondhand = failed_secondhand(r, *verdict);
-        if (!secondhand && !kf_judge_tries_again(&rounds, *verdict, kf_now() - started, options->timeout_seconds))
-            return flag_rounds(&rounds, *verdict) || kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        double nobodys = r->deadline - options->timeout_seconds - started;
+        if (!secondhand && !kf_judge_tries_again(&rounds, *verdict, kf_now() - started - nobodys, options->timeout_seconds)) {
+            if (!flag_rounds(&rounds, *verdict)) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+            if (!known || says_more(*verdict)) return true;
+            kf_verdict_free(*verdict);
+            *verdict = kf_steal(&known);
+            return true;
+        }
         r->going = NULL;
         r->afresh = true;
         if (!kf_secret_new(r->secret, options->replay_key, error)) return false;
@@ -507,6 +545,8 @@ static bool judge_job(kf_judge *judge, kf_prepared *p, bool more, const volatile
 {
     kf_secret secret;
     const kf_job *job = p->job;
+    /* One that was started for a candidate that did not compile is of use to no other job. */
+    if (!kf_task_baseline_compiled(job->task, job->options.baseline)) kf_crew_forget(judge->crew, KF_RUNNER_COMPILED);
     if (kf_task_is_torch(job->task)) start_ahead(judge, p, more);
     if (!kf_secret_new(&secret, job->options.replay_key, error) || !kf_prepared_await_trusted(p, error)) return false;
     const kf_trusted_work *baseline = &p->trusted[KF_TRUSTED_BASELINE];

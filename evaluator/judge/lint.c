@@ -37,17 +37,24 @@ static bool is_output(const kf_problem_argument *argument)
     return argument->kind == KF_OUTPUT || argument->kind == KF_INOUT;
 }
 
+static kf_runner_kind kind_of(const kf_torch_request *request)
+{
+    if (request->file->kind != KF_SOURCE_TORCH) return KF_RUNNER_PLAIN;
+    return request->compiled ? KF_RUNNER_COMPILED : KF_RUNNER_TORCH;
+}
+
 static bool start(kf_judge *judge, const kf_torch_request *request, const char *binary, const kf_problem *problem, const char *what,
                   const volatile int *stop, kf_peer **peer, kf_error *error)
 {
-    bool torch = request->file->kind == KF_SOURCE_TORCH;
-    if (!(*peer = kf_crew_take(judge->crew, torch ? KF_RUNNER_TORCH : KF_RUNNER_PLAIN, false, stop, error))) return false;
+    kf_runner_kind kind = kind_of(request);
+    bool torch = kf_runner_is_python(kind);
+    if (!(*peer = kf_crew_take(judge->crew, kind, false, stop, error))) return false;
     const kf_device_operations *operations = judge->device->operations;
     if (torch && operations->equip && !operations->equip(judge->device, *peer, request->role, problem, false, error)) return false;
     if (!(torch ? kf_torch_give(*peer, request, error) : kf_peer_give(*peer, binary, error))) return false;
     uint64_t scalars[KF_MAX_ARGUMENTS];
     kf_problem_scalars(problem, scalars);
-    kf_peer_event event = kf_peer_load(*peer, CALL_SECONDS);
+    kf_peer_event event = kf_peer_load(*peer, kind == KF_RUNNER_COMPILED ? KF_COMPILE_SECONDS : CALL_SECONDS);
     if (event == KF_PEER_OK) event = kf_peer_scalars(*peer, scalars, (uint32_t)problem->argument_count);
     if (event == KF_PEER_OK) return true;
     if (event == KF_PEER_STOPPED) return kf_fail(error, KF_ERROR_BUSY, "interrupted");
@@ -154,7 +161,7 @@ static bool run_cases(lint_run *run, kf_error *error)
                 return false;
         }
     if (!call(run, run->baseline, order, "baseline", &run->baseline_call, error)) return false;
-    if (kf_peer_kind(run->baseline) == KF_RUNNER_TORCH) {
+    if (kf_runner_is_python(kf_peer_kind(run->baseline))) {
         kf_fetch_fault fault;
         bool all[INDEPENDENT + KF_MAX_ARGUMENTS];
         memset(all, 1, sizeof all);
@@ -207,8 +214,9 @@ static int lint_workload(kf_judge *judge, const kf_task *task, int workload, con
                                           .file = kf_task_baseline(task),
                                           .compiled = kf_task_baseline_compiled(task, NULL)}};
     plan_cases(&run);
-    kf_crew_expect(judge->crew, KF_RUNNER_TORCH, false,
-                   (size_t)(requests[0].file->kind == KF_SOURCE_TORCH) + (requests[1].file->kind == KF_SOURCE_TORCH));
+    for (int kind = 0; kind < KF_RUNNER_KINDS; kind++)
+        kf_crew_expect(judge->crew, (kf_runner_kind)kind, false,
+                       (size_t)((int)kind_of(&requests[0]) == kind) + ((int)kind_of(&requests[1]) == kind));
     bool ready = (run.sets = device->sets_new(judge->device, problem, run.count, true, error)) &&
                  start(judge, &requests[0], oracle->path, problem, "oracle", stop, &run.oracle, error) &&
                  start(judge, &requests[1], baseline->path, problem, "baseline", stop, &run.baseline, error);

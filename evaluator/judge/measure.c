@@ -52,7 +52,12 @@ static bool warm_up(kf_run *r, kf_side side, double *least, kf_error *error)
             return false;
         if (!kf_run_batch(r, side, 0, r->calls[side], 0, -1, &batch, error)) return false;
         if (side == CANDIDATE && r->in_place && !kf_run_inspect(r, side, error)) return false;
-        seconds += batch.seconds;
+        /* It may have compiled its kernels in the first one: that is its time, but none that tells of its calls. */
+        bool first = i == 0 && side == CANDIDATE && r->bench->kinds[KF_ROLE_CANDIDATE] == KF_RUNNER_TORCH;
+        if (first)
+            r->started += batch.seconds;
+        else
+            seconds += batch.seconds;
         bool settled = fabs(batch.seconds - last) < WARM_SETTLED * batch.seconds;
         if (i) *least = fmin(*least, fmin(last, batch.seconds));
         last = batch.seconds;
@@ -158,7 +163,8 @@ static void expect_spares(const kf_run *r)
     if (bench->counts && bench->last) kf_crew_expect(bench->crew, KF_RUNNER_COUNT, strict, 1);
     if (bench->spare) kf_crew_expect(bench->crew, bench->kinds[KF_ROLE_CANDIDATE], strict, bench->spare);
     /* The next job may be on a task that the baseline's runner does not suit. */
-    if (bench->spare && bench->kinds[KF_ROLE_CANDIDATE] != KF_RUNNER_TORCH && bench->kinds[KF_ROLE_BASELINE] == KF_RUNNER_TORCH)
+    if (bench->spare && bench->kinds[KF_ROLE_CANDIDATE] != KF_RUNNER_TORCH &&
+        kf_run_kind(bench, KF_ROLE_BASELINE) == KF_RUNNER_TORCH)
         kf_crew_expect(bench->crew, KF_RUNNER_TORCH, strict, 1);
 }
 
@@ -293,7 +299,7 @@ static void expect_runners(const kf_run *r)
     char key[4400];
     size_t counts[KF_RUNNER_KINDS] = {0};
     counts[bench->kinds[KF_ROLE_CANDIDATE]] += !(bench->going && *bench->going);
-    counts[bench->kinds[KF_ROLE_BASELINE]] +=
+    counts[kf_run_kind(bench, KF_ROLE_BASELINE)] +=
         !kf_crew_can_serve(bench->crew, KF_ROLE_BASELINE, kf_run_key(bench, KF_ROLE_BASELINE, key), strict, bench->problem);
     counts[bench->kinds[KF_ROLE_ORACLE]] +=
         !kf_crew_can_serve(bench->crew, KF_ROLE_ORACLE, kf_run_key(bench, KF_ROLE_ORACLE, key), strict, bench->problem);
@@ -425,6 +431,7 @@ static bool measure(kf_run *r, kf_error *error)
     double seconds;
     if (!r->over && r->timed && !warm_up(r, CANDIDATE, &seconds, error)) return false;
     if (!r->over && !measure_pairs(r, &rule, error)) return false;
+    if (r->over && !kf_run_explain_state(r, error)) return false;
     if (!r->over && !kf_run_audit(r, r->peers[CANDIDATE], error)) return false;
     if (!r->over && r->timed && !kf_run_conclude(r, error)) return false;
     if (!r->over && !keep_candidate(r, error)) return false;
@@ -439,16 +446,20 @@ static bool is_clean(const kf_run *r, bool done)
     bool gone = r->bench->kinds[KF_ROLE_CANDIDATE] == KF_RUNNER_TORCH && r->bench->device->calls_block;
     for (size_t i = 0; i < result->finding_count; i++)
         if (result->findings[i].status != KF_WRONG_RESULT && !gone) return false;
+    if (r->dirty && !gone) return false;
     return done && (!result->finding_count || result->findings[0].blame == KF_BLAME_CANDIDATE);
 }
 
 bool kf_measure_workload(kf_workbench *bench, kf_error *error)
 {
     kf_run r = {.bench = bench, .device = bench->device->operations};
+    double asked = kf_now();
     if (r.device->reserve && !r.device->reserve(bench->device, true, bench->stop, error)) return false;
     r.started = kf_now();
+    bench->deadline += r.started - asked; /* others measured, or compiled a baseline */
     for (int i = 0; i < bench->problem->argument_count; i++)
         r.in_place = r.in_place || bench->problem->arguments[i].kind == KF_INOUT;
+    r.own_state = bench->frozen;
     r.timed = bench->result->timed && !bench->options->check_only && !bench->options->asan;
     r.choices.state = kf_secret_draw(bench->secret, bench->attempt ? "choices/1" : "choices/0", (uint32_t)bench->workload, 0);
     bool done = measure(&r, error), clean = is_clean(&r, done);

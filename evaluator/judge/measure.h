@@ -22,6 +22,7 @@ typedef struct kf_workbench {
     const kf_problem *problem;
     int workload;                              /* its number: keys differ between workloads */
     int attempt;                               /* 0, and 1 for the second measurement of `verify` */
+    bool frozen;                               /* modules keep the weights that their constructors draw */
     const char *candidate, *baseline, *oracle; /* binaries */
     /* NULL when `candidate` is there. Else it waits for the build and returns the path; NULL: there is nothing to measure, and *wrong says whether
      * that is because the judge failed (the error is set). */
@@ -44,6 +45,7 @@ typedef struct kf_workbench {
     double waited;   /* set: seconds that await_candidate took; they are no part of the measurement's time */
     bool abandoned;  /* set: await_candidate had nothing */
     bool secondhand; /* set: one of the task's own runners has served another task */
+    bool freezes;    /* set: wrong, but would be right with frozen weights, which the task admits */
 } kf_workbench;
 
 /* Fills bench->result. False when judge or machine failed, or on the caller's stop flag (KF_ERROR_BUSY). */

@@ -1,5 +1,5 @@
 /* What the parts of measuring a workload share: measure.c (how many batches of what), measure_batches.c (one batch), measure_pairs.c (one of each side on
- * the same sets), measure_peers.c (starting runners, wording what became of them), measure_figures.c (what the times mean). Functions that take a
+ * the same sets), measure_peers.c (starting runners, wording what became of them), measure_figures.c (what the times mean), measure_state.c (why a module may be wrong). Functions that take a
  * kf_error return false for what is the machine's or the caller's; what there is to say of a candidate or a task becomes a finding, and r->over. */
 #ifndef KFORGE_MEASURE_INTERNAL_H
 #define KFORGE_MEASURE_INTERNAL_H
@@ -65,6 +65,9 @@ typedef struct kf_run {
     kf_known known;        /* of the baseline alone, for jobs to come; `task` is empty where that is of no use to them */
     bool recalled;         /* from an earlier job */
     bool stale;            /* beside a candidate the baseline was another: alone it has to be measured anew */
+    bool dirty;            /* something went wrong that no finding tells */
+    bool own_state;        /* modules keep what their constructors have drawn (measure_state.c) */
+    bool other_mode;       /* modules evaluate where the task's train (measure_state.c) */
     bool in_place;         /* the task has inouts: a call needs its inputs anew */
     int spare_threads;     /* the device's own may appear later */
     int gaps, gap_batches; /* of the candidate: batches with work left beside the stream, and all */
@@ -118,6 +121,8 @@ bool kf_run_inspect(kf_run *r, kf_side side, kf_error *error);
 bool kf_run_find_truth(kf_run *r, const uint32_t *list, uint32_t count, kf_error *error);
 /* Outputs of the listed sets with the truth; what is doubtful into `doubts`, where it is not NULL, instead of a finding. */
 bool kf_run_compare(kf_run *r, kf_side side, const uint32_t *list, uint32_t count, kf_doubts *doubts, kf_error *error);
+/* Words for a wrong result of a solution in Python that keeps what it has made of its first weights (measure_state.c). */
+bool kf_run_explain_state(kf_run *r, kf_error *error);
 /* The baseline on the very inputs of a doubtful set, in a spare one, which may take another set from the list. */
 bool kf_run_hear_baseline(kf_run *r, uint32_t doubtful, kf_doubts *doubts, uint32_t *list, uint32_t *count, kf_error *error);
 
@@ -141,6 +146,8 @@ bool kf_run_pair(kf_run *r, const kf_pair_plan *plan, double seconds[2], double 
 bool kf_run_report(kf_run *r, kf_peer *peer, kf_role role, kf_peer_event event, int code, const char *doing, kf_error *error);
 /* What the crew knows a runner of the task's own by: its binary; for PyTorch task and workload, whose shapes it has been told. `key` is room for it. */
 const char *kf_run_key(const kf_workbench *bench, kf_role role, char key[4400]);
+/* Which program a role's runner is: `kinds`, but for a baseline through torch.compile, which is timed as any in Python. */
+kf_runner_kind kf_run_kind(const kf_workbench *bench, kf_role role);
 /* Starts a runner, loads its binary, gives it its scalars. */
 bool kf_run_start_peer(kf_run *r, kf_role role, kf_peer **peer, kf_error *error);
 /* Starts r->idle where there has to be one. */

@@ -71,6 +71,13 @@ static bool make_ready(kf_run *r, const kf_pair_plan *plan, kf_side side, bool f
                                   : kf_run_refresh(r, plan->serial, side, called, error);
 }
 
+/* A single call behind the batch, on a set that was left out: for latency; and once behind a batch of one call, since results that share memory are seen of two. */
+static bool calls_once_more(const kf_run *r, const kf_pair_plan *plan, kf_side side)
+{
+    if (r->calls[side] > 1) return plan->latency;
+    return plan->number == 0 && side == CANDIDATE && r->set_count > 1 && r->bench->kinds[KF_ROLE_CANDIDATE] == KF_RUNNER_TORCH;
+}
+
 static bool one_side(kf_run *r, const kf_pair_plan *plan, kf_side side, bool first, double *seconds, double *latency,
                      kf_error *error)
 {
@@ -87,11 +94,11 @@ static bool one_side(kf_run *r, const kf_pair_plan *plan, kf_side side, bool fir
         r->beside.woken[r->beside_count] = batch.waking;
         r->beside.seconds[r->beside_count++] = batch.seconds - batch.claimed;
     }
-    if (plan->latency && called > 1) { /* a set that was left out, cold, with inputs that the batch could not look at */
+    if (calls_once_more(r, plan, side)) { /* a set that was left out, cold, with inputs that the batch could not look at */
         if (side == CANDIDATE && (!kf_run_inspect(r, side, error) || r->over))
             return r->over; /* before a left-out set is one that was called */
         if (!renew(r, r->order[called], error)) return false;
-        if (!kf_run_batch(r, side, called, 1, latency_letter, shown, &single, error)) return false;
+        if (!kf_run_batch(r, side, called, 1, plan->latency ? latency_letter : 0, shown, &single, error)) return false;
         if (r->over) return true;
         bool again = kf_run_steps_aside(r) && !kf_run_rehearses(r, side) && side == BASELINE;
         if (again && (!kf_run_null_again(r, error) || r->over)) return r->over;

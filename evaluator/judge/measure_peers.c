@@ -105,11 +105,34 @@ static const char *candidate_binary(kf_run *r, bool *failed, kf_error *error)
     return NULL;
 }
 
+kf_runner_kind kf_run_kind(const kf_workbench *bench, kf_role role)
+{
+    return role == KF_ROLE_BASELINE && bench->compiled ? KF_RUNNER_COMPILED : bench->kinds[role];
+}
+
+static double load_seconds(kf_runner_kind kind)
+{
+    return kind == KF_RUNNER_COMPILED ? KF_COMPILE_SECONDS : kind == KF_RUNNER_TORCH ? TORCH_LOAD_SECONDS : LOAD_SECONDS;
+}
+
+/* Known to nobody before; of 31 bits, which every generator takes, and not 0. Of the round with frozen weights another one than that under which it was found
+ * out that they should be: what is right with some weights only would have to be so twice. */
+static uint32_t own_seed(const kf_workbench *bench)
+{
+    return (uint32_t)(kf_secret_draw(bench->secret, bench->frozen ? "weights/frozen" : "weights", (uint32_t)bench->workload,
+                                     (uint32_t)bench->attempt) >>
+                      33) |
+           1;
+}
+
 const char *kf_run_key(const kf_workbench *bench, kf_role role, char key[4400])
 {
     const char *binary = role == KF_ROLE_BASELINE ? bench->baseline : bench->oracle;
     if (bench->kinds[role] != KF_RUNNER_TORCH) return binary;
-    kf_torch_key(bench->task, role == KF_ROLE_BASELINE ? bench->options->baseline : NULL, key, 4400);
+    kf_torch_key(bench->task, role, role == KF_ROLE_BASELINE ? bench->options->baseline : NULL, bench->workload, key, 4400);
+    /* What was compiled once takes no other plan. */
+    if (bench->frozen && kf_run_kind(bench, role) == KF_RUNNER_COMPILED)
+        snprintf(key + strlen(key), 4400 - strlen(key), " frozen %u", own_seed(bench));
     return key;
 }
 
@@ -125,6 +148,8 @@ static bool load_plan(kf_run *r, kf_role role, kf_peer *peer, const char *candid
                                       .role = role,
                                       .file = role == KF_ROLE_BASELINE ? bench->baseline_file : kf_torch_file(bench->task),
                                       .compiled = role == KF_ROLE_BASELINE && bench->compiled,
+                                      .own_seed = r->own_state ? own_seed(bench) : 0,
+                                      .other_mode = r->other_mode,
                                       .candidate = candidate};
     if (!kf_torch_give(peer, &request, error)) return false;
     if (r->device->equip && !r->device->equip(bench->device, peer, role, bench->problem, r->computed, error)) return false;
@@ -145,7 +170,8 @@ bool kf_run_start_peer(kf_run *r, kf_role role, kf_peer **peer, kf_error *error)
 {
     kf_workbench *bench = r->bench;
     kf_runner_place place;
-    kf_runner_kind kind = bench->kinds[role];
+    kf_runner_kind kind = kf_run_kind(bench, role);
+    bool python = kf_runner_is_python(kind);
     bool failed = false, candidate = role == KF_ROLE_CANDIDATE, strict = bench->options->strict_sandbox, from_another = false;
     const char *binary = candidate                  ? candidate_binary(r, &failed, error)
                          : role == KF_ROLE_BASELINE ? bench->baseline
@@ -160,27 +186,39 @@ bool kf_run_start_peer(kf_run *r, kf_role role, kf_peer **peer, kf_error *error)
     else if (bench->going)
         *peer = kf_steal(bench->going);
     if (*peer && candidate) kf_peer_hurry(*peer, bench->deadline);
-    if (*peer && kind != KF_RUNNER_TORCH) return give_scalars(r, role, *peer, error);
+    if (*peer && !python) return give_scalars(r, role, *peer, error);
     double asked = kf_now();
     if (!*peer && !(*peer = kf_crew_take(bench->crew, kind, strict, bench->stop, error))) return false;
-    if (kind == KF_RUNNER_TORCH) { /* importing PyTorch takes longer than measuring: it is nobody's time */
+    if (python) { /* importing PyTorch takes longer than measuring: it is nobody's time */
         r->started += kf_now() - asked;
         bench->deadline += kf_now() - asked;
     }
     double began = kf_now();
-    if (kind != KF_RUNNER_TORCH && !kf_peer_give(*peer, binary, error)) return false;
+    if (!python && !kf_peer_give(*peer, binary, error)) return false;
     if (candidate) bench->layers = kf_peer_layers(*peer);
-    double patience = kind == KF_RUNNER_TORCH ? TORCH_LOAD_SECONDS : LOAD_SECONDS;
+    double patience = load_seconds(kind);
     bool hurried = candidate && kf_run_time_left(r) < patience;
     if (hurried) patience = fmax(kf_run_time_left(r), 1);
     kf_peer_event event;
-    if (kind != KF_RUNNER_TORCH)
+    if (!python)
         event = kf_peer_load(*peer, patience);
     else if (!load_plan(r, role, *peer, candidate ? binary : NULL, patience, &event, error))
         return false;
     bool anew = event != KF_PEER_OK && event != KF_PEER_STOPPED && from_another;
     if (anew && !load_afresh(r, role, peer, &event, error)) return false;
     if (from_another && !anew) bench->secondhand = true;
+    if (kind == KF_RUNNER_COMPILED) { /* nor is compiling the baseline */
+        r->started += kf_now() - began;
+        bench->deadline += kf_now() - began;
+        if (r->peers[CANDIDATE]) kf_peer_hurry(r->peers[CANDIDATE], bench->deadline);
+    }
+    if (event == KF_PEER_OK && kf_peer_is_open(*peer)) {
+        if (strict)
+            return kf_fail(error, KF_ERROR_MACHINE,
+                           "a baseline through torch.compile has not put the second system-call filter on, which --sandbox=strict "
+                           "asks for: Linux 5.9 or newer tells");
+        if (!kf_verdict_add_flag(bench->verdict, "baseline.open")) return no_memory(error);
+    }
     /* Where others have had the time, it is not to blame for what was left. */
     if (candidate) r->candidate_time += kf_now() - began;
     if (event == KF_PEER_TIMEOUT && hurried) return kf_run_out_of_time(r, error);
@@ -209,7 +247,7 @@ bool kf_run_fetch(kf_run *r, kf_side side, const uint32_t *list, uint32_t count,
     kf_role role = side == CANDIDATE ? KF_ROLE_CANDIDATE : KF_ROLE_BASELINE;
     kf_workbench *bench = r->bench;
     kf_fetch_fault fault;
-    if (kf_peer_kind(peer) != KF_RUNNER_TORCH) return true;
+    if (!kf_runner_is_python(kf_peer_kind(peer))) return true;
     if (!r->device->fetch(r->sets, peer, role, list, count, r->chosen, &fault, error)) return false;
     if (!fault.rule[0]) return true;
     if (fault.machine)

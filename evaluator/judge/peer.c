@@ -39,6 +39,7 @@ struct kf_peer {
         *binary; /* a folder that only this runner sees, and the path in it that it will load; NULL when it was started for a binary */
     double start_seconds;
     kf_runner_kind kind;
+    bool open;
     uint64_t calls;
     void *attachment;
     void (*release)(void *attachment);
@@ -278,7 +279,7 @@ kf_peer *kf_peer_spawn(const kf_peer_spec *spec, kf_error *error)
         .fds = fds,
         .fd_count = 1,
         .limits = spec->limits,
-        .seccomp = KF_SECCOMP_RUNNER,
+        .seccomp = spec->kind == KF_RUNNER_COMPILED ? KF_SECCOMP_SETTLES : KF_SECCOMP_RUNNER,
         .strict = spec->strict,
         .same_addresses = spec->same_addresses,
     };
@@ -363,6 +364,11 @@ kf_runner_kind kf_peer_kind(const kf_peer *peer)
     return peer->kind;
 }
 
+bool kf_peer_is_open(const kf_peer *peer)
+{
+    return peer->open;
+}
+
 void kf_peer_attach(kf_peer *peer, void *data, void (*release)(void *data))
 {
     peer->attachment = data;
@@ -426,6 +432,7 @@ kf_peer_event kf_peer_load(kf_peer *peer, double seconds)
     if (event == KF_PEER_OK) event = ask(peer, &command, NULL, 0, -1, seconds, &answer);
     if (event == KF_PEER_OK) event = freeze(peer);
     if (event == KF_PEER_OK && answer.result != KF_WIRE_OK) event = end(peer, KF_PEER_REFUSED);
+    peer->open = event == KF_PEER_OK && peer->kind == KF_RUNNER_COMPILED && !kf_sandbox_settle(peer->sandbox);
     return event;
 }
 

@@ -37,8 +37,16 @@ typedef enum kf_runner_kind {
     KF_RUNNER_ASAN,  /* for a candidate built with AddressSanitizer */
     KF_RUNNER_TORCH, /* Python with PyTorch; what it loads is a plan (torch_plan.h) */
     KF_RUNNER_COUNT, /* one that takes hardware counters (counters.h) */
+    /* As KF_RUNNER_TORCH, for a task's own baseline through torch.compile: it may start compilers until it has loaded its plan, the only one that it serves. */
+    KF_RUNNER_COMPILED,
     KF_RUNNER_KINDS
 } kf_runner_kind;
+
+/* Has it its results in its own memory (ledger.h), and does it load plans? */
+static inline bool kf_runner_is_python(kf_runner_kind kind)
+{
+    return kind == KF_RUNNER_TORCH || kind == KF_RUNNER_COMPILED;
+}
 
 typedef struct kf_peer_spec {
     kf_runner_kind kind;
@@ -78,6 +86,8 @@ bool kf_peer_give_text(kf_peer *peer, const char *text, size_t size, kf_error *e
 /* The folder that both are put into; NULL for a runner that was started for a binary. Borrowed. */
 const char *kf_peer_inbox(const kf_peer *peer);
 void kf_peer_free(kf_peer *peer);
+/* Of KF_RUNNER_COMPILED: might it start programs behind its loading, too, as far as the kernel tells? */
+bool kf_peer_is_open(const kf_peer *peer);
 kf_runner_kind kf_peer_kind(const kf_peer *peer);
 /* Something that a device keeps with a runner; it is released when the process is gone. One at most. */
 void kf_peer_attach(kf_peer *peer, void *data, void (*release)(void *data));

@@ -21,6 +21,10 @@ typedef struct kf_python {
  * there is no /etc/passwd and nothing can be made. */
 #define KF_PYTHON_VARIABLES "USER=nobody", "TORCHINDUCTOR_CACHE_DIR=/tmp"
 
+/* For sources, objects and caches of what torch.compile makes of a baseline. */
+#define KF_COMPILED_TEMPORARY (2ull << 30)
+#define KF_COMPILED_FILE (512u << 20) /* headers of ATen that PyTorch 2.11 has g++ precompile are 118 MiB */
+
 /* $KFORGE_PYTHON, else the first of /usr/bin/python3 and python3 in PATH that has PyTorch. NULL with KF_ERROR_MACHINE: no Python, no PyTorch, or one older
  * than KF_TORCH_LEAST, and what to install. Borrowed, for the life of the process. */
 const kf_python *kf_python_find(kf_error *error);

@@ -190,7 +190,7 @@ static kf_peer_event hand_over_ledger(kf_sets *sets, kf_peer *peer, kf_role role
 /* A runner in Python has its results in memory of its own: no buffer for them, but a ledger. */
 kf_peer_event kf_cpu_hand_over(kf_sets *sets, kf_peer *peer, kf_role role)
 {
-    bool own_results = kf_peer_kind(peer) == KF_RUNNER_TORCH && role != KF_ROLE_ORACLE;
+    bool own_results = kf_runner_is_python(kf_peer_kind(peer)) && role != KF_ROLE_ORACLE;
     const kf_problem *problem = sets->problem;
     kf_peer_buffer buffers[64];
     size_t used = 0;

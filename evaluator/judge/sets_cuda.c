@@ -219,7 +219,7 @@ kf_peer_event kf_cuda_hand_over(kf_sets *sets, kf_peer *peer, kf_role role)
 {
     const kf_problem *problem = sets->problem;
     const kf_cuda *cuda = &sets->gpu->cuda;
-    bool own_results = kf_peer_kind(peer) == KF_RUNNER_TORCH && role != KF_ROLE_ORACLE;
+    bool own_results = kf_runner_is_python(kf_peer_kind(peer)) && role != KF_ROLE_ORACLE;
     size_t entries = (size_t)sets->count * (size_t)problem->argument_count, used = 0;
     kf_autofree kf_peer_buffer *buffers = calloc(entries ? entries : 1, sizeof *buffers);
     if (!buffers) return kf_peer_fail(peer, "out of memory to hand buffers over");

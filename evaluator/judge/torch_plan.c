@@ -9,6 +9,7 @@
 #include "kforge/json.h"
 
 #define KEY "torch:"
+#define COMPILED_KEY "compiled:"
 
 const kf_task_file *kf_torch_file(const kf_task *task)
 {
@@ -18,9 +19,12 @@ const kf_task_file *kf_torch_file(const kf_task *task)
     return NULL;
 }
 
-void kf_torch_key(const kf_task *task, const char *baseline, char *key, size_t size)
+void kf_torch_key(const kf_task *task, kf_role role, const char *baseline, int workload, char *key, size_t size)
 {
-    snprintf(key, size, KEY "%s:%.100s", kf_task_hash(task), baseline ? baseline : "");
+    if (role == KF_ROLE_BASELINE && kf_task_baseline_compiled(task, baseline))
+        snprintf(key, size, COMPILED_KEY "%s:%d:%.100s", kf_task_hash(task), workload, baseline ? baseline : "");
+    else
+        snprintf(key, size, KEY "%s:%.100s", kf_task_hash(task), baseline ? baseline : "");
 }
 
 bool kf_torch_is_key(const char *binary)
@@ -95,15 +99,25 @@ static bool put_state(cJSON *plan, const cJSON *torch)
     return true;
 }
 
+bool kf_torch_evaluates(const kf_task *task)
+{
+    const cJSON *torch = cJSON_GetObjectItemCaseSensitive(kf_task_json(task), "torch");
+    const char *mode = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(torch, "mode"));
+    return mode && strcmp(mode, "eval") == 0;
+}
+
 static bool put_torch(cJSON *plan, const kf_torch_request *request)
 {
     const cJSON *torch = cJSON_GetObjectItemCaseSensitive(kf_task_json(request->task), "torch");
-    const char *class = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(torch, "class")),
-               *mode = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(torch, "mode"));
+    const char *class = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(torch, "class"));
     const cJSON *seed = cJSON_GetObjectItemCaseSensitive(torch, "seed");
+    bool evaluates = kf_torch_evaluates(request->task) != request->other_mode;
     return cJSON_AddStringToObject(plan, "class", class ? class : "Model") &&
-           cJSON_AddStringToObject(plan, "mode", mode ? mode : "train") &&
-           cJSON_AddNumberToObject(plan, "seed", seed ? seed->valuedouble : 42) &&
+           cJSON_AddStringToObject(plan, "mode", evaluates ? "eval" : "train") &&
+           cJSON_AddNumberToObject(plan, "seed",
+                                   request->own_seed ? request->own_seed
+                                   : seed            ? seed->valuedouble
+                                                     : 42) &&
            cJSON_AddNumberToObject(plan, "inputs", cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(torch, "inputs"))) &&
            cJSON_AddNumberToObject(plan, "outputs", cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(torch, "outputs"))) &&
            put_state(plan, torch) && put_forward(plan, torch, request->problem);
@@ -121,6 +135,7 @@ char *kf_torch_plan(const kf_torch_request *request, kf_error *error)
     kf_auto(cJSON) plan = cJSON_CreateObject();
     bool done = put(plan, "patches", patches) && cJSON_AddStringToObject(plan, "role", roles[request->role]) &&
                 cJSON_AddBoolToObject(plan, "compile", request->compiled) &&
+                (!request->own_seed || cJSON_AddTrueToObject(plan, "own_state")) &&
                 (!request->claim || cJSON_AddTrueToObject(plan, "claim")) &&
                 cJSON_AddBoolToObject(plan, "timed", !request->untimed) &&
                 put_source(plan, "problem", request->file->name, request->file->text) &&

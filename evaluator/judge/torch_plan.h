@@ -15,16 +15,22 @@ typedef struct kf_torch_request {
     bool claim;               /* loading it runs KernelBench's protocol, and nothing else will be asked (kernelbench.py) */
     bool untimed;             /* of that: no timing */
     bool compiled;            /* a baseline through torch.compile */
-    const char *candidate;    /* path of the solution; NULL for the task's own roles */
+    uint32_t
+        own_seed; /* not 0: the module keeps what its constructor draws under this seed, whatever the arguments are (frozen.py) */
+    bool other_mode;       /* it evaluates where the task's trains, and the other way round */
+    const char *candidate; /* path of the solution; NULL for the task's own roles */
 } kf_torch_request;
 
+/* Is the task's module in evaluation mode? */
+bool kf_torch_evaluates(const kf_task *task);
 /* The plan as text; malloc'd, NULL with the error. */
 char *kf_torch_plan(const kf_torch_request *request, kf_error *error);
 /* The plan into a runner's inbox, and a candidate's extensions. */
 bool kf_torch_give(kf_peer *peer, const kf_torch_request *request, kf_error *error);
-/* What the crew knows a task's own runners in Python by: task and baseline. They load the plan of each workload anew. */
-void kf_torch_key(const kf_task *task, const char *baseline, char *key, size_t size);
-/* Is what a crew knows a runner by such a key, or the path of a binary? */
+/* What the crew knows a task's own runners in Python by: task and baseline; NULL: the default one, or the oracle. They load the plan of each workload anew; but a
+ * baseline through torch.compile can be compiled only once in a process, so there the workload is part of it. */
+void kf_torch_key(const kf_task *task, kf_role role, const char *baseline, int workload, char *key, size_t size);
+/* Is what a crew knows a runner by the key of one that loads other tasks' plans, too? Not a path of a binary, nor that of a baseline through torch.compile. */
 bool kf_torch_is_key(const char *binary);
 /* The problem file of a task: its oracle's, else its baseline's; NULL when neither is one. */
 const kf_task_file *kf_torch_file(const kf_task *task);

@@ -132,6 +132,8 @@ bool kf_task_read_torch(kf_task *task, kf_json_reader *top)
     const char *class = kf_json_string_or(&reader, "class", "Model"), *mode = kf_json_string_or(&reader, "mode", "train");
     kf_json_integer_or(&reader, "seed", 0, KF_EXACT_INTEGER, 42);
     kf_json_any(&reader, "init");
+    kf_json_boolean_or(&reader, "mode_matters", false);
+    kf_json_boolean_or(&reader, "frozen", false);
     if (reader.failed) return false;
     const char *fault = kf_param_fault(class);
     if (fault) return kf_json_complain(&reader, "class", "\"%s\" %s", class, fault);

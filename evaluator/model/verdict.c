@@ -250,6 +250,13 @@ bool kf_workload_add_sample(kf_workload_verdict *workload, const kf_sample *samp
     return true;
 }
 
+bool kf_verdict_has_flag(const kf_verdict *verdict, const char *flag)
+{
+    for (size_t i = 0; i < verdict->flag_count; i++)
+        if (strcmp(verdict->flags[i], flag) == 0) return true;
+    return false;
+}
+
 bool kf_verdict_add_flag(kf_verdict *verdict, const char *format, ...)
 {
     va_list arguments;
@@ -257,8 +264,7 @@ bool kf_verdict_add_flag(kf_verdict *verdict, const char *format, ...)
     kf_autofree char *flag = format_line(format, arguments);
     va_end(arguments);
     if (!flag) return false;
-    for (size_t i = 0; i < verdict->flag_count; i++)
-        if (strcmp(verdict->flags[i], flag) == 0) return true;
+    if (kf_verdict_has_flag(verdict, flag)) return true;
     char **added = append(&verdict->flags, verdict->flag_count, sizeof *added);
     if (!added) return false;
     *added = kf_steal(&flag);

@@ -26,6 +26,7 @@ import warnings
 try:
     import torch
 
+    import freezable
     import load
     import meta
     import shrink
@@ -130,6 +131,8 @@ def describe_at(path, patches, options, keep_state, times):
     if (size is None or size.outputs is None) and small is not problem:
         raise Unfit("size.unknown", "too large to run here, and PyTorch %s can't tell its shapes without running it: give --max-elements" % torch.__version__)
     measured, _ = measure(args)
+    args.look_at_mode(args.values(8), measured)
+    args.not_frozen = freezable.why_not(args)
     state_names = list(args.state)
     return assemble(problem, patches, args, state_names, measured, size if small is not problem else None, notes)
 
@@ -168,6 +171,7 @@ def assemble(problem, patches, args, state_names, measured, size, notes):
         "inputs": inputs, "order": order, "state": state, "fixed": args.fixed, "outputs": outputs, "scalars": scalars,
         "init": jsonable(args.init), "constants": problem.constants(), "patches": patches, "flops": size.flops if size else args.flops or None,
         "notes": notes + args.notes, "unfit": None,
+        **({"mode_matters": True} if args.mode_matters else {}), **({"not_frozen": args.not_frozen} if args.not_frozen else {"frozen": True}),
     }
 
 

@@ -266,6 +266,29 @@ def state_entries(model):
     return entries
 
 
+def widen(module):
+    """A module in float64, with tensors that it has beside its state: an initial hidden state, a table."""
+    import torch
+
+    def widened(value):
+        if isinstance(value, torch.Tensor):
+            return value.double() if value.is_floating_point() else value
+        if type(value) in (list, tuple):
+            made = [widened(each) for each in value]
+            return type(value)(made) if any(a is not b for a, b in zip(made, value)) else value
+        if type(value) is dict:
+            made = {key: widened(each) for key, each in value.items()}
+            return made if any(made[key] is not value[key] for key in value) else value
+        return value
+
+    module.double()
+    for part in module.modules():
+        for name, value in list(vars(part).items()):
+            made = value if name.startswith("_") else widened(value)
+            if made is not value:
+                setattr(part, name, made)
+
+
 def flatten(value):
     """The tensors of what forward returned, in order: a tensor, or tuples, lists and dicts of them. Anything else: TypeError."""
     import torch

@@ -83,7 +83,8 @@ def draw_inputs(problem, seed):
 
 
 def make_model(problem, seed, mode):
-    return problem.construct(seed=seed).train(mode != "eval")
+    model = problem.construct(seed=seed)
+    return model.eval() if mode == "eval" else model
 
 
 def flatten_outputs(result):
@@ -205,6 +206,19 @@ class Arguments:
         self.unchanged = [a is not None and any(isinstance(v, torch.Tensor) and v.numel() == o.numel() and torch.equal(v.reshape(-1), o.reshape(-1)) for v in inputs)
                           for a, o in zip(self.alias, outputs)]
         return [o.detach().contiguous().clone() for o in outputs]
+
+    def look_at_mode(self, inputs, outputs):
+        """self.mode_matters: whether the other mode gives other outputs, or none at all."""
+        before, modes = self.keep_state(), [(part, part.training) for part in self.model.modules()]
+        self.model.train(not self.model.training)
+        try:
+            others = self.call(inputs)
+            self.mode_matters = not same_shapes(outputs, others) or difference(outputs, others) > 1e-4
+        except Exception:
+            self.mode_matters = True
+        for part, training in modes:
+            part.training = training
+        self.model.load_state_dict(before)
 
 
 def finite(outputs):
@@ -379,24 +393,28 @@ def spread_weights(args):
     return kept
 
 
-def measure_rounding(args, inputs, outputs):
-    """Whether rounding decides about the output: a batch norm over two values gives ±1, whichever is larger. One draw may hide it, where the two are far apart:
-    of some networks every other one does. So others are looked at, too, of weights as well."""
+def rounding_error(model, inputs, outputs):
+    """The difference to what the module gives in float64."""
 
     def doubled(value):
         return value.double() if isinstance(value, torch.Tensor) and value.dtype in dist.FLOATS else value
 
-    def error_of(inputs, outputs):
-        exact_model = copy.deepcopy(args.model).double()
-        with torch.no_grad():
-            exact = flatten_outputs(exact_model(*[doubled(v) for v in inputs]))
-        return difference(outputs, exact) if len(exact) == len(outputs) and all(a.shape == b.shape for a, b in zip(exact, outputs)) else 0
+    exact_model = copy.deepcopy(model)
+    load.widen(exact_model)
+    with torch.no_grad():
+        exact = flatten_outputs(exact_model(*[doubled(v) for v in inputs]))
+    return difference(outputs, exact) if len(exact) == len(outputs) and all(a.shape == b.shape for a, b in zip(exact, outputs)) else 0
+
+
+def measure_rounding(args, inputs, outputs):
+    """Whether rounding decides about the output: a batch norm over two values gives ±1, whichever is larger. One draw may hide it, where the two are far apart:
+    of some networks every other one does. So others are looked at, too, of weights as well."""
 
     if not all(o.dtype in dist.FLOATS for o in outputs):
         return
     before = args.keep_state()
     try:
-        worst = error_of(inputs, outputs)
+        worst = rounding_error(args.model, inputs, outputs)
         for seed in range(ROUNDING_DRAWS - 1):
             if worst > UNSTABLE:
                 break
@@ -404,7 +422,7 @@ def measure_rounding(args, inputs, outputs):
             others, drawn = args.values(81 + seed), args.keep_state()
             outputs = args.call(others)
             args.model.load_state_dict(drawn)
-            worst = max(worst, error_of(others, outputs))
+            worst = max(worst, rounding_error(args.model, others, outputs))
     except (RuntimeError, TypeError):  # it insists on its own precision
         return
     finally:

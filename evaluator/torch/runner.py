@@ -1,6 +1,6 @@
 """A runner in Python: speaks evaluator/runner/wire.h as kforge-runner does, for the three roles that a module of PyTorch can have.
 
-  baseline   the problem's own Model in its precision, eager
+  baseline   the problem's own Model in its precision, eager or through torch.compile (compiled.py)
   oracle     the same module in float64; writes what it computes into the truth's buffers
   candidate  class ModelNew of a solution
 
@@ -82,16 +82,22 @@ class Loaded:
         self.state = range(plan["inputs"], plan["inputs"] + len(plan["state"]))
         self.outputs = range(self.state.stop, self.state.stop + plan["outputs"])
         self.call_order = plan["forward"]  # argument numbers, in the order of forward
+        self.own_state = plan.get("own_state", False)
         self.module = self._build()
-        self.targets = self._bind()
+        self.targets = [] if self.own_state else self._bind()
+        self.forward = self.module
         self.library = None  # of an oracle: whether cuDNN computes its convolutions
         if plan.get("compile"):
-            # Inductor writes C++ and starts a compiler for it, processes of its own, too; behind the second filter its first call would fail in a batch.
-            raise load.LoadError(
-                "a baseline through torch.compile can't be judged: it starts a compiler, and a runner starts no programs",
-                "PyTorch %s" % self.torch.__version__,
-                "take the eager one",
-            )
+            import compiled
+
+            self.forward = compiled.compile(self.module, self._like_judges(place.make(self.problem.inputs)), load.LoadError)
+
+    def _like_judges(self, given):
+        """Inputs, and weights in the module, as a batch will have them: the judge's are contiguous and have the shapes of their arguments."""
+        for _, tensor, _ in self.targets:
+            tensor.data = tensor.data.contiguous()
+        shapes = [self.arguments[number]["shape"] for number in self.call_order]
+        return [value.detach().contiguous().view(shape) if isinstance(value, self.torch.Tensor) else value for value, shape in zip(given, shapes)]
 
     def _build(self):
         load, plan = self.load, self.plan
@@ -105,13 +111,20 @@ class Loaded:
             text, name = plan["candidate"]["text"], plan["candidate"]["name"]
             extensions.serve(text, name, self.folder)
             chosen = load.Problem(text, name, None, "ModelNew", "kforge_candidate").model_class
-        module = self._unfilled(problem) if chosen is None and self.place.kind != "cpu" else None
-        if module is None:
-            module = problem.construct(seed=plan["seed"], model_class=chosen)
-        module.train(plan["mode"] == "train")
+        if self.own_state:
+            import frozen
+
+            with frozen.constants(plan["seed"]):
+                module = problem.construct(seed=plan["seed"], model_class=chosen)
+        else:
+            module = self._unfilled(problem) if chosen is None and self.place.kind != "cpu" else None
+            if module is None:
+                module = problem.construct(seed=plan["seed"], model_class=chosen)
+        if plan["mode"] == "eval":  # in training is how a module begins; one that its constructor has put into the other mode stays there, as with KernelBench
+            module.eval()
         module = self.place.move(module)
         if self.role == "oracle":  # there: a GPU widens in no time
-            module = module.double()
+            load.widen(module)
             self.torch.set_default_dtype(self.torch.float64)
         return module
 
@@ -135,7 +148,6 @@ class Loaded:
         the module's own."""
         entries = {name: (tensor, kind) for name, tensor, kind in self.load.state_entries(self.module)}
         wanted = list(zip(self.state, self.plan["state"]))
-        kinds = self.plan["state_kinds"] if "state_kinds" in self.plan else {}
         targets, missing = [], []
         for number, name in wanted:
             found = entries.get(name)
@@ -144,7 +156,7 @@ class Loaded:
             else:
                 targets.append((number, found[0]))
         if missing:
-            targets = self._bind_in_order(wanted, missing, entries, targets, kinds)
+            targets = self._bind_others(wanted, missing, entries, targets)
         own = self._written_by_forward(targets)
         return [(number, tensor, tuple(tensor.shape)) for number, tensor in targets if id(tensor) not in own]
 
@@ -152,12 +164,15 @@ class Loaded:
         shape = list(self.arguments[number]["shape"])
         return [] if tensor.dim() == 0 and shape == [1] else shape
 
-    def _bind_in_order(self, wanted, missing, entries, targets, kinds):
-        """Names differ: parameters of the same shapes in the same order are taken for the same ones. Buffers that a solution has no use for may
-        be missing."""
-        reference = {name: kind for name, _, kind in self.load.state_entries(self.problem.construct(seed=self.plan["seed"]))}
-        if all(reference.get(name) == "buffer" for _, name in missing):
-            return targets
+    def _bind_others(self, wanted, missing, entries, targets):
+        """Names differ. Buffers that a solution has no use for may be missing; a parameter that the same seed has drawn alike is the same one, as it is for KernelBench; else
+        parameters of the same shapes in the same order are taken for the same ones."""
+        made = self.load.state_entries(self.problem.construct(seed=self.plan["seed"]))
+        reference = {name: kind for name, _, kind in made}
+        missing = [(number, name) for number, name in missing if reference.get(name) != "buffer"]
+        alike = self._drawn_alike(missing, {name: tensor for name, tensor, _ in made}, entries, targets)
+        if alike is not None:
+            return targets + alike
         here = [tensor for tensor, kind in entries.values() if kind == "parameter"]
         there = [(number, name) for number, name in wanted if reference.get(name) == "parameter"]
         if len(here) == len(there) and all(list(t.shape) == self._shape(n, t) for t, (n, _) in zip(here, there)):
@@ -168,6 +183,22 @@ class Loaded:
             self.plan["candidate"]["name"] if self.role == "candidate" else self.plan["problem"]["name"],
             "weights are handed over by the names that Model's state_dict gives them, or in its order",
         )
+
+    def _drawn_alike(self, missing, drawn, entries, targets):
+        """(argument number, tensor) for each of `missing`, by the values that constructors leave; None where one has no equal."""
+        taken, found = {id(tensor) for _, tensor in targets}, []
+        for number, name in missing:
+            value = drawn[name].detach()
+            equal = [
+                tensor
+                for tensor, kind in entries.values()
+                if kind == "parameter" and id(tensor) not in taken and tensor.shape == value.shape and self.torch.equal(tensor.detach().to(value), value)
+            ]
+            if not equal:
+                return None
+            taken.add(id(equal[0]))
+            found.append((number, equal[0]))
+        return found
 
     def _written_by_forward(self, targets):
         """ids of state that one call changes or replaces."""
@@ -238,6 +269,7 @@ class Runner:
         self.path, self.torch, self.place = path, torch, place
         self.socket = socket.socket(fileno=WIRE_FD)
         self.loaded = None
+        self.compiled = None  # (text of its plan, what was loaded), where that went through torch.compile
         self.buffers = {}  # set -> {argument: tensor}
         self.scalars = {}
         self.prepared = {}
@@ -287,7 +319,8 @@ class Runner:
         try:
             self.loaded = None
             with open(self.path, encoding="utf-8") as file:
-                plan = json.load(file)
+                text = file.read()
+            plan = json.loads(text)
             folder = os.path.dirname(self.path)
             if plan.get("claim"):
                 import kernelbench
@@ -296,13 +329,24 @@ class Runner:
                 return OK
             self.beginning.restore(self.torch, plan["problem"]["text"])
             self.scalars.clear()
-            self.loaded = Loaded(plan, folder, self.place)
+            self.loaded = self._compile(text, plan, folder) if plan.get("compile") else Loaded(plan, folder, self.place)
             return OK
         except BaseException as error:  # also SystemExit and KeyboardInterrupt of somebody's file
             load = sys.modules.get("load")
             plain = load is not None and isinstance(error, load.LoadError)
             complain(str(error) if plain else "%s: %s" % (type(error).__name__, error))
             return LOAD_FAILED
+
+    def _compile(self, text, plan, folder):
+        """Once: behind it this process starts nothing any more, which is what the judge counts on when it stops it (kf_sandbox_settle)."""
+        if self.compiled is None:
+            self.compiled = text, Loaded(plan, folder, self.place)
+            refused = lock_down()
+            if refused:
+                complain("second filter refused: %s" % os.strerror(-refused))
+        if self.compiled[0] != text:
+            raise RuntimeError("this process has compiled another plan, and starts no compiler any more")
+        return self.compiled[1]
 
     def take_scalars(self, count):
         payload = self.receive_all(8 * count)
@@ -467,7 +511,7 @@ class Runner:
         return True
 
     def call(self, order):
-        module, kept, prepare, write = self.loaded.module, self.kept, self.prepare, self.write_ledger
+        module, kept, prepare, write = self.loaded.forward, self.kept, self.prepare, self.write_ledger
         results = {}  # by set: one that is called for again overwrites its record, so that only its last result is kept
         for number in order:
             given, state = prepare(number)
@@ -534,8 +578,8 @@ class Runner:
 
 
 def main(arguments):
-    on_gpu = arguments[:1] == ["--cuda"]
-    if len(arguments) != 1 + on_gpu:
+    on_gpu, compiles = "--cuda" in arguments, "--compile" in arguments
+    if len(arguments) != 1 + on_gpu + compiles:
         return 2
     warnings.simplefilter("ignore")
     try:
@@ -554,7 +598,8 @@ def main(arguments):
         complain("PyTorch finds no GPU: %s: %s" % (type(error).__name__, error))
         return 3
     scratch.prepare()
-    refused = lock_down()
+    # A task's own baseline that is to be compiled starts compilers first (_compile), as its files do in the build jail; nothing but such a plan comes here.
+    refused = 0 if compiles else lock_down()
     if refused:
         complain("second filter refused: %s" % os.strerror(-refused))
     runner = Runner(arguments[-1], torch, place)

@@ -21,11 +21,13 @@
 
 #define KF_JOB_SCHEMA "kforge-job/1"
 #define KF_JOB_BYTES (64u << 20) /* longest line either side accepts */
-#define KF_JOB_ID_BYTES 128   /* letters, digits, '.', '_', ':' and '-', none of the marks first: an id may become a file's name */
-#define KF_JOB_FLAGS 64       /* most extra compiler flags */
-#define KF_FLAG_BYTES 256     /* longest of them */
-#define KF_JOB_KNOWN 256      /* most hashes of known code */
-#define KF_BUILD_PATIENCE 10  /* a build may take so many times its processor time; after that the machine is at fault */
+#define KF_JOB_ID_BYTES 128  /* letters, digits, '.', '_', ':' and '-', none of the marks first: an id may become a file's name */
+#define KF_JOB_FLAGS 64      /* most extra compiler flags */
+#define KF_FLAG_BYTES 256    /* longest of them */
+#define KF_JOB_KNOWN 256     /* most hashes of known code */
+#define KF_BUILD_PATIENCE 10 /* a build may take so many times its processor time; after that the machine is at fault */
+#define KF_COMPILE_SECONDS \
+    600.0 /* that torch.compile may take for a baseline, of one workload: a network of hundreds of layers, on few processors */
 #define KF_EXTENSION_BUILDS 4 /* builds' time that the extensions of a solution may take: each reads PyTorch's headers */
 
 typedef struct kf_job_options {

@@ -142,6 +142,9 @@ kf_finding *kf_verdict_add_finding(kf_verdict *verdict, kf_workload_verdict *wor
     __attribute__((format(printf, 8, 9)));
 kf_output_check *kf_workload_add_output(kf_workload_verdict *workload, const char *argument);
 bool kf_workload_add_sample(kf_workload_verdict *workload, const kf_sample *sample);
+/* The verdict is on a solution in Python with the weights that its constructor drew, which it has made others of (docs/torch.md, Frozen weights). */
+#define KF_FLAG_FROZEN "state.frozen"
+bool kf_verdict_has_flag(const kf_verdict *verdict, const char *flag);
 /* A flag that is there already is not added again. */
 bool kf_verdict_add_flag(kf_verdict *verdict, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Replaces an owned string of the verdict by a cleaned copy; false when out of memory (the old one stays). */

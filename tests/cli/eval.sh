@@ -5,6 +5,11 @@ fake=$bin/../tests/fake_worker
 task=$root/tasks/axpy
 candidate() { printf '// fake: %s\n' "$@" >mine.cu; }
 
+candidate "speed nan"
+expect 0 eval "$task" mine.cu --workers "$fake" --no-keep
+says "correct, speed not measured: its calls took less than batches differ by"
+expect 0 eval "$task" mine.cu --workers "$fake" --no-keep --json
+json 'o["message"] == "correct; speed not measured" and o["speedup"]["value"] == "nan"' # lib.sh knows it by that
 candidate "speed 1.5"
 expect 0 eval "$task" mine.cu --workers "$fake"
 says "correct, speedup 1.50x [1.48, 1.52]"

@@ -1,7 +1,8 @@
 /* A worker for the tests of the agent: the real protocol (worker.c, spool.c) around a judge that runs nothing. What it finds is written in
  * the candidate, so that a test is a source and an expectation. "#pragma fake: …" is the same: to a search sources that differ in comments alone are one.
  *
- *   // fake: speed 1.5            speedup, before tunables; without it some number between 0.8 and 1.8 that source and flags determine
+ *   // fake: speed 1.5            speedup, before tunables (nan: pairs were made that tell nothing); without it some number between 0.8 and 1.8 that source and
+ *                                 flags determine
  *   // fake: optimum BLOCK 128    with -DBLOCK=V the speedup falls by 20 % for each factor of 2 between V and 128
  *   // fake: flag -O2 1.3            the speedup is multiplied by that when the job has this flag
  *   // fake: verified 1.2         the speedup when measured with `verify`
@@ -244,6 +245,7 @@ static bool fill(kf_verdict *verdict, const kf_job *job, const char *how)
     double speed = speed_of(job);
     workload->status = KF_CORRECT;
     workload->speedup = (kf_interval){speed, speed * 0.99, speed * 1.01};
+    workload->pairs = 8;
     workload->baseline_seconds = 1e-3;
     workload->candidate_seconds = 1e-3 / speed;
     verdict->reverified = job->options.verify && !line_of(job->source, "disagree", rest, sizeof rest);

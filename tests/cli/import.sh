@@ -42,6 +42,29 @@ json '[p["status"] for p in o["problems"]] == ["unchanged"]'
 (cd made && md5sum */*) | cmp - before || fail "a task that was there changed"
 ls -A made | grep -q '^\.' && fail "something temporary is left: $(ls -A made)"
 
+# Whether weights that constructors draw ask as much of a solution: each file's first line says it.
+expect 0 import torch "$root/tests/torch/freezable" -o freezable --json
+python3 - "$root/tests/torch/freezable" <<'END' || fail "torch.frozen is not what first lines say"
+import json, pathlib, sys
+files = sorted(pathlib.Path(sys.argv[1]).glob("*.py"))
+assert len(files) >= 15
+for file in files:
+    expected = file.read_text().split("\n", 1)[0]
+    task = json.load(open("freezable/%s/task.json" % file.stem))
+    frozen, reason = task["torch"].get("frozen", False), task["origin"].get("not_frozen", "")
+    assert (expected == "# frozen: yes") == frozen and (frozen or expected[len("# frozen: no: "):] in reason), (file.name, expected, frozen, reason)
+END
+
+# Where the mode matters, the task and its description say so.
+expect 0 task show made/level1_2_ReLU --json
+json '"mode_matters" not in o["task"]["torch"] and " mode (" not in o["task"]["description"]'
+for mode in train eval; do
+    expect 0 import torch "$root/tests/kernelbench/level1/4_BatchNorm.py" --mode $mode -o $mode
+    expect 0 task show $mode/4_BatchNorm --json
+    json 'o["task"]["torch"]["mode"] == "'$mode'" and o["task"]["torch"]["mode_matters"] is True'
+    json '"The module is in %s mode (batch norms take" % {"train": "training", "eval": "evaluation"}["'$mode'"] in o["task"]["description"]'
+done
+
 # Other options: not without --force, and by a link.
 expect 1 import kernelbench "$root/tests/kernelbench" --ids 2 --scale 10000 -o made
 says "is there already and differs; --force makes it anew"

@@ -107,6 +107,7 @@ json '[s["status"] for p in o["problems"] for s in p["samples"] if s["label"].en
 json 'all(s["kernelbench"]["correct"] for p in o["problems"] for s in p["samples"] if s["label"].endswith(".py"))'
 json '{s["label"]: s["status"] for p in o["problems"] for s in p["samples"] if s["label"].endswith(".cu")} == {"level_1_problem_2_sample_1_kernel.cu": "correct", "level_1_problem_11_sample_1_kernel.cu": "correct", "level_1_problem_13_sample_1_kernel.cu": "wrong_result"}'
 # Two denominators: of all eleven, of the ten judged.
+json '[r["flops"] > 0 for p in o["problems"] for r in p["rooflines"]] == [True] * 10' # the reference's
 json '[o["scores"][k] for k in ("problems", "judged", "refused", "solved")] == [11, 10, 1, 10]'
 json '[(round(f["share"]["value"], 9), round(f["share_of_judged"]["value"], 9)) for f in o["scores"]["fast_p"] if f["p"] == 0 and f["k"] == 2] == [(round(10 / 11, 9), 1)]'
 json '[p["refused"]["rule"] for p in o["problems"] if "refused" in p] == ["outputs.random"] and "scaled to 200000" in o["imported"]'
@@ -152,6 +153,20 @@ json '[(s["claimed"], s["status"], s.get("rule"), s["claim_of_other_text"]) for 
 json '0 < o["claims"]["ratio"] < 1e-3 and [o["claims"][k] for k in ("count", "judged", "correct")] == [2, 2, 1] and o["claims"]["rules"] == "input.mutated (1)"'
 expect 0 bench report last
 says "claimed and verified"
+
+# One that folds its weights is correct, and says that it does.
+python3 - "$root" <<'END'
+import json, sys
+read = lambda name: open(sys.argv[1] + "/tests/" + name).read()
+with open("folded.json", "w") as out:
+    print(json.dumps({"level_id": 1, "task_id": 3, "ref_code": read("kernelbench/level1/3_Linear.py"), "custom_code": read("torch/honest/folds_its_weights.py"), "score_default": 1.5}), file=out)
+END
+expect 0 import cuda-l1 folded.json -o folded
+judged folded --solutions folded.json --html folded.html --no-protocol
+json 'o["scores"]["frozen"] == 1 and [(s["status"], s["rule"]) for p in o["problems"] for s in p["samples"]] == [("correct", "state.frozen")] and o["claims"]["rules"] == ""'
+grep -q 'of the correct with frozen weights' folded.html || fail "the page does not say that weights are frozen"
+expect 0 bench report last
+says "frozen weights             1 of the correct ones"
 expect 2 import cuda-l1 rows.csv -o release
 complains "rows.csv, line 1"
 finish

@@ -189,6 +189,10 @@ bool kf_sandbox_thaw(kf_sandbox *s, kf_error *error)
     s->frozen = false;
     return true;
 }
+bool kf_sandbox_settle(kf_sandbox *s)
+{
+    return s->frozen;
+}
 bool kf_sandbox_take_census(kf_sandbox *s, kf_sandbox_census *census, kf_error *error)
 {
     (void)error;

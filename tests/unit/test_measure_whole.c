@@ -169,6 +169,11 @@ void *kf_peer_attachment(const kf_peer *peer)
     return NULL;
 }
 
+bool kf_peer_is_open(const kf_peer *peer)
+{
+    (void)peer;
+    return false;
+}
 kf_runner_kind kf_peer_kind(const kf_peer *peer)
 {
     return peer->kind;

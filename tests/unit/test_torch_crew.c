@@ -50,21 +50,22 @@ static void the_tasks_own_go_on_to_other_tasks(void **state)
     assert_int_equal(started(), before + 2); /* and one for KernelBench's protocol */
 }
 
-/* A task like relu in a folder of its own, with lines before the class. */
-static kf_verdict *judge_with(const char *lines, const char *solution, double timeout)
+/* A task like relu in a folder of its own, with lines before the class; `more` ends its baseline, and may go on. */
+static kf_verdict *judge_beside(const char *more, const char *lines, const char *solution, double timeout)
 {
     kf_error error = {0};
     kf_autofree char *folder = kf_directory_temporary("kforge-test", &error);
     kf_autofree char *json = kf_path_join(folder, "task.json"), *problem = kf_path_join(folder, "problem.py");
-    kf_autofree char *text = NULL;
-    static const char task[] =
+    kf_autofree char *text = NULL, *task = NULL;
+    static const char form[] =
         "{\"schema\": \"kforge-task/1\", \"name\": \"careless\", \"entry\": \"careless\", \"arguments\": ["
         "{\"name\": \"x\", \"kind\": \"input\", \"dtype\": \"f32\", \"shape\": " SHAPE
         ", \"distribution\": {\"kind\": \"normal\"}}, "
         "{\"name\": \"out\", \"kind\": \"output\", \"dtype\": \"f32\", \"shape\": " SHAPE "}], "
         "\"oracle\": {\"kind\": \"torch\", \"file\": \"problem.py\"}, \"baseline\": {\"kind\": \"torch\", \"file\": "
-        "\"problem.py\"}, "
+        "\"problem.py\"%s, "
         "\"torch\": {\"class\": \"Model\", \"inputs\": [\"x\"], \"outputs\": [\"out\"], \"forward\": [\"x\"]}}";
+    assert_true(asprintf(&task, form, more) > 0);
     assert_true(asprintf(&text,
                          "import torch\nimport torch.nn as nn\n%s\n"
                          "class Model(nn.Module):\n    def forward(self, x):\n        return torch.clamp(x, min=0)\n"
@@ -82,6 +83,11 @@ static kf_verdict *judge_with(const char *lines, const char *solution, double ti
     kf_verdict *verdict = kf_judge_run(judge, job, NULL, &error);
     if (!verdict) fail_msg("%s", error.text);
     return verdict;
+}
+
+static kf_verdict *judge_with(const char *lines, const char *solution, double timeout)
+{
+    return judge_beside("}", lines, solution, timeout);
 }
 
 /* Settings are put back, and the runners go on. */
@@ -125,6 +131,65 @@ static void who_has_the_time_is_told(void **state)
     assert_string_equal(first_finding(late)->rule, "time.budget");
     kf_auto(kf_verdict) hangs = judge_with("", "import time\nclass ModelNew:\n    pass\ntime.sleep(100)\n", 4);
     assert_string_equal(kf_status_name(hangs->status), "timeout");
+}
+
+/* Stands for torch.compile, which PyTorch 1 has not: it starts a program, as compilers are, and no process comes to it twice. Behind the two calls that are made in loading
+ * nothing can be started any more. */
+#define COMPILING                                                                                 \
+    "import os, subprocess\n"                                                                     \
+    "calls = []\n"                                                                                \
+    "def start():\n"                                                                              \
+    "    return subprocess.run(['/bin/sh', '-c', 'exit 3']).returncode\n"                         \
+    "def stand_in(module):\n"                                                                     \
+    "    assert not calls and start() == 3 and os.nice(0) == 0\n"                                 \
+    "    def function(x):\n"                                                                      \
+    "        calls.append(len(calls))\n"                                                          \
+    "        try:\n"                                                                              \
+    "            assert len(calls) != 3 or start() is None, 'a program was started in a batch'\n" \
+    "        except PermissionError:\n"                                                           \
+    "            pass\n"                                                                          \
+    "        return module(x)\n"                                                                  \
+    "    return function\n"                                                                       \
+    "torch.compile = stand_in\n"
+
+static void a_compiled_baseline_starts_compilers_once(void **state)
+{
+    (void)state;
+    static const char compiled[] = ", \"compile\": true}";
+    for (int turn = 0; turn < 2; turn++) {
+        kf_auto(kf_verdict) verdict = judge_beside(compiled, COMPILING, clamp, 60);
+        const kf_finding *finding = first_finding(verdict);
+        if (verdict->status != KF_CORRECT) fail_msg("%s: %s", verdict->message, finding ? finding->text : "");
+        assert_int_equal(kf_crew_started(judge->crew, KF_RUNNER_COMPILED), 1);
+    }
+    /* Neither does another task come to it, nor a plan of this one that is not to be compiled. */
+    expect_correct("relu", relu, false);
+    kf_auto(kf_verdict) eager = judge_with(COMPILING "torch.compile(None)", clamp, 60);
+    assert_string_equal(first_finding(eager)->rule, "baseline.failed");
+    assert_non_null(strstr(first_finding(eager)->text, "PermissionError"));
+    assert_int_equal(kf_crew_started(judge->crew, KF_RUNNER_COMPILED), 1);
+    /* Another workload may have other shapes, and is compiled in a process of its own. */
+    kf_auto(kf_verdict) two =
+        judge_beside(", \"compile\": true}, \"workloads\": [{\"name\": \"main\"}, {\"name\": \"again\"}]", COMPILING, clamp, 60);
+    if (two->status != KF_CORRECT) fail_msg("%s", two->message);
+    assert_int_equal(kf_crew_started(judge->crew, KF_RUNNER_COMPILED), 3);
+}
+
+static void what_can_not_be_compiled_is_the_baselines_failure(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *lines, *says;
+    } rows[] = {{"if hasattr(torch, 'compile'): del torch.compile", "it takes 2.0 or newer"},
+                {"def compile(module):\n    raise ValueError('no lowering\\nfor this')\ntorch.compile = compile",
+                 "no lowering for this: torch.compile: ValueError"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        kf_auto(kf_verdict) verdict = judge_beside(", \"compile\": true}", rows[i].lines, clamp, 60);
+        assert_string_equal(kf_status_name(verdict->status), "judge_error");
+        assert_string_equal(first_finding(verdict)->rule, "baseline.failed");
+        assert_int_equal(first_finding(verdict)->blame, KF_BLAME_TASK);
+        if (!strstr(first_finding(verdict)->text, rows[i].says)) fail_msg("%s", first_finding(verdict)->text);
+    }
 }
 
 static bool suits_none(const kf_device *device, const kf_peer *peer, kf_role role, const kf_problem *problem)
@@ -187,6 +252,8 @@ int main(void)
         cmocka_unit_test(settings_do_not_reach_the_next_task),
         cmocka_unit_test(who_has_the_time_is_told),
         cmocka_unit_test(replaced_functions_do_not_reach_the_next_task),
+        cmocka_unit_test(a_compiled_baseline_starts_compilers_once),
+        cmocka_unit_test(what_can_not_be_compiled_is_the_baselines_failure),
         cmocka_unit_test(memory_that_is_of_no_use_is_given_back_first),
     };
     return judge_tests("torch_crew", tests, sizeof tests / sizeof *tests, "");

@@ -5,6 +5,7 @@ static void slow_ones_are_slower(void **state)
 {
     (void)state;
     every_file_of("hostile", true, 2);
+    every_file_of("bad", true, 1);
 }
 
 static bool holds(const kf_interval *speedup, double low, double high)

@@ -1,5 +1,5 @@
 /* Solutions in Python, each a file whose first line says what has to come of it:
- *   # task: relu; kforge: wrong_result output.mismatch; kernelbench: correct; slower: yes; build: SECONDS; says: WORDS
+ *   # task: relu; kforge: wrong_result output.mismatch; kernelbench: correct; slower: yes; build: SECONDS; flag: state.frozen; says: WORDS
  * Included by the tests that judge a folder of them; `judge` is theirs. */
 #ifndef KFORGE_TESTS_TORCH_CASES_H
 #define KFORGE_TESTS_TORCH_CASES_H
@@ -81,7 +81,7 @@ static bool is_slow_enough(const kf_verdict *verdict, bool timed)
 /* 1: it came out otherwise. *judged counts it unless its turn is in the other test. */
 static int judge_file(const char *folder, const char *name, bool timed, int *judged)
 {
-    char path[512], task[64], expected[128], claim[64], words[256], got[128];
+    char path[512], task[64], expected[128], claim[64], words[256], flag[64], got[128];
     snprintf(path, sizeof path, DATA "%s/%s", folder, name);
     size_t size;
     kf_autofree char *source = kf_file_read(path, KF_SOURCE_BYTES, &size, NULL);
@@ -92,6 +92,7 @@ static int judge_file(const char *folder, const char *name, bool timed, int *jud
     field(source, "kforge", expected, sizeof expected);
     field(source, "kernelbench", claim, sizeof claim);
     field(source, "says", words, sizeof words);
+    field(source, "flag", flag, sizeof flag);
     kf_auto(kf_verdict) verdict = judge_source(task, source, timed, claim[0]);
     for (int again = 0; again < 2; again++) { /* others use the machine, too */
         bool disturbed = verdict->blame == KF_BLAME_MACHINE && !starts_with(expected, kf_status_name(verdict->status));
@@ -103,8 +104,9 @@ static int judge_file(const char *folder, const char *name, bool timed, int *jud
     snprintf(got, sizeof got, "%s%s%s", kf_status_name(verdict->status), finding ? " " : "", finding ? finding->rule : "");
     bool said = !words[0] || strstr(verdict->message, words) || (finding && strstr(finding->text, words));
     bool correct = cJSON_IsTrue(cJSON_GetObjectItem(verdict->kernelbench, "correctness"));
+    bool flagged = kf_verdict_has_flag(verdict, KF_FLAG_FROZEN) == (strcmp(flag, KF_FLAG_FROZEN) == 0);
     bool claimed = !claim[0] || correct == (strcmp(claim, "correct") == 0);
-    if (strcmp(got, expected) == 0 && said && claimed && is_slow_enough(verdict, timed)) return 0;
+    if (strcmp(got, expected) == 0 && said && claimed && flagged && is_slow_enough(verdict, timed)) return 0;
     kf_autofree char *text = cJSON_PrintUnformatted(verdict->kernelbench);
     print_error("%s/%s: %s, expected %s: %s; KernelBench: %s, expected %s; speedup %g\n", folder, name, got, expected,
                 finding ? finding->text : "", text ? text : "-", claim, verdict->speedup.value);

@@ -1,0 +1,198 @@
+"""Whether a problem asks as much of a solution when its weights are those that constructors draw (frozen.py), and stay the same through a measurement.
+
+Where weights are arguments the judge draws each by itself, anew for every set. A constructor may draw them so that part of the work comes to nothing: rows that
+repeat, an orthogonal matrix before its transpose, copies of one expert, a gate that is all but shut, weights that few inputs reach. A solution that leaves such
+work out would be right. So all of this has to hold, at the size at which the problem is measured, or solutions that fold their weights stay wrong:
+
+- inputs are floating: of integers a folded module may be a table;
+- under SEEDS seeds outputs are finite, those of other inputs differ by FAINT, and no rounding decides;
+- weights differ from seed to seed, nearly all of their numbers are different from each other, and each weight taken from another seed changes the output by INFLUENCE,
+  unless it can't be told from rounding wherever it is drawn (a bias before a batch norm);
+- a matrix is as far from one of low rank, or from an orthogonal one, as the same numbers are in another order, and no two weights go together.
+"""
+import time
+
+import torch
+
+import distributions as dist
+import frozen
+import load
+import measure
+
+SEEDS = 12
+INFLUENCE = 1e-3  # of the output
+ROUNDINGS = 4  # that much of its rounding error can't be told from it
+MOST_EQUAL = 0.1  # of a weight's numbers, between seeds
+MOST_REPEATED = 0.05  # of a weight's numbers: float32 between -1 and 1 has few of itself
+MOST_CORRELATED = 0.5
+SAMPLE = 1 << 16  # numbers of a weight that are looked at
+SIDE = 512  # rows and columns
+ORDERS = 16
+MOST_SECONDS = 15  # for all of it
+
+
+class Unfreezable(Exception):
+    pass
+
+
+def require(condition, reason):
+    if not condition:
+        raise Unfreezable(reason)
+
+
+def _generator():
+    return torch.Generator().manual_seed(9)
+
+
+def _some(tensor):
+    flat = tensor.detach().reshape(-1)
+    return flat if flat.numel() <= SAMPLE else flat[torch.randperm(flat.numel(), generator=_generator())[:SAMPLE]]
+
+
+def _concentration(matrix):
+    """The sum of fourth powers of singular values by the square of that of squares: 1 for rank one, least where all are the same."""
+    gram = matrix @ matrix.T if matrix.shape[0] <= matrix.shape[1] else matrix.T @ matrix
+    return (gram.square().sum() / matrix.square().sum().square()).item()
+
+
+def is_structured(tensor):
+    """Whether the same numbers in another order would make another matrix."""
+    if tensor.dim() < 2:
+        return False
+    matrix, generator = tensor.detach().double().flatten(1), _generator()
+    for side in (0, 1):
+        if matrix.shape[side] > SIDE:
+            matrix = matrix.index_select(side, torch.randperm(matrix.shape[side], generator=generator)[:SIDE])
+    if min(matrix.shape) < 2:
+        return False
+    shuffled = []
+    for _ in range(ORDERS):
+        order = torch.randperm(matrix.numel(), generator=generator)
+        shuffled.append(_concentration(matrix.reshape(-1)[order].reshape(matrix.shape)))
+    margin = 3 * (max(shuffled) - min(shuffled)) + 1e-6
+    return not min(shuffled) - margin <= _concentration(matrix) <= max(shuffled) + margin
+
+
+def go_together(a, b):
+    """Whether numbers of one tell numbers of the other, as they lie or transposed."""
+    if a.numel() != b.numel() or a.numel() < 2:
+        return False
+    a, limit = a.detach().double(), MOST_CORRELATED + 3 / a.numel() ** 0.5
+
+    def correlation(x, y):
+        x, y = x.reshape(-1) - x.mean(), y.reshape(-1) - y.mean()
+        return abs((x @ y / (x.norm() * y.norm() + 1e-300)).item())
+
+    b = b.detach().double()
+    return correlation(a, b) > limit or (b.dim() == 2 and correlation(a, b.T.contiguous()) > limit)
+
+
+def _construct(args, seed):
+    with frozen.constants(seed):
+        return measure.make_model(args.problem, seed, args.mode)
+
+
+def _require_weights(args, limit, first, second):
+    """Weights by name, of two seeds."""
+    states = [{name: tensor for name, tensor, _ in load.state_entries(model)} for model in (first, second)]
+    pairs = []
+    for name, (tensor, _, _) in args.state.items():
+        limit.look()
+        a, b = (state.get(name) for state in states)
+        require(a is not None and b is not None and a.shape == b.shape == tensor.shape and a.dtype in dist.FLOATS, "%s is not always there" % name)
+        require((a == b).double().mean().item() <= MOST_EQUAL, "%s is the same under other seeds" % name)
+        some = _some(a)
+        require(some.numel() < 2 or torch.unique(some).numel() >= (1 - MOST_REPEATED) * some.numel(), "%s repeats its numbers" % name)
+        require(not is_structured(a), "%s is no matrix of independent numbers" % name)
+        require(not any(go_together(a, other) for _, other, _ in pairs), "%s is made of another weight" % name)
+        pairs.append((name, a, b))
+    return pairs
+
+
+def _is_silent(args, model, name, inputs):
+    """Whether a weight, drawn as the judge draws it in a module with weights that are drawn, changes the output by no more than rounding does."""
+    frozen_model, args.model = args.model, model
+    before = args.keep_state()
+    try:
+        args.fill_state(7)
+        drawn = args.keep_state()
+        outputs = args.call(inputs)
+        args.model.load_state_dict(drawn)
+        error = measure.rounding_error(args.model, inputs, outputs)
+        args.fill_state(41, {name})
+        return measure.difference(outputs, args.call(inputs)) <= ROUNDINGS * error
+    finally:
+        args.model.load_state_dict(before)
+        args.model = frozen_model
+
+
+def _require_influence(args, limit, drawn_model, pairs, inputs, outputs):
+    """Of each weight, of another seed's numbers in its place."""
+    for name, a, b in pairs:
+        limit.look()
+        kept = a.detach().clone()
+        with torch.no_grad():
+            a.copy_(b)
+        changed = args.call(inputs)
+        with torch.no_grad():
+            a.copy_(kept)
+        matters = measure.difference(outputs, changed) >= INFLUENCE
+        require(matters or _is_silent(args, drawn_model, name, inputs), "%s hardly influences the output" % name)
+
+
+def _require_outputs(args, limit, seeds):
+    """That they are finite and depend on inputs, whatever the weights are."""
+    inputs, others = args.values(8), args.values(21)
+    for seed in seeds:
+        limit.look()
+        args.model = _construct(args, seed)
+        before = args.keep_state()
+        outputs = args.call(inputs)
+        changed = args.call(others)
+        args.model.load_state_dict(before)
+        require(measure.finite(outputs + changed), "the output is not always finite")
+        require(measure.difference(outputs, changed) >= measure.FAINT, "the output hardly depends on the input")
+    try:
+        error = measure.rounding_error(args.model, inputs, outputs)
+    except (RuntimeError, TypeError):  # it insists on its own precision
+        error = 0
+    require(error <= measure.UNSTABLE, "rounding decides about the output")
+    generator = torch.Generator().manual_seed(6)
+    for how in measure.VARIATIONS:
+        varied = [dist.varied(v.float(), how, generator).to(v.dtype) if s and s["kind"] in ("normal", "uniform") and s.get("vary", True) and measure.applies(s, how) else v
+                  for s, v in zip(args.specs, inputs)]
+        require(measure.finite(args.call(varied)), "the output of varied inputs is not finite")
+
+
+class Limit:
+    def __init__(self):
+        self.end = time.monotonic() + MOST_SECONDS
+
+    def look(self):
+        require(time.monotonic() < self.end, "it takes longer than %g s to find out" % MOST_SECONDS)
+
+
+def why_not(args):
+    """What keeps solutions of this problem from being judged with frozen weights; None: nothing."""
+    kept, limit = args.model, Limit()
+    try:
+        require(any(kind == "parameter" for _, kind, _ in args.state.values()), "it has no weights")
+        require(all(v.dtype in dist.FLOATS for v, s in zip(args.first, args.specs) if s is not None), "an input is not floating")
+        first, second = _construct(args, 51), _construct(args, 52)
+        pairs = _require_weights(args, limit, first, second)
+        args.model = first
+        inputs = args.values(8)
+        before = args.keep_state()
+        outputs = args.call(inputs)
+        args.model.load_state_dict(before)
+        require(measure.difference(outputs, args.call(inputs)) <= 1e-4, "two calls with the same inputs differ")
+        args.model.load_state_dict(before)
+        _require_influence(args, limit, kept, pairs, inputs, outputs)
+        _require_outputs(args, limit, range(53, 53 + SEEDS))
+        return None
+    except Unfreezable as reason:
+        return str(reason)
+    except (measure.Unfit, load.LoadError, RuntimeError, TypeError) as reason:  # such as a module that insists on its own precision
+        return measure.one_line(reason)
+    finally:
+        args.model = kept

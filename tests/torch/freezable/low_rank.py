@@ -1,0 +1,20 @@
+# frozen: no: w is no matrix of independent numbers
+import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    def __init__(self, inner, outer):
+        super().__init__()
+        self.w = nn.Parameter(torch.randn(outer, 3) @ torch.randn(3, inner))
+
+    def forward(self, x):
+        return x @ self.w.T
+
+
+def get_inputs():
+    return [torch.randn(64, 48)]
+
+
+def get_init_inputs():
+    return [48, 40]
