@@ -48,8 +48,8 @@ typedef struct kf_import_suite {
 typedef struct kf_import_ranges {
     struct {
         int64_t low, high;
-    } ranges[64];
-    size_t count; /* 0: all */
+    } ranges[512]; /* each of 250 problems by its number, and then some */
+    size_t count;  /* 0: all */
 } kf_import_ranges;
 bool kf_import_ranges_parse(const char *text, const char *what, kf_import_ranges *ranges, kf_error *error);
 bool kf_import_ranges_hold(const kf_import_ranges *ranges, int64_t number);
