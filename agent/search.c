@@ -429,6 +429,16 @@ static void withdraw(kf_search *s)
     }
 }
 
+/* A run that repeats another one takes back the points that nobody had begun in that one, which workers of another pace may have begun here, and no
+ * others. */
+static void withdraw_as_then(kf_search *s)
+{
+    for (kf_proposal *p = s->in_flight, *next; p; p = next) {
+        next = p->next;
+        if (p->step == KF_STEP_TUNE && !kf_order_expects(s, p)) kf_proposal_free(unlink_ticket(s, p->ticket));
+    }
+}
+
 /* Of a run that goes on: what is under way was begun by then, or would have been taken back by then. */
 static bool has_begun(const kf_search *s)
 {
@@ -473,7 +483,10 @@ static bool search(kf_search *s, kf_search_result *result, kf_error *error)
         if (!fill(s, &stuck, error)) return false;
         const char *over = spent(s, false);
         s->progress.ending = over || interrupts(s) || s->models_gone;
-        if (interrupts(s) || (s->progress.ending && !has_begun(s))) withdraw(s);
+        if (s->progress.ending && !interrupts(s) && s->order.count)
+            withdraw_as_then(s);
+        else if (interrupts(s) || (s->progress.ending && !has_begun(s)))
+            withdraw(s);
         if (interrupts(s) >= 2) break;
         if (!s->in_flight) {
             if (s->progress.ending || (stuck && !s->retries && !kf_models_alive(s))) break;

@@ -327,6 +327,8 @@ bool kf_record_failure(kf_search *s, const kf_call *call, kf_attempt_outcome out
 /* Where the models are those of a stored run: the order of its verdicts. */
 bool kf_order_read(kf_search *s, kf_error *error);
 void kf_order_clear(kf_order *order);
+/* Is a verdict on it still to come in the stored run? */
+bool kf_order_expects(const kf_search *s, const kf_proposal *proposal);
 /* Has the verdict come too early? Then it is taken over; what stays with the caller is handled at once. */
 bool kf_order_hold(kf_search *s, kf_workers_result *result);
 /* A held one whose turn it is. */

@@ -240,6 +240,11 @@ static size_t place_of(const kf_search *s, const kf_proposal *p)
     return first;
 }
 
+bool kf_order_expects(const kf_search *s, const kf_proposal *proposal)
+{
+    return place_of(s, proposal) < s->order.count;
+}
+
 static void strike(kf_order *order, size_t place)
 {
     if (place < order->count) order->places[place].hash[0] = '\0';
@@ -294,7 +299,7 @@ bool kf_order_hold(kf_search *s, kf_workers_result *result)
 {
     kf_order *order = &s->order;
     const kf_proposal *p = proposal_of(s, result->ticket);
-    if (!p || order->next == order->count || order->held_count == KF_ORDER_HELD || place_of(s, p) == order->count) return false;
+    if (!p || order->next == order->count || order->held_count == KF_ORDER_HELD || !kf_order_expects(s, p)) return false;
     order->held[order->held_count++] = *result;
     *result = (kf_workers_result){0};
     return true;

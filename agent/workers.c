@@ -457,6 +457,26 @@ static const char *bundle_of(kf_workers *workers, const kf_task *task)
     return workers->bundle;
 }
 
+/* The first job in the queue that is for this end; NULL: none is. */
+static kf_pending **next_for(kf_workers *workers, const kf_end *end)
+{
+    for (kf_pending **at = &workers->queue; *at; at = &(*at)->next)
+        if ((*at)->spoilt_by != end || !has_other(workers, end)) return at;
+    return NULL;
+}
+
+/* Jobs that wait go to workers that have room. */
+static void hand_out(kf_workers *workers)
+{
+    for (size_t i = 0; i < workers->end_count && workers->queue; i++) {
+        kf_end *end = workers->ends[i];
+        kf_pending **job;
+        while (!end->given_up && end->kind->room(end) && (job = next_for(workers, end)) &&
+               (!end->kind->takes || end->kind->takes(end, *job)))
+            end->kind->begin(end, unlink_job(workers, job));
+    }
+}
+
 bool kf_workers_submit(kf_workers *workers, const kf_job *job, int64_t ticket, kf_error *error)
 {
     const char *bundle = bundle_of(workers, job->task);
@@ -488,6 +508,7 @@ bool kf_workers_submit(kf_workers *workers, const kf_job *job, int64_t ticket, k
     if (o->counters) pending->limit += 60;
     if (o->sanitize || o->verify) pending->limit += 100; /* three tools of 30 s */
     enqueue(workers, pending, false);
+    hand_out(workers); /* where there is room it has begun: whether it can be taken back is not up to who looks when */
     return true;
 }
 
@@ -498,27 +519,13 @@ static bool any_left(const kf_workers *workers)
     return false;
 }
 
-/* The first job in the queue that is for this end; NULL: none is. */
-static kf_pending **next_for(kf_workers *workers, const kf_end *end)
-{
-    for (kf_pending **at = &workers->queue; *at; at = &(*at)->next)
-        if ((*at)->spoilt_by != end || !has_other(workers, end)) return at;
-    return NULL;
-}
-
 /* Everything that can be done without waiting. */
 static void advance(kf_workers *workers)
 {
     double now = kf_now();
     for (size_t i = 0; i < workers->end_count; i++)
         if (!workers->ends[i]->given_up) workers->ends[i]->kind->advance(workers->ends[i], now);
-    for (size_t i = 0; i < workers->end_count && workers->queue; i++) {
-        kf_end *end = workers->ends[i];
-        kf_pending **job;
-        while (!end->given_up && end->kind->room(end) && (job = next_for(workers, end)) &&
-               (!end->kind->takes || end->kind->takes(end, *job)))
-            end->kind->begin(end, unlink_job(workers, job));
-    }
+    hand_out(workers);
 }
 
 static bool take_result(kf_workers *workers, kf_workers_result *result)

@@ -52,6 +52,8 @@ static const char *const ways[][3] = {
     {"FAKE_SEED=1 FAKE_JOBS=3 FAKE_JITTER=0.02 exec " FAKE_WORKER, "FAKE_SEED=2 FAKE_JOBS=2 FAKE_JITTER=0.03 exec " FAKE_WORKER,
      "FAKE_SEED=3 FAKE_JITTER=0.01 FAKE_SLEEP=0.01 exec " FAKE_WORKER},
     {"FAKE_SEED=4 exec " FAKE_WORKER, "FAKE_SEED=5 FAKE_JITTER=0.01 exec " FAKE_WORKER, "FAKE_SEED=6 exec " FAKE_WORKER},
+    {"FAKE_SLEEP=1.2 FAKE_JOBS=3 exec " FAKE_WORKER, "FAKE_SLEEP=1 FAKE_JOBS=3 exec " FAKE_WORKER,
+     "FAKE_SLEEP=1.1 FAKE_JOBS=3 exec " FAKE_WORKER},
 };
 
 /* A session in a process of its own. *run: "" a new one, and then its id. True when the run has come to its end, false when the process was killed. */
@@ -314,28 +316,35 @@ static void what_a_run_knew_its_repetition_knows(void **state)
     f->store = kf_store_open(f->path, KF_STORE_CREATE, &f->error);
 }
 
-/* So does a run end where a budget of requests ends it, or models that only fail: in pieces for the same reason, and after the same attempts. */
+/* So does a run end where a budget of requests ends it, or models that only fail: in pieces for the same reason, and after the same attempts. Jobs that no
+ * worker had begun by then were taken back, and are not judged where workers are faster. */
 static void the_end_is_the_same(void **state)
 {
     fixture *f = *state;
     const kind auto_alone = {"auto", 0, 1, 1};
-    for (size_t i = 0; i < 2; i++) {
+    const char *const ends[] = {"requests", "failing", "withdrawn"};
+    for (size_t i = 0; i < 3; i++) {
         models m = {0};
         char run[KF_RUN_ID], again[KF_RUN_ID];
-        kf_autofree char *first = path_of(f, "first", i), *second = path_of(f, "second", i);
+        kf_autofree char *first = path_of(f, "first", i), *second = path_of(f, "second", i), *third = path_of(f, "third", i);
         begin(f);
         open_models(f, &m, i + 300);
         if (i) write_text(f->folder, "model.sh", "sleep 0.0$((RANDOM % 5))\nexit 1\n");
         kf_search_settings settings = settings_of(&auto_alone, 5 + i, m.specs);
         settings.budget = (kf_search_budget){.requests = i ? 0 : 9};
-        sessions(f, first, &settings, 0, run, 0);
+        sessions(f, first, &settings, i == 2 ? 2 : 0, run, 0);
         kf_autofree char *whole = story(f, first, run);
         replay_models(&m, first, run);
         settings.models = (const char *const *)m.replays;
-        int killed = sessions(f, second, &settings, 1, again, auto_alone.most);
-        kf_autofree char *pieces = story(f, second, again);
-        printf("end %zu: %d lines, killed %d times\n", i, count(whole, "\n"), killed - 1);
-        assert_same(i ? "failing" : "requests", whole, pieces);
+        int killed = sessions(f, second, &settings, 1, again, i == 2 ? 0 : auto_alone.most);
+        kf_autofree char *repeated = story(f, second, again);
+        printf("%s: %d lines, killed %d times\n", ends[i], count(whole, "\n"), killed - 1);
+        assert_same(ends[i], whole, repeated);
+        if (i == 2) {
+            sessions(f, third, &settings, 1, again, auto_alone.most);
+            kf_autofree char *pieces = story(f, third, again);
+            assert_same("withdrawn, in pieces", whole, pieces);
+        }
         models_clear(&m);
     }
     f->store = kf_store_open(f->path, KF_STORE_CREATE, &f->error);
