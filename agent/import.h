@@ -67,8 +67,8 @@ bool kf_import_cuda_l1(const char *file, const kf_import_ranges *levels, const k
 /* One file, or a folder of them. */
 bool kf_import_file(const char *path, kf_import_suite *suite, kf_error *error);
 void kf_import_suite_clear(kf_import_suite *suite);
-/* Where the folder is a git checkout: its origin without credentials, and its commit; malloc'd, NULL where unknown. Reads .git, runs nothing. */
-void kf_import_checkout(const char *folder, char **url, char **commit);
+/* Where a file or folder is of a git checkout: its origin without credentials, and its commit; malloc'd, NULL where unknown. Reads .git, runs nothing. */
+void kf_import_checkout(const char *path, char **url, char **commit);
 
 /* ---- a task folder (import_task.c) ---- */
 

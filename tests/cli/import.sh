@@ -83,6 +83,19 @@ expect 0 import torch checkout/level1/2_ReLU.py --patch columns=96 -o mine
 expect 0 task show mine/2_ReLU --json
 json 'o["task"]["arguments"][0]["shape"][1] == 96 and o["task"]["torch"]["patches"] == {"columns": 96}'
 json 'o["task"]["origin"]["commit"].startswith("0123") and o["task"]["origin"]["url"] == "https://example.org/suite.git"'
+# A folder that lies in another project's, and is none of its files, is of no commit.
+if git init -q other 2>/dev/null; then
+    mkdir -p other/own other/ownership other/copied && cp checkout/level1/2_ReLU.py other/own && cp checkout/level1/2_ReLU.py other/copied
+    cp checkout/level1/2_ReLU.py other/ownership/with_a_longer_name.py
+    git -C other add own ownership
+    git -C other -c user.name=n -c user.email=e@example.org commit -qm first
+    head=$(git -C other rev-parse HEAD)
+    expect 0 import torch other/own/2_ReLU.py -o tracked --json
+    json 'o["problems"][0]["status"] == "imported"'
+    grep -q "$head" tracked/*/task.json || fail "the commit is missing of a file that is one of its repository"
+    expect 0 import torch other/copied/2_ReLU.py -o untracked --json
+    ! grep -q "$head" untracked/*/task.json || fail "a copied file has the commit of the repository around it"
+fi
 expect 1 import torch checkout/level1/2_ReLU.py --patch widths=96 -o mine
 says 'no module-level constant "widths"'
 expect 2 import torch checkout/level1/2_ReLU.py --patch columns -o mine
