@@ -88,8 +88,9 @@ static bool add_torch(cJSON *task, const cJSON *description, cJSON **inputs, cJS
     cJSON_ArrayForEach(name, list_of(description, "order")) if (cJSON_IsString(name) &&
                                                                 !add_name(forward, name->valuestring)) return false;
     return copy_member(torch, description, "init") && copy_member(torch, description, "mode") &&
-           copy_member(torch, description, "mode_matters") && copy_member(torch, description, "frozen") &&
-           cJSON_AddNumberToObject(torch, "seed", 42) && copy_member(torch, description, "patches");
+           copy_member(torch, description, "mode_matters") && copy_member(torch, description, "tf32") &&
+           copy_member(torch, description, "frozen") && cJSON_AddNumberToObject(torch, "seed", 42) &&
+           copy_member(torch, description, "patches");
 }
 
 static void write_shape(kf_buffer *text, const cJSON *row)
@@ -121,6 +122,8 @@ static char *describe(const kf_import_problem *problem, const cJSON *description
                          strcmp(text_in(description, "mode"), "eval") == 0
                              ? "evaluation mode (batch norms take their running statistics)"
                              : "training mode (batch norms take the statistics of the batch)");
+    if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(description, "tf32")))
+        kf_buffer_string(&text, " On a GPU convolutions may round their f32 operands to tf32, as PyTorch's defaults allow.");
     if (problem->variant) kf_buffer_format(&text, " This is the configuration %s.", problem->variant);
     const cJSON *fixed = list_of(description, "fixed");
     if (cJSON_GetArraySize(fixed) && cJSON_GetArraySize(fixed) <= 8) {

@@ -135,9 +135,13 @@ static void print_findings(const kf_view *view, const kf_verdict *verdict)
         for (size_t f = 0; f < verdict->workloads[i].finding_count; f++)
             print_finding(view, verdict->workloads[i].workload, &verdict->workloads[i].findings[f]);
     for (size_t i = 0; i < verdict->flag_count; i++) {
-        bool frozen = strcmp(verdict->flags[i], KF_FLAG_FROZEN) == 0;
-        fprintf(view->out, "  %s: %s\n", frozen ? "with its weights frozen, of which it makes others" : "suspicious, no conviction",
-                verdict->flags[i]);
+        const char *flag = verdict->flags[i];
+        fprintf(view->out, "  %s: %s\n",
+                strcmp(flag, KF_FLAG_FROZEN) == 0 ? "with its weights frozen, of which it makes others"
+                : strcmp(flag, KF_FLAG_TF32) == 0
+                    ? "as exact as tf32, which PyTorch allows convolutions, where the baseline was more so"
+                    : "suspicious, no conviction",
+                flag);
     }
 }
 

@@ -313,6 +313,8 @@ bool kf_checker_compare(kf_checker *checker, kf_sets *sets, const kf_set_variati
         if (!check) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
         if (it->fails && !it->looked) continue;
         worse(&check->figures, &it->figures, check->figures.compared == 0);
+        if (it->figures.tf32 && !kf_verdict_add_flag(bench->verdict, KF_FLAG_TF32))
+            return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
         if (!it->passed) {
             if (doubts && may_be_doubted(it, doubts)) continue; /* another is wrong for certain, and is named */
             if (*passed && !report_mismatch(bench, it)) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");

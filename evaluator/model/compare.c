@@ -207,10 +207,22 @@ static double allowed_beside(const kf_problem_argument *argument, const kf_error
 void kf_error_limits(const kf_problem_argument *argument, const kf_error_sums *own, const kf_error_sums *baseline,
                      double *allowed_rms, double *allowed_max)
 {
-    double ratio = argument->tolerance.ratio, unit = kf_dtype_roundoff(argument->dtype), tiny = flushable(argument->dtype);
-    *allowed_rms =
-        (baseline ? allowed_beside(argument, baseline) : 0) + order_allowance(argument->dtype) * unit * scale_rms(own) + tiny;
-    *allowed_max = ratio * (baseline ? baseline->max : 0) + order_allowance_max(argument->dtype) * unit * own->scale_max + tiny;
+    kf_dtype dtype = argument->tf32 ? KF_TF32 : argument->dtype;
+    double ratio = argument->tolerance.ratio, unit = kf_dtype_roundoff(dtype), tiny = flushable(dtype);
+    *allowed_rms = (baseline ? allowed_beside(argument, baseline) : 0) + order_allowance(dtype) * unit * scale_rms(own) + tiny;
+    *allowed_max = ratio * (baseline ? baseline->max : 0) + order_allowance_max(dtype) * unit * own->scale_max + tiny;
+}
+
+/* Does it pass only because operands in tf32 are allowed? */
+static bool needs_tf32(const kf_problem_argument *argument, const kf_error_sums *own, const kf_error_sums *baseline,
+                       const kf_error_figures *figures)
+{
+    if (!argument->tf32) return false;
+    kf_problem_argument strict = *argument;
+    double rms, max;
+    strict.tf32 = false;
+    kf_error_limits(&strict, own, baseline, &rms, &max);
+    return figures->rms > rms || figures->max > max;
 }
 
 /* ---- the rule for one element, for counting mismatches ---------------------------------------------------------------------------------- */
@@ -309,6 +321,7 @@ static bool judge_ratio(const kf_problem_argument *argument, const void *data, c
     bool rms_passes = figures->rms <= figures->allowed_rms,
          max_passes = figures->max <= figures->allowed_max && own->nonfinite == 0;
     bool coarse = is_coarse(argument->dtype);
+    figures->tf32 = rms_passes && max_passes && needs_tf32(argument, own, baseline, figures);
     if (rms_passes && max_passes && !coarse) return true;
     rule r = {.argument = argument,
               .data = data,
@@ -447,5 +460,7 @@ bool kf_compare_sums(const kf_problem_argument *argument, const kf_error_sums *o
     figures->max = own->nonfinite ? (double)INFINITY : own->max;
     if (argument->tolerance.kind != KF_ERROR_RATIO) return failed == 0;
     kf_error_limits(argument, own, baseline, &figures->allowed_rms, &figures->allowed_max);
-    return figures->rms <= figures->allowed_rms && figures->max <= figures->allowed_max && own->nonfinite == 0;
+    bool passes = figures->rms <= figures->allowed_rms && figures->max <= figures->allowed_max && own->nonfinite == 0;
+    figures->tf32 = passes && needs_tf32(argument, own, baseline, figures);
+    return passes;
 }

@@ -98,6 +98,7 @@ struct kf_task {
     int seed_count;
     int seeds[KF_MAX_SEEDS];
     const cJSON *torch; /* NULL: none of its files is for PyTorch */
+    bool tf32;          /* on a GPU PyTorch may compute its convolutions in tf32 */
     int patch_count;
     const char *patch_names[KF_MAX_PARAMS];
     kf_formula patches[KF_MAX_PARAMS];

@@ -113,8 +113,10 @@ static bool make_argument(const kf_making *making, int index)
     argument->dtype = from->dtype;
     if (from->kind == KF_SCALAR) return make_scalar(making, index, argument);
     if (!make_shape(making, index, argument)) return false;
-    if (from->kind == KF_OUTPUT || from->kind == KF_INOUT)
+    if (from->kind == KF_OUTPUT || from->kind == KF_INOUT) {
         argument->tolerance = tolerance_of(making->task, making->workload, index);
+        argument->tf32 = making->task->tf32 && from->dtype == KF_F32 && making->device == kf_task_device("cuda");
+    }
     return (from->kind != KF_INPUT && from->kind != KF_INOUT) || make_distribution(making, index, argument);
 }
 

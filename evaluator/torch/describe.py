@@ -171,7 +171,7 @@ def assemble(problem, patches, args, state_names, measured, size, notes):
         "inputs": inputs, "order": order, "state": state, "fixed": args.fixed, "outputs": outputs, "scalars": scalars,
         "init": jsonable(args.init), "constants": problem.constants(), "patches": patches, "flops": size.flops if size else args.flops or None,
         "notes": notes + args.notes, "unfit": None,
-        **({"mode_matters": True} if args.mode_matters else {}), **({"not_frozen": args.not_frozen} if args.not_frozen else {"frozen": True}),
+        **({"mode_matters": True} if args.mode_matters else {}), **({"tf32": True} if args.tf32 else {}), **({"not_frozen": args.not_frozen} if args.not_frozen else {"frozen": True}),
     }
 
 

@@ -27,6 +27,7 @@ class FlopCounter(TorchDispatchMode):
     def __init__(self):
         super().__init__()
         self.total = 0
+        self.convolves = False  # in float32
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         out = func(*args, **(kwargs or {}))
@@ -39,6 +40,7 @@ class FlopCounter(TorchDispatchMode):
                 self.total += _matrix(args[1].shape, args[2].shape if args[2].dim() > 1 else (1,))
             elif name in ("convolution", "_convolution"):
                 self.total += _convolution(args, first)
+                self.convolves = self.convolves or args[0].dtype == torch.float32
             elif "scaled_dot_product" in name:
                 self.total += _attention(args)
             elif isinstance(first, torch.Tensor) and name not in ("view", "_unsafe_view", "expand", "permute", "transpose", "t", "detach", "alias"):

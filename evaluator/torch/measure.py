@@ -11,6 +11,7 @@ import load
 from flops import FlopCounter
 
 FAINT = 0.01  # outputs that other inputs change by less are worth another look
+PLAIN = 0.05  # outputs that other inputs change by less are held to f32, whatever convolutions may: tf32 leaves 0.0015 of them open
 UNSTABLE = 0.02  # more of the output than this may no rounding decide
 ROUNDING_DRAWS = 4  # in which that is looked at
 VARIATIONS = ("scale_up", "scale_down", "offset", "outlier", "cancellation")
@@ -451,6 +452,7 @@ def measure(args):
         if not finite(args.call(inputs)):
             raise Unfit("outputs.nonfinite", "the output has NaN or infinities for finite inputs")
     args.flops = counter.total
+    args.tf32 = counter.convolves or any(isinstance(m, torch.nn.RNNBase) for m in args.model.modules())
     args.model.load_state_dict(original)
     args.fill_state(7)
     try:
@@ -479,6 +481,7 @@ def measure(args):
         raise Unfit("outputs.nearly_constant", "other inputs hardly change the output: one table of the answer would pass")
     if change < FAINT:
         args.notes.append("other inputs change the output by %.2g of it only" % change)
+    args.tf32 = args.tf32 and change >= PLAIN
     if args.mutated:
         args.notes.append("forward writes into %s: candidates must not" % ", ".join(args.mutated))
     measure_inputs(args, inputs, outputs)

@@ -18,6 +18,10 @@
  * 2.4 and 1.7 u. Outputs of 8 bits are so coarse that the maximum says little: there each
  * element's error is also held to max(4 u (|expected| + scale RMS), 2 * baseline's maximum).
  * The baseline's own output always passes, for any ratio >= 2.
+ *
+ * With `tf32` of the argument c and u of an f32 output are those of tf32. Which of cuDNN's algorithms a convolution takes depends on its shape, and on
+ * whether they are tried first (torch.backends.cudnn.benchmark); by PyTorch's default (torch.backends.cudnn.allow_tf32) some of them round operands to
+ * tf32. So that eager has taken another one for a shape does not make those wrong.
  */
 #ifndef KFORGE_COMPARE_H
 #define KFORGE_COMPARE_H

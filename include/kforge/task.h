@@ -77,6 +77,7 @@ typedef struct kf_problem_argument {
     kf_value value;               /* scalars */
     kf_distribution distribution; /* inputs and inouts */
     kf_tolerance tolerance;       /* outputs and inouts */
+    bool tf32;                    /* of an f32 output: what operands in tf32 cost is allowed, too, by KF_ERROR_RATIO (compare.h) */
 } kf_problem_argument;
 
 typedef struct kf_problem {

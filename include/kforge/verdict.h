@@ -78,6 +78,8 @@ typedef struct kf_error_figures {
     int64_t first_index; /* flat index of the first mismatch, -1 none */
     double first_expected, first_got;
     char pattern[64]; /* "tail from 4096", "last column", "every 32nd", …; "" none */
+    bool
+        tf32; /* within the limits only because operands in tf32 are allowed (kf_problem_argument); not part of the JSON, KF_FLAG_TF32 is */
 } kf_error_figures;
 
 typedef struct kf_output_check {
@@ -144,6 +146,8 @@ kf_output_check *kf_workload_add_output(kf_workload_verdict *workload, const cha
 bool kf_workload_add_sample(kf_workload_verdict *workload, const kf_sample *sample);
 /* The verdict is on a solution in Python with the weights that its constructor drew, which it has made others of (docs/torch.md, Frozen weights). */
 #define KF_FLAG_FROZEN "state.frozen"
+/* Outputs are as exact as operands in tf32 make them, which PyTorch's defaults allow for convolutions on a GPU, and the baseline's were more exact. */
+#define KF_FLAG_TF32 "precision.tf32"
 bool kf_verdict_has_flag(const kf_verdict *verdict, const char *flag);
 /* A flag that is there already is not added again. */
 bool kf_verdict_add_flag(kf_verdict *verdict, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -55,6 +55,14 @@ for file in files:
     assert (expected == "# frozen: yes") == frozen and (frozen or expected[len("# frozen: no: "):] in reason), (file.name, expected, frozen, reason)
 END
 
+# Where PyTorch may take tf32 on a GPU, so do task and description; a matrix product is none of it.
+expect 0 import torch "$root/tests/kernelbench/level1/7_Conv2d_Bias_Scale.py" -o tf32
+expect 0 task show tf32/7_Conv2d_Bias_Scale --json
+json 'o["task"]["torch"]["tf32"] is True and "to tf32" in o["task"]["description"]'
+expect 0 import torch "$root/tests/kernelbench/level1/3_Linear.py" -o tf32
+expect 0 task show tf32/3_Linear --json
+json '"tf32" not in o["task"]["torch"] and "tf32" not in o["task"]["description"]'
+
 # Where the mode matters, the task and its description say so.
 expect 0 task show made/level1_2_ReLU --json
 json '"mode_matters" not in o["task"]["torch"] and " mode (" not in o["task"]["description"]'

@@ -174,6 +174,34 @@ static void honest_orders_pass_and_tf32_does_not(void **state)
     }
 }
 
+/* Where PyTorch may take tf32, operands in tf32 pass and are told, in any order of sums; fewer bits do not, and f32 is not accused of it. */
+static void tf32_passes_where_it_is_welcome(void **state)
+{
+    (void)state;
+    const int lengths[] = {64, 1024, 4096};
+    const kf_variation variations[] = {KF_VARY_NONE, KF_VARY_CANCELLATION, KF_VARY_OUTLIER, KF_VARY_SCALE_DOWN};
+    kf_error_figures f;
+    for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) {
+        for (size_t v = 0; v < sizeof variations / sizeof *variations; v++) {
+            dots d = make_dots(KF_F32, KF_F32, lengths[l], variations[v]);
+            d.output.tf32 = true;
+            for (int how = SEQUENTIAL; how <= STRIDED; how++) {
+                assert_true(passes(&d, PAIRWISE, (order)how, KF_F32, KF_F32, &f));
+                assert_false(f.tf32);
+                if (!passes(&d, PAIRWISE, (order)how, KF_TF32, KF_F32, &f))
+                    fail_msg("tf32 operands fail at K=%d: rms %g allowed %g, max %g allowed %g", lengths[l], f.rms, f.allowed_rms,
+                             f.max, f.allowed_max);
+                assert_true(f.tf32);
+            }
+            if (passes(&d, PAIRWISE, SEQUENTIAL, KF_BF16, KF_F32, &f))
+                fail_msg("bf16 operands pass at K=%d, %s: rms %g allowed %g", lengths[l], kf_variation_name(variations[v]), f.rms,
+                         f.allowed_rms);
+            assert_false(f.tf32);
+            free_dots(&d);
+        }
+    }
+}
+
 static void half_accumulators_do_not_pass(void **state)
 {
     (void)state;
@@ -525,6 +553,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(honest_orders_pass_and_tf32_does_not),
+        cmocka_unit_test(tf32_passes_where_it_is_welcome),
         cmocka_unit_test(half_accumulators_do_not_pass),
         cmocka_unit_test(one_rounding_is_not_multiplied),
         cmocka_unit_test(tf32_passes_where_declared),
