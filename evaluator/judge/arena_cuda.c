@@ -98,7 +98,8 @@ uint64_t kf_cuda_arena_bytes(const kf_problem *problem, kf_role role, bool compu
              bound = kf_cuda_arena_least(problem, first);
     uint64_t sets = set_count(problem, memory), wanted = kf_cuda_arena_wanted(problem, memory);
     /* More sets are made once it is known how long a call takes, with the truth of each. */
-    uint64_t later = (sets - first) * (one + 2 * results) + (computed ? 0 : one * ORACLE_PART);
+    uint64_t there = memory->sets > first ? least(memory->sets, sets) : first;
+    uint64_t later = (sets - there) * (one + 2 * results) + (computed ? 0 : one * ORACLE_PART);
     uint64_t room = free_bytes > later ? free_bytes - later : 0;
     uint64_t common = kf_cuda_arena_common(memory->device_bytes);
     if (role == KF_ROLE_BASELINE) room /= 2; /* the candidate gets one, too */
@@ -187,7 +188,7 @@ static bool hand_arena_over(arena *a, kf_peer *peer, kf_error *error)
 
 static kf_cuda_memory memory_of(const kf_cuda_device *gpu)
 {
-    return (kf_cuda_memory){gpu->memory_bytes, gpu->head.set_bytes, (uint32_t)gpu->head.most_sets};
+    return (kf_cuda_memory){gpu->memory_bytes, gpu->head.set_bytes, (uint32_t)gpu->head.most_sets, 0};
 }
 
 uint32_t kf_cuda_least_sets(const kf_device *device, const kf_problem *problem)
@@ -203,7 +204,8 @@ bool kf_cuda_suits(const kf_device *device, const kf_peer *peer, kf_role role, c
     return kf_cuda_arena_suits(a->region.bytes, problem, &memory);
 }
 
-bool kf_cuda_equip(kf_device *device, kf_peer *peer, kf_role role, const kf_problem *problem, bool computed, kf_error *error)
+bool kf_cuda_equip(kf_device *device, kf_peer *peer, kf_role role, const kf_problem *problem, uint32_t sets, bool computed,
+                   kf_error *error)
 {
     kf_cuda_device *gpu = (kf_cuda_device *)device;
     size_t free_bytes = 0, total = 0;
@@ -212,6 +214,7 @@ bool kf_cuda_equip(kf_device *device, kf_peer *peer, kf_role role, const kf_prob
         !kf_cuda_check(gpu, gpu->cuda.memory_info(&free_bytes, &total), "its memory", error))
         return false;
     kf_cuda_memory memory = memory_of(gpu);
+    memory.sets = sets;
     arena *a = arena_new(gpu, problem, kf_cuda_arena_bytes(problem, role, computed, free_bytes, &memory), error);
     if (!a) return false;
     kf_peer_attach(peer, a, arena_free);

@@ -10,7 +10,8 @@
 #include "device_cuda.h"
 
 /* The device's `equip`. Nothing happens for a runner that has one, and for the oracle, which writes into the truth's buffers itself. */
-bool kf_cuda_equip(kf_device *device, kf_peer *peer, kf_role role, const kf_problem *problem, bool computed, kf_error *error);
+bool kf_cuda_equip(kf_device *device, kf_peer *peer, kf_role role, const kf_problem *problem, uint32_t sets, bool computed,
+                   kf_error *error);
 /* The device's `suits`: an arena is as long-lived as its runner, and neither too small for another problem nor far too large. */
 bool kf_cuda_suits(const kf_device *device, const kf_peer *peer, kf_role role, const kf_problem *problem);
 /* The device's `least_sets`. */
@@ -29,6 +30,7 @@ kf_peer_event kf_cuda_hand_over_ledger(kf_sets *sets, kf_peer *peer, kf_role rol
 typedef struct kf_cuda_memory {
     uint64_t device_bytes, set_bytes;
     uint32_t most_sets;
+    uint32_t sets; /* that have their memory already; 0: those that a measurement begins with */
 } kf_cuda_memory;
 
 /* Sets that a measurement begins with: three, or two on a device that has no room for three, one truth and runners in Python. Pure. */

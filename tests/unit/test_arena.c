@@ -13,8 +13,8 @@
 
 #define GIB (1ull << 30)
 
-static const kf_cuda_memory h200 = {150109880320, 12 * GIB, 1024}, /* allocations are of whole granules */
-    a_gpu = {48 * GIB, 12 * GIB, 1024};
+static const kf_cuda_memory h200 = {150109880320, 12 * GIB, 1024, 0}, /* allocations are of whole granules */
+    a_gpu = {48 * GIB, 12 * GIB, 1024, 0};
 
 static kf_problem problem_of(int64_t rows, int64_t columns)
 {
@@ -82,6 +82,25 @@ static void what_temporaries_take_is_shared_out(void **state)
     convolution.total_bytes = convolution.arguments[0].bytes + convolution.arguments[1].bytes;
     assert_true(kf_cuda_runners_need(&convolution, 3) > 63 * GIB);
     assert_int_equal(kf_cuda_runners_need(&softsign, 3), 2 * kf_cuda_arena_least(&softsign, 3) + 36 * GIB);
+}
+
+/* 48 MiB in, 1 GiB / 4 out on a GPU of 80 GiB: 22 of its 40 sets have their memory, so that what is free is not put aside for them once more, and the
+ * results of a batch find room. */
+static void sets_that_are_there_are_counted_once(void **state)
+{
+    (void)state;
+    static kf_problem pointwise;
+    pointwise = problem_of(4096, 3072);
+    pointwise.arguments[1].elements = 16 * 64 * 65536;
+    pointwise.arguments[1].bytes = (uint64_t)pointwise.arguments[1].elements * 4;
+    pointwise.total_bytes = pointwise.arguments[0].bytes + pointwise.arguments[1].bytes;
+    kf_cuda_memory h100 = {79 * GIB, 12 * GIB, 1024, 0};
+    uint64_t free_bytes = 32 * GIB, batch = 22 * pointwise.arguments[1].bytes + 2 * GIB;
+    assert_true(kf_cuda_arena_bytes(&pointwise, KF_ROLE_CANDIDATE, true, free_bytes, &h100) < batch);
+    h100.sets = 22;
+    assert_true(kf_cuda_arena_bytes(&pointwise, KF_ROLE_CANDIDATE, true, free_bytes, &h100) > batch);
+    h100.sets = 1000; /* more than there can be: no arena is larger than what is free */
+    assert_true(kf_cuda_arena_bytes(&pointwise, KF_ROLE_CANDIDATE, true, free_bytes, &h100) <= free_bytes);
 }
 
 /* 1/38 and 1/39 of KernelBench, norms over 32768 x 65535: with three sets (48 GiB) and a truth (16) the oracle and two arenas for three results each find no room on
@@ -206,9 +225,9 @@ static void a_ledger_says_where_a_result_lies(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_arena_leaves_room_for_what_follows), cmocka_unit_test(what_temporaries_take_is_shared_out),
-        cmocka_unit_test(the_largest_problems_have_two_sets),    cmocka_unit_test(an_arena_is_kept_for_a_problem_of_its_size),
-        cmocka_unit_test(a_ledger_says_where_a_result_lies),
+        cmocka_unit_test(an_arena_leaves_room_for_what_follows),      cmocka_unit_test(what_temporaries_take_is_shared_out),
+        cmocka_unit_test(sets_that_are_there_are_counted_once),       cmocka_unit_test(the_largest_problems_have_two_sets),
+        cmocka_unit_test(an_arena_is_kept_for_a_problem_of_its_size), cmocka_unit_test(a_ledger_says_where_a_result_lies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
