@@ -45,12 +45,22 @@ static uint64_t result_bytes(const kf_problem *problem)
     return bytes;
 }
 
+/* With so many sets. */
+static uint64_t needed_bytes(const kf_problem *problem, uint32_t sets, uint64_t device_bytes)
+{
+    uint64_t temporaries = 2 * result_bytes(problem); /* one in each arena */
+    return sets * problem->total_bytes + kf_cuda_truth_bytes(problem) + kf_cuda_runners_need(problem, sets) + temporaries +
+           device_bytes / CONTEXTS_PART;
+}
+
 uint32_t kf_cuda_first_sets(const kf_problem *problem, uint64_t device_bytes)
 {
-    uint64_t sets = FIRST_SETS * problem->total_bytes + kf_cuda_truth_bytes(problem),
-             temporaries = 2 * result_bytes(problem), /* one in each arena */
-        bytes = sets + kf_cuda_runners_need(problem, FIRST_SETS) + temporaries;
-    return bytes + device_bytes / CONTEXTS_PART <= device_bytes ? FIRST_SETS : FEWEST_SETS;
+    return needed_bytes(problem, FIRST_SETS, device_bytes) <= device_bytes ? FIRST_SETS : FEWEST_SETS;
+}
+
+uint64_t kf_cuda_least_bytes(const kf_problem *problem, uint64_t device_bytes)
+{
+    return needed_bytes(problem, FEWEST_SETS, device_bytes);
 }
 
 uint64_t kf_cuda_arena_least(const kf_problem *problem, uint32_t first_sets)
@@ -120,6 +130,23 @@ static void arena_free(void *data)
     free(a);
 }
 
+/* A problem for a larger GPU is no fault of this machine's, which ends a bench where several come in a row. */
+static void tell_too_little(const kf_cuda_device *gpu, const kf_problem *problem, uint64_t bytes, kf_error *error)
+{
+    uint64_t all = kf_cuda_least_bytes(problem, gpu->memory_bytes);
+    if (all > gpu->memory_bytes)
+        kf_fail(error, KF_ERROR_LIMIT,
+                "%s: workload %s: too large for this GPU, some %.0f GiB where there are %.0f; it needs smaller params, or "
+                "device_params for cuda",
+                gpu->head.name, problem->workload, (double)all / 0x1p30, (double)gpu->memory_bytes / 0x1p30);
+    else
+        kf_fail(
+            error, KF_ERROR_MACHINE,
+            "%s: workload %s: no %.1f GiB of device memory for the results of a runner in Python: other processes have it, or the "
+            "task needs smaller params, or device_params for cuda",
+            gpu->head.name, problem->workload, (double)bytes / 0x1p30);
+}
+
 static arena *arena_new(kf_cuda_device *gpu, const kf_problem *problem, uint64_t bytes, kf_error *error)
 {
     const kf_cuda *cuda = &gpu->cuda;
@@ -142,11 +169,7 @@ static arena *arena_new(kf_cuda_device *gpu, const kf_problem *problem, uint64_t
         if (result != CU_OUT_OF_MEMORY || bytes <= bound) break;
     }
     if (result == CU_OUT_OF_MEMORY) {
-        kf_fail(
-            error, KF_ERROR_MACHINE,
-            "%s: workload %s: no %.1f GiB of device memory for the results of a runner in Python: other processes have it, or the "
-            "task needs smaller params, or device_params for cuda",
-            gpu->head.name, problem->workload, (double)r->bytes / 0x1p30);
+        tell_too_little(gpu, problem, r->bytes, error);
         arena_free(a);
         return NULL;
     }
@@ -202,6 +225,14 @@ bool kf_cuda_suits(const kf_device *device, const kf_peer *peer, kf_role role, c
     if (role == KF_ROLE_ORACLE || !a) return true;
     kf_cuda_memory memory = memory_of((const kf_cuda_device *)device);
     return kf_cuda_arena_suits(a->region.bytes, problem, &memory);
+}
+
+bool kf_cuda_is_short(const kf_device *device, const kf_peer *peer, const kf_problem *problem)
+{
+    const arena *a = kf_peer_attachment(peer);
+    kf_cuda_memory memory = memory_of((const kf_cuda_device *)device);
+    uint64_t wanted = kf_cuda_arena_wanted(problem, &memory), common = kf_cuda_arena_common(memory.device_bytes);
+    return a && a->region.bytes < (wanted > common ? wanted : common);
 }
 
 bool kf_cuda_equip(kf_device *device, kf_peer *peer, kf_role role, const kf_problem *problem, uint32_t sets, bool computed,

@@ -14,6 +14,8 @@ bool kf_cuda_equip(kf_device *device, kf_peer *peer, kf_role role, const kf_prob
                    kf_error *error);
 /* The device's `suits`: an arena is as long-lived as its runner, and neither too small for another problem nor far too large. */
 bool kf_cuda_suits(const kf_device *device, const kf_peer *peer, kf_role role, const kf_problem *problem);
+/* The device's `is_short`: the arena is smaller than it is to be where there is room, so what finds no memory in it may be no fault of a solution's. */
+bool kf_cuda_is_short(const kf_device *device, const kf_peer *peer, const kf_problem *problem);
 /* The device's `least_sets`. */
 uint32_t kf_cuda_least_sets(const kf_device *device, const kf_problem *problem);
 /* Are these bytes in the arena of that runner, or among the sets' inputs, which a result may be a view of? `address` is one of the judge's. */
@@ -35,6 +37,8 @@ typedef struct kf_cuda_memory {
 
 /* Sets that a measurement begins with: three, or two on a device that has no room for three, one truth and runners in Python. Pure. */
 uint32_t kf_cuda_first_sets(const kf_problem *problem, uint64_t device_bytes);
+/* About what a problem takes of a device with two sets, all runners together. Pure. */
+uint64_t kf_cuda_least_bytes(const kf_problem *problem, uint64_t device_bytes);
 /* What a runner needs at least: the results of the first sets. Pure. */
 uint64_t kf_cuda_arena_least(const kf_problem *problem, uint32_t first_sets);
 /* How large an arena would be where there is memory for it. Pure. */

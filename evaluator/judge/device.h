@@ -120,6 +120,8 @@ typedef struct kf_device_operations {
                   kf_error *error);
     /* May a task's own runner that was equipped for another problem serve this one, too? NULL: always. */
     bool (*suits)(const kf_device *device, const kf_peer *peer, kf_role role, const kf_problem *problem);
+    /* Was it given less memory than runners get for this problem where there is room? NULL: never. */
+    bool (*is_short)(const kf_device *device, const kf_peer *peer, const kf_problem *problem);
     /* Inputs of every set, from `secret`, with their guards, and what inouts are to begin with, which poison brings into place; variations has one
      * entry a set. */
     bool (*fill)(kf_sets *sets, uint64_t secret, const kf_set_variation *variations, kf_error *error);

@@ -316,6 +316,7 @@ static const kf_device_operations cuda_operations = {
     .copy_input = kf_cuda_copy_input,
     .equip = kf_cuda_equip,
     .suits = kf_cuda_suits,
+    .is_short = kf_cuda_is_short,
     .truth_room = kf_cuda_truth_room,
     .fetch = kf_cuda_fetch,
 };

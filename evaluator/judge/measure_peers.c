@@ -42,6 +42,19 @@ static bool asan_report(kf_run *r, const kf_peer *peer)
                                   place[0] ? " at " : "", place) != NULL;
 }
 
+/* Did a solution find no memory that it would have been given on a larger device, or an idle one? While it is loaded its words tell: there they get it nothing but
+ * a verdict that does not count. */
+static bool lacked_memory(const kf_run *r, const kf_peer *peer, kf_peer_event event, int code, const char *words)
+{
+    const kf_workbench *bench = r->bench;
+    if (!kf_runner_is_python(kf_peer_kind(peer)) || !r->device->is_short ||
+        !r->device->is_short(bench->device, peer, bench->problem))
+        return false;
+    const char *name;
+    return event == KF_PEER_DEVICE_ERROR ? r->device->error_status(code, &name) == KF_OUT_OF_MEMORY
+                                         : strstr(words, "CUDA out of memory") != NULL;
+}
+
 /* Turns an event of a runner into a finding; false for what is the machine's or the caller's. */
 bool kf_run_report(kf_run *r, kf_peer *peer, kf_role role, kf_peer_event event, int code, const char *doing, kf_error *error)
 {
@@ -67,6 +80,13 @@ bool kf_run_report(kf_run *r, kf_peer *peer, kf_role role, kf_peer_event event, 
                                       role == KF_ROLE_BASELINE ? "baseline.failed" : "oracle.failed", NAN, NAN,
                                       "the task's %s fails: %s%s", role == KF_ROLE_BASELINE ? "baseline" : "oracle", why.text,
                                       words) != NULL ||
+               no_memory(error);
+    }
+    if (lacked_memory(r, peer, event, code, words)) {
+        r->over = true;
+        return kf_verdict_add_finding(bench->verdict, bench->result, KF_JUDGE_ERROR, KF_BLAME_TASK, "memory.short", NAN, NAN,
+                                      "the device has less memory left than a solution to a problem of this size is given: %s%s",
+                                      why.text, words) != NULL ||
                no_memory(error);
     }
     if (bench->options->asan && event == KF_PEER_ENDED) {

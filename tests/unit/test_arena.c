@@ -129,6 +129,20 @@ static void the_largest_problems_have_two_sets(void **state)
     assert_true(candidate >= needs && candidate <= left);
 }
 
+/* Those that fit an H200 and no GPU of 80 GiB are told by their size, so that nobody takes them for a machine that fails. */
+static void what_is_too_large_for_a_device(void **state)
+{
+    (void)state;
+    static kf_problem relu, norm, matrix;
+    const uint64_t h100 = 85017493504;
+    relu = problem_of(4096, 393216);
+    norm = problem_of(32768, 65535);
+    matrix = problem_of(16384, 16384);
+    assert_true(kf_cuda_least_bytes(&relu, h100) > h100 && kf_cuda_least_bytes(&relu, h200.device_bytes) < h200.device_bytes);
+    assert_true(kf_cuda_least_bytes(&norm, h100) > h100);
+    assert_true(kf_cuda_least_bytes(&matrix, h100) < h100);
+}
+
 /* A baseline's runner goes on to another task with the arena that it has. */
 static void an_arena_is_kept_for_a_problem_of_its_size(void **state)
 {
@@ -225,9 +239,10 @@ static void a_ledger_says_where_a_result_lies(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_arena_leaves_room_for_what_follows),      cmocka_unit_test(what_temporaries_take_is_shared_out),
-        cmocka_unit_test(sets_that_are_there_are_counted_once),       cmocka_unit_test(the_largest_problems_have_two_sets),
-        cmocka_unit_test(an_arena_is_kept_for_a_problem_of_its_size), cmocka_unit_test(a_ledger_says_where_a_result_lies),
+        cmocka_unit_test(an_arena_leaves_room_for_what_follows), cmocka_unit_test(what_temporaries_take_is_shared_out),
+        cmocka_unit_test(sets_that_are_there_are_counted_once),  cmocka_unit_test(the_largest_problems_have_two_sets),
+        cmocka_unit_test(what_is_too_large_for_a_device),        cmocka_unit_test(an_arena_is_kept_for_a_problem_of_its_size),
+        cmocka_unit_test(a_ledger_says_where_a_result_lies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
