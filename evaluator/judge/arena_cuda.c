@@ -100,8 +100,7 @@ uint64_t kf_cuda_runners_need(const kf_problem *problem, uint32_t sets)
     return arenas > plain ? arenas : plain;
 }
 
-uint64_t kf_cuda_arena_bytes(const kf_problem *problem, kf_role role, bool computed, uint64_t free_bytes,
-                             const kf_cuda_memory *memory)
+uint64_t kf_cuda_arena_bytes(const kf_problem *problem, kf_role role, uint64_t free_bytes, const kf_cuda_memory *memory)
 {
     uint32_t first = kf_cuda_first_sets(problem, memory->device_bytes);
     uint64_t one = problem->total_bytes ? problem->total_bytes : 1, results = result_bytes(problem),
@@ -109,7 +108,7 @@ uint64_t kf_cuda_arena_bytes(const kf_problem *problem, kf_role role, bool compu
     uint64_t sets = set_count(problem, memory), wanted = kf_cuda_arena_wanted(problem, memory);
     /* More sets are made once it is known how long a call takes, with the truth of each. */
     uint64_t there = memory->sets > first ? least(memory->sets, sets) : first;
-    uint64_t later = (sets - there) * (one + 2 * results) + (computed ? 0 : one * ORACLE_PART);
+    uint64_t later = (sets - there) * (one + 2 * results) + one * ORACLE_PART;
     uint64_t room = free_bytes > later ? free_bytes - later : 0;
     uint64_t common = kf_cuda_arena_common(memory->device_bytes);
     if (role == KF_ROLE_BASELINE) room /= 2; /* the candidate gets one, too */
@@ -235,8 +234,7 @@ bool kf_cuda_is_short(const kf_device *device, const kf_peer *peer, const kf_pro
     return a && a->region.bytes < (wanted > common ? wanted : common);
 }
 
-bool kf_cuda_equip(kf_device *device, kf_peer *peer, kf_role role, const kf_problem *problem, uint32_t sets, bool computed,
-                   kf_error *error)
+bool kf_cuda_equip(kf_device *device, kf_peer *peer, kf_role role, const kf_problem *problem, uint32_t sets, kf_error *error)
 {
     kf_cuda_device *gpu = (kf_cuda_device *)device;
     size_t free_bytes = 0, total = 0;
@@ -246,7 +244,7 @@ bool kf_cuda_equip(kf_device *device, kf_peer *peer, kf_role role, const kf_prob
         return false;
     kf_cuda_memory memory = memory_of(gpu);
     memory.sets = sets;
-    arena *a = arena_new(gpu, problem, kf_cuda_arena_bytes(problem, role, computed, free_bytes, &memory), error);
+    arena *a = arena_new(gpu, problem, kf_cuda_arena_bytes(problem, role, free_bytes, &memory), error);
     if (!a) return false;
     kf_peer_attach(peer, a, arena_free);
     return hand_arena_over(a, peer, error);

@@ -10,8 +10,7 @@
 #include "device_cuda.h"
 
 /* The device's `equip`. Nothing happens for a runner that has one, and for the oracle, which writes into the truth's buffers itself. */
-bool kf_cuda_equip(kf_device *device, kf_peer *peer, kf_role role, const kf_problem *problem, uint32_t sets, bool computed,
-                   kf_error *error);
+bool kf_cuda_equip(kf_device *device, kf_peer *peer, kf_role role, const kf_problem *problem, uint32_t sets, kf_error *error);
 /* The device's `suits`: an arena is as long-lived as its runner, and neither too small for another problem nor far too large. */
 bool kf_cuda_suits(const kf_device *device, const kf_peer *peer, kf_role role, const kf_problem *problem);
 /* The device's `is_short`: the arena is smaller than it is to be where there is room, so what finds no memory in it may be no fault of a solution's. */
@@ -47,9 +46,9 @@ uint64_t kf_cuda_arena_wanted(const kf_problem *problem, const kf_cuda_memory *m
 uint64_t kf_cuda_arena_common(uint64_t device_bytes);
 /* Is one of so many bytes as good for this problem? Pure. */
 bool kf_cuda_arena_suits(uint64_t bytes, const kf_problem *problem, const kf_cuda_memory *memory);
-/* How large an arena is to be. `computed`: as in `equip`. `free_bytes`: of the device, now. Pure. */
-uint64_t kf_cuda_arena_bytes(const kf_problem *problem, kf_role role, bool computed, uint64_t free_bytes,
-                             const kf_cuda_memory *memory);
+/* How large an arena is to be. `free_bytes`: of the device, now, while the oracle has given back what it computes in (runner.py does where that is much). A
+ * candidate's is as large as its baseline's, as far as can be: with less room for workspaces cuDNN takes slower algorithms, or less exact ones. Pure. */
+uint64_t kf_cuda_arena_bytes(const kf_problem *problem, kf_role role, uint64_t free_bytes, const kf_cuda_memory *memory);
 /* Device memory that the runners of a problem take beside its sets and truths, where it is scarce. Pure. */
 uint64_t kf_cuda_runners_need(const kf_problem *problem, uint32_t sets);
 

@@ -240,6 +240,12 @@ static bool may_be_doubted(const item *it, const kf_doubts *doubts)
     return it->sums && isfinite(it->figures.max) && !doubts->heard[it->set];
 }
 
+/* Fails, or passes by what tf32 allows alone, and the baseline may turn out to err as much there. */
+static bool is_doubtful(const item *it, const kf_doubts *doubts)
+{
+    return (!it->passed || it->figures.tf32) && may_be_doubted(it, doubts);
+}
+
 /* Names all sets that are doubtful; none when some other is wrong for certain. */
 static bool find_doubts(const item *items, size_t used, kf_doubts *doubts)
 {
@@ -247,7 +253,7 @@ static bool find_doubts(const item *items, size_t used, kf_doubts *doubts)
         if (!items[n].passed && !may_be_doubted(&items[n], doubts)) return false;
     uint32_t before = doubts->count;
     for (size_t n = 0; n < used; n++) {
-        if (items[n].passed || doubts->doubtful[items[n].set]) continue;
+        if (!is_doubtful(&items[n], doubts) || doubts->doubtful[items[n].set]) continue;
         doubts->doubtful[items[n].set] = true;
         doubts->count++;
     }
@@ -313,7 +319,7 @@ bool kf_checker_compare(kf_checker *checker, kf_sets *sets, const kf_set_variati
         if (!check) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
         if (it->fails && !it->looked) continue;
         worse(&check->figures, &it->figures, check->figures.compared == 0);
-        if (it->figures.tf32 && !kf_verdict_add_flag(bench->verdict, KF_FLAG_TF32))
+        if (it->figures.tf32 && !(doubts && may_be_doubted(it, doubts)) && !kf_verdict_add_flag(bench->verdict, KF_FLAG_TF32))
             return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
         if (!it->passed) {
             if (doubts && may_be_doubted(it, doubts)) continue; /* another is wrong for certain, and is named */

@@ -115,9 +115,8 @@ typedef struct kf_device_operations {
     /* Hands all buffers to a runner: the oracle gets the inputs read-only and the truth's buffers, others everything but the truth. */
     kf_peer_event (*hand_over)(kf_sets *sets, kf_peer *peer, kf_role role);
     /* What a runner in Python needs before it loads its plan, once in its life: on a GPU memory that the judge can read, too. `sets`: so many have
-     * their memory by then; `computed`: the oracle has computed on them, and has the memory that it takes. NULL: nothing. */
-    bool (*equip)(kf_device *device, kf_peer *peer, kf_role role, const kf_problem *problem, uint32_t sets, bool computed,
-                  kf_error *error);
+     * their memory by then. NULL: nothing. */
+    bool (*equip)(kf_device *device, kf_peer *peer, kf_role role, const kf_problem *problem, uint32_t sets, kf_error *error);
     /* May a task's own runner that was equipped for another problem serve this one, too? NULL: always. */
     bool (*suits)(const kf_device *device, const kf_peer *peer, kf_role role, const kf_problem *problem);
     /* Was it given less memory than runners get for this problem where there is room? NULL: never. */

@@ -50,8 +50,7 @@ static bool start(kf_judge *judge, const kf_torch_request *request, const char *
     bool torch = kf_runner_is_python(kind);
     if (!(*peer = kf_crew_take(judge->crew, kind, false, stop, error))) return false;
     const kf_device_operations *operations = judge->device->operations;
-    if (torch && operations->equip && !operations->equip(judge->device, *peer, request->role, problem, 0, false, error))
-        return false;
+    if (torch && operations->equip && !operations->equip(judge->device, *peer, request->role, problem, 0, error)) return false;
     if (!(torch ? kf_torch_give(*peer, request, error) : kf_peer_give(*peer, binary, error))) return false;
     uint64_t scalars[KF_MAX_ARGUMENTS];
     kf_problem_scalars(problem, scalars);

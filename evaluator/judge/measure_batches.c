@@ -180,7 +180,6 @@ bool kf_run_find_truth(kf_run *r, const uint32_t *list, uint32_t count, kf_error
     kf_batch batch = {.order = missing, .count = used, .timeout = 60 + r->bench->options->timeout_seconds};
     kf_peer_event event = kf_peer_batch(r->oracle, &batch);
     if (event != KF_PEER_OK) return kf_run_report(r, r->oracle, KF_ROLE_ORACLE, event, batch.code, "running a call", error);
-    r->computed = true;
     if (truth_room(r) < r->set_count) memset(r->true_known, 0, r->set_count * sizeof *r->true_known);
     for (uint32_t i = 0; i < used; i++) r->true_known[missing[i]] = true;
     return true;

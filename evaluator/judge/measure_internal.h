@@ -35,7 +35,6 @@ typedef struct kf_run {
     kf_set_variation *variations;
     uint32_t *order, *list;     /* sets in the order called; sets to compare: all that were called, until doubts drop some */
     bool *chosen, *true_known;  /* by set: called in this batch; its truth is there in this pair */
-    bool computed;              /* the oracle has, on these sets: it holds what memory that takes */
     bool *heard, *doubtful;     /* by set: as in kf_doubts, for the batch that is compared */
     double baseline_call;       /* seconds of one baseline call, roughly */
     double empty_batch;         /* seconds of an empty batch, roughly */

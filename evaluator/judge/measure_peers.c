@@ -172,8 +172,7 @@ static bool load_plan(kf_run *r, kf_role role, kf_peer *peer, const char *candid
                                       .other_mode = r->other_mode,
                                       .candidate = candidate};
     if (!kf_torch_give(peer, &request, error)) return false;
-    if (r->device->equip &&
-        !r->device->equip(bench->device, peer, role, bench->problem, r->sets ? r->set_count : 0, r->computed, error))
+    if (r->device->equip && !r->device->equip(bench->device, peer, role, bench->problem, r->sets ? r->set_count : 0, error))
         return false;
     *event = kf_peer_load(peer, patience);
     return true;

@@ -50,7 +50,6 @@ bool kf_run_make_sets(kf_run *r, uint32_t count, kf_error *error)
 {
     kf_run_drop_sets(r);
     r->set_count = count;
-    r->computed = false;
     r->variations = calloc(count, sizeof *r->variations);
     r->order = calloc(count, sizeof *r->order);
     r->list = calloc(count, sizeof *r->list);

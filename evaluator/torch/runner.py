@@ -20,6 +20,7 @@ import array
 import ctypes
 import gc
 import json
+import math
 import mmap
 import os
 import socket
@@ -34,6 +35,7 @@ import float64
 WIRE_FD = 3
 MAGIC = 0x31676B66
 MOST_SETS, MOST_ARGUMENTS, MOST_DIMS = 1024, 512, 8
+MUCH = 1 << 30  # bytes of a call's arguments: what an oracle computes in is given back behind each batch, for arenas that are yet to be made
 LOAD, SCALARS, MAP, UNMAP, PING, BATCH, QUIT = 1, 2, 3, 4, 5, 6, 7
 NULL, READ_ONLY, LEDGER, FORGET, ARENA = 1, 2, 4, 8, 16
 OK, LOAD_FAILED, DEVICE_ERROR, MAP_FAILED, BAD_COMMAND = 0, 1, 2, 3, 4
@@ -87,10 +89,14 @@ class Loaded:
         self.targets = [] if self.own_state else self._bind()
         self.forward = self.module
         self.library = None  # of an oracle: whether cuDNN computes its convolutions
+        self.gives_back = self.role == "oracle" and self.place.kind != "cpu" and self._argument_bytes() >= MUCH
         if plan.get("compile"):
             import compiled
 
             self.forward = compiled.compile(self.module, self._like_judges(place.make(self.problem.inputs)), load.LoadError)
+
+    def _argument_bytes(self):
+        return sum(math.prod(a["shape"]) * self.torch.empty(0, dtype=self.load.torch_dtype(a["dtype"])).element_size() for a in self.arguments)
 
     def _like_judges(self, given):
         """Inputs, and weights in the module, as a batch will have them: the judge's are contiguous and have the shapes of their arguments."""
@@ -501,6 +507,8 @@ class Runner:
                     given, state = self.prepare(number)
                     outputs = [self.buffers[number][i] for i in self.loaded.outputs]
                     self.loaded.call_oracle(given, state, outputs)
+                if self.loaded.gives_back:
+                    self.torch.cuda.empty_cache()
             else:
                 self.call(order)
             gap = self.place.wait()

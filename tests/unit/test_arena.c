@@ -37,22 +37,22 @@ static void an_arena_leaves_room_for_what_follows(void **state)
     (void)state;
     static kf_problem small, large;
     small = problem_of(64, 4096);
-    uint64_t bytes = kf_cuda_arena_bytes(&small, KF_ROLE_CANDIDATE, false, 8 * GIB, &h200);
+    uint64_t bytes = kf_cuda_arena_bytes(&small, KF_ROLE_CANDIDATE, 8 * GIB, &h200);
     assert_true(bytes >= GIB + 1024 * small.arguments[1].bytes && bytes < 8 * GIB);
     large = problem_of(4096, 65536); /* 1 GiB each way */
     uint64_t one = large.total_bytes, free_bytes = 60 * GIB;
-    uint64_t candidate = kf_cuda_arena_bytes(&large, KF_ROLE_CANDIDATE, false, free_bytes, &h200);
+    uint64_t candidate = kf_cuda_arena_bytes(&large, KF_ROLE_CANDIDATE, free_bytes, &h200);
     assert_true(candidate >= 8 * one && candidate + one * 3 < free_bytes);
-    assert_true(kf_cuda_arena_bytes(&large, KF_ROLE_BASELINE, false, free_bytes, &h200) <= free_bytes / 2);
+    assert_true(kf_cuda_arena_bytes(&large, KF_ROLE_BASELINE, free_bytes, &h200) <= free_bytes / 2);
     /* It tries at least, whatever there is. */
-    assert_int_equal(kf_cuda_arena_bytes(&large, KF_ROLE_BASELINE, false, GIB, &h200), kf_cuda_arena_least(&large, 3));
+    assert_int_equal(kf_cuda_arena_bytes(&large, KF_ROLE_BASELINE, GIB, &h200), kf_cuda_arena_least(&large, 3));
     assert_true(kf_cuda_arena_least(&large, 3) > 3 * GIB);
     /* 4096 x 393216 on 140 GiB: three sets (36 GiB), the truth of one (12) and some for contexts are gone; both sides and the oracle find room. */
     large = problem_of(4096, 393216);
     free_bytes = 90 * GIB;
-    uint64_t baseline = kf_cuda_arena_bytes(&large, KF_ROLE_BASELINE, false, free_bytes, &h200);
+    uint64_t baseline = kf_cuda_arena_bytes(&large, KF_ROLE_BASELINE, free_bytes, &h200);
     assert_true(baseline >= 18 * GIB + (256ull << 20));
-    candidate = kf_cuda_arena_bytes(&large, KF_ROLE_CANDIDATE, false, free_bytes - baseline, &h200);
+    candidate = kf_cuda_arena_bytes(&large, KF_ROLE_CANDIDATE, free_bytes - baseline, &h200);
     assert_true(candidate >= 18 * GIB + (256ull << 20) && baseline + candidate + 24 * GIB < free_bytes);
 }
 
@@ -64,16 +64,12 @@ static void what_temporaries_take_is_shared_out(void **state)
     static kf_problem softsign, convolution;
     const uint64_t free_bytes = 89 * GIB, needs = 24 * GIB + (200ull << 20), oracle = 36 * GIB;
     softsign = problem_of(4096, 393216);
-    uint64_t baseline = kf_cuda_arena_bytes(&softsign, KF_ROLE_BASELINE, false, free_bytes, &h200);
+    uint64_t baseline = kf_cuda_arena_bytes(&softsign, KF_ROLE_BASELINE, free_bytes, &h200);
     assert_true(baseline >= needs);
-    /* The oracle has computed, and has its part. */
-    uint64_t left = free_bytes - baseline - oracle;
-    uint64_t candidate = kf_cuda_arena_bytes(&softsign, KF_ROLE_CANDIDATE, true, left, &h200);
-    assert_true(candidate >= needs && candidate <= left);
-    /* It has yet to. */
-    left = free_bytes - baseline;
-    candidate = kf_cuda_arena_bytes(&softsign, KF_ROLE_CANDIDATE, false, left, &h200);
+    uint64_t left = free_bytes - baseline;
+    uint64_t candidate = kf_cuda_arena_bytes(&softsign, KF_ROLE_CANDIDATE, left, &h200);
     assert_true(candidate >= needs && candidate + oracle <= left);
+    assert_int_equal(candidate, baseline); /* nobody has more room for workspaces */
 
     /* 1/63: 1 GiB in, 8 out. Three sets with all their truths (75 GiB) would leave 63 for two arenas of 24 and the oracle. */
     convolution = problem_of(4096, 65536);
@@ -96,11 +92,11 @@ static void sets_that_are_there_are_counted_once(void **state)
     pointwise.total_bytes = pointwise.arguments[0].bytes + pointwise.arguments[1].bytes;
     kf_cuda_memory h100 = {79 * GIB, 12 * GIB, 1024, 0};
     uint64_t free_bytes = 32 * GIB, batch = 22 * pointwise.arguments[1].bytes + 2 * GIB;
-    assert_true(kf_cuda_arena_bytes(&pointwise, KF_ROLE_CANDIDATE, true, free_bytes, &h100) < batch);
+    assert_true(kf_cuda_arena_bytes(&pointwise, KF_ROLE_CANDIDATE, free_bytes, &h100) < batch);
     h100.sets = 22;
-    assert_true(kf_cuda_arena_bytes(&pointwise, KF_ROLE_CANDIDATE, true, free_bytes, &h100) > batch);
+    assert_true(kf_cuda_arena_bytes(&pointwise, KF_ROLE_CANDIDATE, free_bytes, &h100) > batch);
     h100.sets = 1000; /* more than there can be: no arena is larger than what is free */
-    assert_true(kf_cuda_arena_bytes(&pointwise, KF_ROLE_CANDIDATE, true, free_bytes, &h100) <= free_bytes);
+    assert_true(kf_cuda_arena_bytes(&pointwise, KF_ROLE_CANDIDATE, free_bytes, &h100) <= free_bytes);
 }
 
 /* 1/38 and 1/39 of KernelBench, norms over 32768 x 65535: with three sets (48 GiB) and a truth (16) the oracle and two arenas for three results each find no room on
@@ -122,11 +118,11 @@ static void the_largest_problems_have_two_sets(void **state)
     const uint64_t needs = 16 * GIB + (200ull << 20),
                    oracle = 32 * GIB; /* what it is widened from, and one more: the sum takes none */
     uint64_t free_bytes = h200.device_bytes - 2 * norm.total_bytes - 16 * GIB - 5 * GIB;
-    uint64_t baseline = kf_cuda_arena_bytes(&norm, KF_ROLE_BASELINE, false, free_bytes, &h200);
+    uint64_t baseline = kf_cuda_arena_bytes(&norm, KF_ROLE_BASELINE, free_bytes, &h200);
     assert_true(baseline >= needs);
-    uint64_t left = free_bytes - baseline - oracle;
-    uint64_t candidate = kf_cuda_arena_bytes(&norm, KF_ROLE_CANDIDATE, true, left, &h200);
-    assert_true(candidate >= needs && candidate <= left);
+    uint64_t left = free_bytes - baseline;
+    uint64_t candidate = kf_cuda_arena_bytes(&norm, KF_ROLE_CANDIDATE, left, &h200);
+    assert_true(candidate >= needs && candidate + oracle <= left);
 }
 
 /* Those that fit an H200 and no GPU of 80 GiB are told by their size, so that nobody takes them for a machine that fails. */
@@ -157,7 +153,7 @@ static void an_arena_is_kept_for_a_problem_of_its_size(void **state)
     assert_false(kf_cuda_arena_suits(of_large, &small, &a_gpu)); /* it would have what others need */
     /* Where there is plenty it has from the start what most problems want, and serves them all. */
     uint64_t common = kf_cuda_arena_common(h200.device_bytes),
-             given = kf_cuda_arena_bytes(&small, KF_ROLE_BASELINE, false, 100 * GIB, &h200);
+             given = kf_cuda_arena_bytes(&small, KF_ROLE_BASELINE, 100 * GIB, &h200);
     assert_true(common > of_small && given == common);
     assert_true(kf_cuda_arena_suits(given, &small, &h200));
     assert_int_equal(given % (2 << 20), 0);
@@ -167,9 +163,9 @@ static void an_arena_is_kept_for_a_problem_of_its_size(void **state)
     huge = problem_of(8192, 65536); /* 2 GiB each way */
     assert_false(kf_cuda_arena_suits(given, &huge, &h200));
     /* And so has a solution: 2/67 has 64 MiB of inputs and a result of 32 KiB, and a convolution of 2 GiB and its GELU between them. */
-    assert_int_equal(kf_cuda_arena_bytes(&small, KF_ROLE_CANDIDATE, false, 100 * GIB, &h200), common);
-    assert_true(kf_cuda_arena_bytes(&small, KF_ROLE_CANDIDATE, false, 8 * GIB, &h200) >= of_small);
-    assert_true(kf_cuda_arena_bytes(&small, KF_ROLE_BASELINE, false, 20 * GIB, &h200) <= 10 * GIB);
+    assert_int_equal(kf_cuda_arena_bytes(&small, KF_ROLE_CANDIDATE, 100 * GIB, &h200), common);
+    assert_true(kf_cuda_arena_bytes(&small, KF_ROLE_CANDIDATE, 8 * GIB, &h200) >= of_small);
+    assert_true(kf_cuda_arena_bytes(&small, KF_ROLE_BASELINE, 20 * GIB, &h200) <= 10 * GIB);
     static kf_problem medium;
     medium = problem_of(1024, 65536); /* 256 MiB each way */
     assert_true(kf_cuda_arena_suits(given, &medium, &h200));

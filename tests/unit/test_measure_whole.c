@@ -38,6 +38,8 @@ static struct {
     double disturbance;                /* times that the baseline's calls take beside a candidate's process; 0: none */
     int candidates;                    /* processes with one */
     bool wrong[1024];                  /* by set: the last call on it was left out */
+    bool of_candidate[1024];           /* by set: the last call on it was the candidate's */
+    double errors[2];                  /* RMS on one of four inputs: the baseline's, the candidate's */
     int comparisons;                   /* of the job */
     double set_seconds;                /* to fill, poison or look at a set */
     double cached;                     /* part of its time that a call takes on sets called shortly before; 0: no cache holds any */
@@ -270,6 +272,7 @@ static void write_outputs(const kf_peer *peer, const kf_batch *batch)
             world.truth[batch->order[i]] = world.holds[batch->order[i]];
             continue;
         }
+        world.of_candidate[batch->order[i]] = candidate;
         bool later = candidate && world.comparisons >= 4;
         world.later_calls += later;
         world.wrong[batch->order[i]] = later && world.later_calls == candidate_does.left_out;
@@ -419,9 +422,17 @@ static bool survey(kf_sets *sets, const uint32_t *list, uint32_t count, kf_surve
     world.comparisons++;
     assert_true(count <= sets->count);
     for (uint32_t i = 0; i < count; i++) assert_true(world.truth[list[i]] == world.holds[list[i]]);
-    for (uint32_t i = 0; i < count * ARGUMENTS; i++)
-        surveys[i] = (kf_survey){.known = !world.wrong[list[i / ARGUMENTS]],
-                                 .sums = {.count = ELEMENTS, .scale_square = ELEMENTS, .scale_max = 4, .first_nonfinite = -1}};
+    for (uint32_t i = 0; i < count * ARGUMENTS; i++) {
+        uint32_t set = list[i / ARGUMENTS];
+        double deviation = (world.holds[set] * 0x9e3779b97f4a7c15u) >> 62 ? 0 : world.errors[world.of_candidate[set]];
+        surveys[i] = (kf_survey){.known = !world.wrong[set],
+                                 .sums = {.sum_square = ELEMENTS * deviation * deviation,
+                                          .max = 3 * deviation,
+                                          .count = ELEMENTS,
+                                          .scale_square = ELEMENTS,
+                                          .scale_max = 4,
+                                          .first_nonfinite = -1}};
+    }
     return true;
 }
 
@@ -970,6 +981,26 @@ static void no_call_is_left_out_unnoticed(void **state)
     }
 }
 
+/* Who errs as tf32 makes it is told so where the baseline does not, and only there: on inputs where both do, the baseline is heard first. */
+static void tf32_is_told_where_the_baseline_is_more_exact(void **state)
+{
+    (void)state;
+    for (int both = 0; both < 2; both++) {
+        machine *m = started(650e-6);
+        m->problem.arguments[1].tf32 = true;
+        world.errors[1] = 1e-4; /* of 1: 32 units of f32 are 2e-6, three of tf32 1.5e-3 */
+        world.errors[0] = both ? 1e-4 : 0;
+        for (int i = 0; i < 10; i++) {
+            kf_verdict *v = judged(m, i);
+            assert_int_equal(v->workloads->finding_count, 0);
+            if (kf_verdict_has_flag(v, KF_FLAG_TF32) == both)
+                fail_msg("job %d, %s: %zu flags", i, both ? "both" : "one", v->flag_count);
+            kf_verdict_free(v);
+        }
+        stopped(m);
+    }
+}
+
 /* Comparing everything takes an oracle's call for each of the candidate's. One that is far slower makes for fewer of them, so that a job does not become
  * longer than its time for that. */
 static void a_slow_oracle_does_not_make_a_job_long(void **state)
@@ -1127,6 +1158,7 @@ int main(void)
         cmocka_unit_test(a_slower_baseline_is_the_machine_s_or_the_candidate_s_doing),
         cmocka_unit_test(one_launch_for_a_batch_is_impossible),
         cmocka_unit_test(no_call_is_left_out_unnoticed),
+        cmocka_unit_test(tf32_is_told_where_the_baseline_is_more_exact),
         cmocka_unit_test(a_slow_oracle_does_not_make_a_job_long),
         cmocka_unit_test(errors_of_the_machine_are_told_from_those_of_programs),
         cmocka_unit_test(batches_are_as_long_as_the_device_says),
