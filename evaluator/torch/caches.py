@@ -49,7 +49,7 @@ def _is_name(name):
 
 
 def pack(top, commands):
-    """(bytes, files, files that were left out)."""
+    """(bytes, files, how many were left out, as far as was looked)."""
     files, contents, total, left_out = [], [], 0, 0
     for name, path, status in _entries(top):
         if len(files) >= MOST_FILES:

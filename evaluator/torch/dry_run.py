@@ -25,6 +25,8 @@ CALLS = 2
 EXTENSIONS = "extensions"  # KF_EXTENSIONS_FOLDER
 SETTINGS = dict(compiled.SETTINGS, TRITON_CACHE_AUTOTUNING="1")  # what was tuned here is not tuned again in the solution's time
 
+INDUCTOR = ("torch.compile", "torch._inductor", "torch._dynamo")
+
 _taken = False
 
 
@@ -37,8 +39,20 @@ def settle(top):
     os.chdir(here)
 
 
-def take(folder):
-    """For a runner, before its second filter and before the solution: once, where `folder` has what a dry run left."""
+def settle_inductor(text):
+    """For torch.compile: without headers that are compiled ahead, which take longer than a kernel or two, and are too large to be kept (caches.py)."""
+    if not any(word in text for word in INDUCTOR):
+        return
+    try:
+        import torch._inductor.config as config
+    except Exception:
+        return  # this PyTorch has none
+    if hasattr(config, "cpp_cache_precompile_headers"):
+        config.cpp_cache_precompile_headers = False
+
+
+def take(folder, text):
+    """For a runner, before its second filter and before the solution, whose text it is given: once, where `folder` has what a dry run left."""
     global _taken
     path, top = os.path.join(folder, NAME), tempfile.gettempdir()
     if _taken or not os.path.exists(path):
@@ -49,6 +63,7 @@ def take(folder):
             answers = caches.unpack(file.read(), top)
         scratch.install()
         settle(top)
+        settle_inductor(text)
         commands.answer(answers)
     except Exception as error:
         sys.stderr.write("kforge-torch: what its dry run left is of no use: %s: %s\n" % (type(error).__name__, error))
@@ -109,12 +124,13 @@ def main(arguments):
         import cpu
 
         place = cpu.Place(torch)
+    settle_inductor(plans[0]["candidate"]["text"])
     record = commands.record(top)
     with torch.no_grad():
         why = execute_all(plans, os.path.join(os.path.dirname(os.path.abspath(arguments[0])), EXTENSIONS), place)
     content, files, left_out = caches.pack(top, record.as_json())
     build.put("caches", content=content)
-    words = ["%d files, %d programs asked" % (files, len(record.answers))] + (["%d left out" % left_out if left_out > 1 else "some left out"] if left_out else [])
-    build.note("; ".join(words + ([why] if why else [])))
+    words = ["%d files, %d programs asked" % (files, len(record.answers)), "others left out" if left_out else "", why]
+    build.note("; ".join(word for word in words if word))
     sys.stdout.flush()
     os._exit(0)  # threads and farewells of the solution's are nobody's concern

@@ -326,7 +326,7 @@ class Runner:
             plan = json.loads(text)
             folder = os.path.dirname(self.path)
             if "candidate" in plan:
-                dry_run.take(folder)
+                dry_run.take(folder, plan["candidate"]["text"])
             self.lock()
             if plan.get("claim"):
                 import kernelbench

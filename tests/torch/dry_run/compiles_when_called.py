@@ -1,4 +1,4 @@
-# task: relu; kforge: correct; kernelbench: correct
+# task: relu; kforge: correct; kernelbench: correct; dry_run: files
 # C for each size, compiled when that is first called for and kept in a folder of the user's, as compilers for Python do.
 import ctypes
 import hashlib
