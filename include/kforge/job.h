@@ -36,7 +36,7 @@ typedef struct kf_job_options {
     double timeout_seconds; /* of one candidate from load to last verdict (120) */
     double
         build_seconds; /* processor time of one build (60); a solution's extensions in Python together may take KF_EXTENSION_BUILDS times that
-                        * on the wall */
+                        * on the wall, and its dry run KF_DRY_RUN_BUILDS times */
     double half_width; /* stopping rule, 0.01; below 0.005 it holds for candidates that are far slower than the baseline, too */
     bool check_only;   /* correctness only, few batches, no speedup */
     bool strict_sandbox;

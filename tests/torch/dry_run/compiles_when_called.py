@@ -41,6 +41,7 @@ class ModelNew(nn.Module):
     def forward(self, x):
         if x.numel() not in self.functions:
             self.functions[x.numel()] = load(x.numel())
-        result = torch.empty_like(x)
-        self.functions[x.numel()](ctypes.c_void_p(x.data_ptr()), ctypes.c_void_p(result.data_ptr()))
-        return result
+        here = x.cpu()
+        result = torch.empty_like(here)
+        self.functions[x.numel()](ctypes.c_void_p(here.data_ptr()), ctypes.c_void_p(result.data_ptr()))
+        return result.to(x.device)
