@@ -88,8 +88,8 @@ def execute(plan, folder, place):
 
 
 def execute_all(plans, folder, place):
-    """Why it ended early, or ""."""
-    seen = []
+    """What went wrong first, or "". Another workload may go well: a large one has no memory here, say."""
+    seen, why = [], ""
     for plan in plans:
         shapes = (plan["patches"], plan["arguments"])
         if shapes in seen:
@@ -98,9 +98,9 @@ def execute_all(plans, folder, place):
         try:
             execute(plan, folder, place)
         except BaseException as error:
-            return "%s: %s" % (type(error).__name__, compiled.words_of(error))
+            why = why or "%s: %s" % (type(error).__name__, compiled.words_of(error))
         gc.collect()
-    return ""
+    return why
 
 
 def main(arguments):
