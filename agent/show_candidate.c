@@ -152,8 +152,8 @@ static void print_object(const kf_view *view, const char *title, const cJSON *ob
     const cJSON *value;
     cJSON_ArrayForEach(value, object)
     {
-        static const char *const elsewhere[] = {"log", "seconds", "flags", "kernels",
-                                                "extensions"}; /* shown by others, or only with --json */
+        static const char *const elsewhere[] = {"log",     "seconds",    "flags",
+                                                "kernels", "extensions", "dry_run"}; /* shown by others, or only with --json */
         bool skip = false;
         for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++) skip |= strcmp(value->string, elsewhere[i]) == 0;
         if (skip) continue;
@@ -167,6 +167,21 @@ static void print_object(const kf_view *view, const char *title, const cJSON *ob
     if (!text.size) return;
     fprintf(view->out, "%-10s", title);
     kf_text_wrap(view->out, text.data, text.size, view->width ? view->width : 100, 10, true);
+}
+
+/* "dry run   21.1 s, 203 kB kept: 25 files, 12 programs asked" of a solution that compiles when it is called. */
+static void print_dry_run(const kf_view *view, const kf_verdict *verdict)
+{
+    const cJSON *run = cJSON_GetObjectItemCaseSensitive(verdict->build, "dry_run"),
+                *seconds = cJSON_GetObjectItemCaseSensitive(run, "seconds"),
+                *bytes = cJSON_GetObjectItemCaseSensitive(run, "bytes");
+    const char *note = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(run, "note"));
+    if (!cJSON_IsNumber(seconds) || !cJSON_IsNumber(bytes)) return;
+    kf_autobuffer text = {0};
+    kf_buffer_format(&text, "%.1f s, %.0f kB kept%s%s", seconds->valuedouble, bytes->valuedouble / 1e3, note && *note ? ": " : "",
+                     note ? note : "");
+    fprintf(view->out, "%-10s", "dry run");
+    if (text.data) kf_text_wrap(view->out, text.data, text.size, view->width ? view->width : 100, 10, true);
 }
 
 /* "sanitizer memcheck 0, racecheck 0, initcheck 1 on workload ragged", or why not. */
@@ -426,6 +441,7 @@ static bool print_json(const kf_view *view, kf_store *store, const kf_store_cand
 void kf_show_verdict(const kf_view *view, const kf_verdict *verdict)
 {
     print_object(view, "build", verdict->build);
+    print_dry_run(view, verdict);
     const cJSON *sandbox = cJSON_GetObjectItemCaseSensitive(verdict->provenance, "sandbox"), *layer;
     kf_autobuffer layers = {0};
     cJSON_ArrayForEach(layer, sandbox)

@@ -505,6 +505,7 @@ bool kf_workers_submit(kf_workers *workers, const kf_job *job, int64_t ticket, k
     if (kf_task_baseline_compiled(
             job->task, o->baseline)) /* a second measurement has processes of its own, and so has one with frozen weights */
         pending->limit += KF_COMPILE_SECONDS * kf_task_workload_count(job->task) * (1 + o->verify + o->torch);
+    if (o->torch && kf_compiles_when_called(job->source)) pending->limit += KF_DRY_RUN_BUILDS * o->build_seconds;
     if (o->counters) pending->limit += 60;
     if (o->sanitize || o->verify) pending->limit += 100; /* three tools of 30 s */
     enqueue(workers, pending, false);

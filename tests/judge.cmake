@@ -34,6 +34,7 @@ target_link_options(test_measure_whole PRIVATE -Wl,--wrap=kf_now -Wl,--wrap=kf_t
 kf_test(works kf_judge)
 target_include_directories(test_works PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/judge)
 kf_fuzz(elf kf_judge)
+kf_fuzz(crate kf_judge)
 kf_fuzz(peer kf_model)
 if(TARGET fuzz_peer) # it includes peer.c, with a sandbox of its own
   target_sources(fuzz_peer PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/judge/patience.c ${CMAKE_SOURCE_DIR}/evaluator/judge/wakeful.c

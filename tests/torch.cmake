@@ -15,6 +15,9 @@ set_tests_properties(unit.torch_timed PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600
 # Those that compile extensions: C++ and PyTorch's headers, so not beside what measures time, and once is enough (tests/ci/all.sh).
 kf_test(torch_extensions kf_judge)
 set_tests_properties(unit.torch_extensions PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1200 ENVIRONMENT "KFORGE_ROOT=${CMAKE_BINARY_DIR}")
+# Those that compile when they are called: compilers here as well.
+kf_test(torch_dry_run kf_judge)
+set_tests_properties(unit.torch_dry_run PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 900 ENVIRONMENT "KFORGE_ROOT=${CMAKE_BINARY_DIR}")
 # What divides a GPU runner's memory; no GPU and no PyTorch needed.
 kf_test(blocks kf_base)
 target_sources(test_blocks PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/runner/blocks.c)

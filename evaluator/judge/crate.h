@@ -1,4 +1,4 @@
-/* What leaves the build jail of a solution's extensions (evaluator/torch/build.py): records one after the other in a file that only the jail wrote
+/* What leaves the build jail of a solution's extensions (evaluator/torch/build.py), and its dry run: records one after the other in a file that only the jail wrote
  * to. A stranger's code ran there, so nothing of it is believed but that it is the solution's own: every field is checked, and what breaks
  * the format ends it. Pure. */
 #ifndef KFORGE_JUDGE_CRATE_H
@@ -18,6 +18,7 @@ typedef enum kf_crate_kind {
     KF_CRATE_NOTE,        /* for the log */
     KF_CRATE_COMPLAINT,   /* why the whole is a compile error; the first line is the reason */
     KF_CRATE_UNSUPPORTED, /* likewise, but this machine is what lacks something */
+    KF_CRATE_CACHES,      /* of a dry run (dry_run.h): files that compilers left, in a form that only the solution's runners read */
     KF_CRATE_KINDS
 } kf_crate_kind;
 

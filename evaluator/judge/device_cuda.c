@@ -141,7 +141,7 @@ static void place_python(kf_cuda_device *gpu, const kf_python *python, kf_runner
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) gpu->environment[count++] = variables[i];
     gpu->environment[count++] = gpu->preload;
     snprintf(gpu->compiling, sizeof gpu->compiling, "TRITON_LIBCUDA_PATH=%s", gpu->driver_folder);
-    if (kind == KF_RUNNER_COMPILED) gpu->environment[count++] = gpu->compiling;
+    gpu->environment[count++] = gpu->compiling; /* Triton asks where it is also for what it has compiled already */
     gpu->environment[count] = NULL;
     const char *const arguments[] = {"-I", gpu->script, "serve", "--cuda", kind == KF_RUNNER_COMPILED ? "--compile" : NULL, NULL};
     memcpy(gpu->arguments, arguments, sizeof arguments);

@@ -1,18 +1,17 @@
 #include "extensions.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "build_common.h"
 #include "crate.h"
+#include "crate_file.h"
 #include "device_cuda.h"
 #include "jail.h"
 #include "kforge/buffer.h"
@@ -23,7 +22,6 @@
 #include "python.h"
 #include "torch_plan.h"
 
-#define CRATE_FD 3
 #define JAIL_MEMORY (8ull << 30)        /* several compilers at once, each of which reads PyTorch's headers */
 #define JAIL_TEMPORARY (2ull << 30)     /* where they write */
 #define WORDS_BYTES (128u << 10)        /* of one record that is text */
@@ -36,36 +34,6 @@ bool kf_has_extensions(const char *source)
 }
 
 /* ---- what the jail is given ------------------------------------------------------------------------------------------------------------------ */
-
-/* The plans of all workloads that apply, as one JSON list: what is compiled may depend on their shapes. malloc'd. */
-static char *make_plans(const kf_device *device, const kf_build_request *request, const char *candidate, kf_error *error)
-{
-    const char *kind = device->operations->kind;
-    kf_autofree kf_problem *problem = calloc(1, sizeof *problem);
-    kf_autobuffer text = {0};
-    if (!problem) return kf_fail(error, KF_ERROR_MEMORY, "out of memory"), NULL;
-    kf_buffer_string(&text, "[");
-    int count = 0;
-    for (int workload = 0; workload < kf_task_workload_count(request->task); workload++) {
-        bool applies;
-        if (!kf_task_resolve(request->task, workload, kind, problem, &applies, error)) return NULL;
-        if (!applies) continue;
-        const kf_torch_request plan = {.task = request->task,
-                                       .problem = problem,
-                                       .workload = workload,
-                                       .device = kind,
-                                       .role = KF_ROLE_CANDIDATE,
-                                       .file = kf_torch_file(request->task),
-                                       .candidate = candidate};
-        kf_autofree char *one = kf_torch_plan(&plan, error);
-        if (!one) return NULL;
-        kf_buffer_format(&text, "%s%s", count++ ? "," : "", one);
-    }
-    kf_buffer_string(&text, "]");
-    char *taken = kf_buffer_take(&text);
-    if (!taken) kf_fail(error, KF_ERROR_MEMORY, "out of memory for a plan");
-    return taken;
-}
 
 /* Folders of programs and CUDA's; texts that environment and paths borrow. */
 typedef struct surroundings {
@@ -107,41 +75,8 @@ static void surround(surroundings *s, const kf_device *device, const kf_python *
 
 /* ---- the jail -------------------------------------------------------------------------------------------------------------------------------- */
 
-/* The crate, mapped or read; empty when the jail left nothing. */
-typedef struct crate {
-    char *data;
-    size_t size;
-    bool mapped;
-    bool whole; /* the phase came to its end; what was cut short is tried anew by the next job */
-} crate;
-
-static void crate_free(crate *c)
-{
-    if (c->mapped)
-        munmap(c->data, c->size);
-    else
-        free(c->data);
-    *c = (crate){0};
-}
-
-/* Nobody writes to it any more: the jail's whole tree is gone. */
-static bool crate_map(crate *c, int fd, kf_error *error)
-{
-    struct stat status;
-    if (fstat(fd, &status) < 0) return kf_fail(error, KF_ERROR_MACHINE, "fstat: %s", strerror(errno));
-    if (status.st_size <= 0 || (uint64_t)status.st_size > KF_BINARY_BYTES) return true;
-    c->data = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (c->data == MAP_FAILED) {
-        c->data = NULL;
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory for a solution's extensions");
-    }
-    c->size = (size_t)status.st_size;
-    c->mapped = true;
-    return true;
-}
-
 /* Runs the build phase. *limit: in the words for a limit that it went over, malloc'd; NULL when it just ended. */
-static bool run_jail(const kf_device *device, const kf_build_request *request, const char *plans, crate *c, kf_build *build,
+static bool run_jail(const kf_device *device, const kf_build_request *request, const char *plans, kf_crate_file *c, kf_build *build,
                      char **limit, kf_error *error)
 {
     const kf_python *python = kf_python_find(error);
@@ -151,11 +86,11 @@ static bool run_jail(const kf_device *device, const kf_build_request *request, c
     if (!script) return false;
     if (!path || !s) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     if (!kf_file_write(path, plans, strlen(plans), error)) return false;
-    kf_autoclose int fd = memfd_create("kforge-crate", MFD_CLOEXEC);
-    if (fd < 0) return kf_fail(error, KF_ERROR_MACHINE, "memfd_create: %s", strerror(errno));
+    kf_autoclose int fd = kf_crate_file_open(error);
+    if (fd < 0) return false;
     surround(s, device, python, request->directory);
     const char *const argv[] = {python->program, "-I", script, "build", path, NULL};
-    const kf_sandbox_fd fds[] = {{.host = fd, .child = CRATE_FD}};
+    const kf_sandbox_fd fds[] = {{.host = fd, .child = KF_CRATE_FD}};
     double seconds = KF_EXTENSION_BUILDS * request->seconds;
     const kf_sandbox_spec spec = {
         .argv = argv,
@@ -186,7 +121,7 @@ static bool run_jail(const kf_device *device, const kf_build_request *request, c
         return *limit || kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     }
     c->whole = result->end == KF_END_EXITED && result->status == 0;
-    return crate_map(c, fd, error);
+    return kf_crate_file_map(c, fd, error);
 }
 
 /* ---- the cache ------------------------------------------------------------------------------------------------------------------------------- */
@@ -228,7 +163,7 @@ static void make_room(const char *folder)
 }
 
 /* Failing to is no failure: the next job compiles again. */
-static void keep(const char *path, const crate *c)
+static void keep(const char *path, const kf_crate_file *c)
 {
     kf_autofree char *folder = strdup(path);
     char *slash = folder ? strrchr(folder, '/') : NULL;
@@ -321,7 +256,7 @@ static void sum_up(const hashes *all, kf_build *build)
     kf_hash_parts_hex(build->code_hash, code, sizes, all->count);
 }
 
-static bool unpack(const crate *c, bool known, const kf_build_request *request, kf_build *build, kf_error *error)
+static bool unpack(const kf_crate_file *c, bool known, const kf_build_request *request, kf_build *build, kf_error *error)
 {
     kf_autofree char *folder = kf_path_join(request->directory, KF_EXTENSIONS_FOLDER);
     kf_autofree hashes *all = calloc(1, sizeof *all);
@@ -337,6 +272,8 @@ static bool unpack(const crate *c, bool known, const kf_build_request *request, 
         bool taken = true;
         if (record.kind == KF_CRATE_LIBRARY)
             taken = !build->ok || take_library(&record, folder, all, list, build, error);
+        else if (record.kind == KF_CRATE_CACHES)
+            continue; /* this was no dry run */
         else if (record.kind != KF_CRATE_FAILED)
             taken = take_words(&record, &log, build, error);
         else if (record.size <= WORDS_BYTES && all->failed++ < KF_EXTENSIONS_MOST)
@@ -357,12 +294,13 @@ static bool unpack(const crate *c, bool known, const kf_build_request *request, 
 
 bool kf_extensions_build(kf_device *device, const char *cache, const kf_build_request *request, kf_build *build, kf_error *error)
 {
-    kf_autofree char *plans = make_plans(device, request, build->binary, error), *cached = NULL, *limit = NULL;
-    crate c = {0};
+    kf_autofree char *plans = kf_torch_plans(request->task, device->operations->kind, build->binary, error), *cached = NULL,
+                     *limit = NULL;
+    kf_crate_file c = {0};
     if (!plans) return false;
     if ((cached = cached_path(device, cache, plans)) && (c.data = kf_file_read(cached, CACHED_BYTES, &c.size, NULL))) {
         bool unpacked = unpack(&c, true, request, build, error);
-        crate_free(&c);
+        kf_crate_file_free(&c);
         return unpacked;
     }
     bool done = run_jail(device, request, plans, &c, build, &limit, error);
@@ -374,7 +312,7 @@ bool kf_extensions_build(kf_device *device, const char *cache, const kf_build_re
         done = unpack(&c, false, request, build, error);
         if (done && cached && c.whole && build->ok) keep(cached, &c);
     }
-    crate_free(&c);
+    kf_crate_file_free(&c);
     return done;
 }
 

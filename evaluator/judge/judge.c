@@ -354,6 +354,7 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
                                   .oracle = r->prepared->trusted[KF_TRUSTED_ORACLE].binary.path,
                                   .await_candidate = await_candidate,
                                   .await_context = r->prepared,
+                                  .build = &r->prepared->candidate,
                                   .crew = r->judge->crew,
                                   .spare = count_spares(r->judge, options, r->more),
                                   .counts = counts,

@@ -28,6 +28,7 @@ typedef struct kf_workbench {
      * that is because the judge failed (the error is set). */
     const char *(*await_candidate)(void *context, bool *wrong, kf_error *error);
     void *await_context;
+    kf_build *build; /* the candidate's, once it is there: its report tells of its dry run */
     kf_crew *crew;
     size_t spare;    /* runners to start beyond those that this workload needs */
     kf_peer **going; /* the candidate's runner, where one serves all workloads of a round; NULL where each has its own */

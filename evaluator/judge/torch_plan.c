@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "extensions.h"
+#include "kforge/buffer.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
 
@@ -144,6 +145,34 @@ char *kf_torch_plan(const kf_torch_request *request, kf_error *error)
     char *text = done ? cJSON_PrintUnformatted(plan) : NULL;
     if (!text) kf_fail(error, KF_ERROR_MEMORY, "out of memory for a plan");
     return text;
+}
+
+char *kf_torch_plans(const kf_task *task, const char *kind, const char *candidate, kf_error *error)
+{
+    kf_autofree kf_problem *problem = calloc(1, sizeof *problem);
+    kf_autobuffer text = {0};
+    if (!problem) return kf_fail(error, KF_ERROR_MEMORY, "out of memory"), NULL;
+    kf_buffer_string(&text, "[");
+    int count = 0;
+    for (int workload = 0; workload < kf_task_workload_count(task); workload++) {
+        bool applies;
+        if (!kf_task_resolve(task, workload, kind, problem, &applies, error)) return NULL;
+        if (!applies) continue;
+        const kf_torch_request plan = {.task = task,
+                                       .problem = problem,
+                                       .workload = workload,
+                                       .device = kind,
+                                       .role = KF_ROLE_CANDIDATE,
+                                       .file = kf_torch_file(task),
+                                       .candidate = candidate};
+        kf_autofree char *one = kf_torch_plan(&plan, error);
+        if (!one) return NULL;
+        kf_buffer_format(&text, "%s%s", count++ ? "," : "", one);
+    }
+    kf_buffer_string(&text, "]");
+    char *taken = kf_buffer_take(&text);
+    if (!taken) kf_fail(error, KF_ERROR_MEMORY, "out of memory for a plan");
+    return taken;
 }
 
 bool kf_torch_give(kf_peer *peer, const kf_torch_request *request, kf_error *error)

@@ -18,7 +18,7 @@ import warnings
 
 CRATE_FD = 3
 RECORD = struct.Struct("<4sIQ64s64s")
-KINDS = {"library": 1, "failed": 2, "note": 3, "complaint": 4, "unsupported": 5}
+KINDS = {"library": 1, "failed": 2, "note": 3, "complaint": 4, "unsupported": 5, "caches": 6}
 CHEAP_ELEMENTS = 1 << 24  # of all arguments together: forward is tried
 INCOMPLETE = 3  # exit status: what there is counts, and the next job tries again
 OWN_SECONDS = 45.0  # beside compiling: the runner's own limits are for what takes longer

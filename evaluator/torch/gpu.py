@@ -121,3 +121,13 @@ class Place:
         streamed = monotonic()
         self.synchronize()
         return monotonic() - streamed
+
+
+class OwnMemory(Place):
+    """For a process that the judge hands no memory to: PyTorch takes it from the driver."""
+
+    def __init__(self, torch):
+        self.torch = torch
+        torch.cuda.init()
+        self.device = torch.device("cuda", 0)
+        self.synchronize, self.stream = torch.cuda.synchronize, torch.cuda.current_stream

@@ -3,6 +3,7 @@
     python3 -I kforge_torch.py serve [--cuda] FILE                      speaks the judge's protocol (runner.py)
     python3 -I kforge_torch.py check FILE                               is it a solution (check.py)
     python3 -I kforge_torch.py build PLANS                              compiles a solution's extensions (build.py)
+    python3 -I kforge_torch.py dry_run PLANS [--cuda]                   executes a solution that compiles when it is called (dry_run.py)
     python3 -I kforge_torch.py describe FILE [--patch NAME=VALUE …]     says what arguments a problem has (describe.py)
 
 Each mode is a file of its own with a function main(arguments) that returns the exit status.
@@ -10,7 +11,7 @@ Each mode is a file of its own with a function main(arguments) that returns the 
 import os
 import sys
 
-MODES = {"serve": "runner", "check": "check", "build": "build", "describe": "describe"}
+MODES = {"serve": "runner", "check": "check", "build": "build", "dry_run": "dry_run", "describe": "describe"}
 
 
 def main(arguments):

@@ -13,8 +13,8 @@ stopped, and the judge reads them out of its memory (evaluator/judge/ledger.h), 
 be computed then. The ledger, shared memory too, says where each result lies. Results are kept until the judge says that it has read them, which
 keeps a batch's results from sharing memory unless the module itself does that.
 
-What happens between a request and its answer is timed by the judge: that part is kept short. Order at the start: PyTorch with its threads, the second
-system-call filter, the greeting, and only then code of others.
+What happens between a request and its answer is timed by the judge: that part is kept short. Order at the start: PyTorch with its threads, the greeting, the
+files that a solution's dry run left (dry_run.py), the second system-call filter, and only then code of others.
 """
 import array
 import ctypes
@@ -30,6 +30,7 @@ import warnings
 from time import monotonic  # bound here: a solution may patch the module
 
 import beginning
+import dry_run
 import float64
 
 WIRE_FD = 3
@@ -93,12 +94,12 @@ class Loaded:
         if plan.get("compile"):
             import compiled
 
-            self.forward = compiled.compile(self.module, self._like_judges(place.make(self.problem.inputs)), load.LoadError)
+            self.forward = compiled.compile(self.module, self.like_judges(place.make(self.problem.inputs)), load.LoadError)
 
     def _argument_bytes(self):
         return sum(math.prod(a["shape"]) * self.torch.empty(0, dtype=self.load.torch_dtype(a["dtype"])).element_size() for a in self.arguments)
 
-    def _like_judges(self, given):
+    def like_judges(self, given):
         """Inputs, and weights in the module, as a batch will have them: the judge's are contiguous and have the shapes of their arguments."""
         for _, tensor, _ in self.targets:
             tensor.data = tensor.data.contiguous()
@@ -115,6 +116,7 @@ class Loaded:
             import extensions
 
             text, name = plan["candidate"]["text"], plan["candidate"]["name"]
+            dry_run.forget()
             extensions.serve(text, name, self.folder)
             chosen = load.Problem(text, name, None, "ModelNew", "kforge_candidate").model_class
         if self.own_state:
@@ -271,8 +273,9 @@ class Loaded:
 
 
 class Runner:
-    def __init__(self, path, torch, place):
+    def __init__(self, path, torch, place, locks):
         self.path, self.torch, self.place = path, torch, place
+        self.locks = locks  # the second filter has yet to be put on before anything of others is executed
         self.socket = socket.socket(fileno=WIRE_FD)
         self.loaded = None
         self.compiled = None  # (text of its plan, what was loaded), where that went through torch.compile
@@ -328,6 +331,9 @@ class Runner:
                 text = file.read()
             plan = json.loads(text)
             folder = os.path.dirname(self.path)
+            if "candidate" in plan:
+                dry_run.take(folder, plan["candidate"]["text"])
+            self.lock()
             if plan.get("claim"):
                 import kernelbench
 
@@ -342,6 +348,14 @@ class Runner:
             plain = load is not None and isinstance(error, load.LoadError)
             complain(str(error) if plain else "%s: %s" % (type(error).__name__, error))
             return LOAD_FAILED
+
+    def lock(self):
+        """Once. What a dry run left needs folders, so it comes only when the first plan does; a runner that none comes to has it before it is timed."""
+        if self.locks:
+            self.locks = False
+            refused = lock_down()
+            if refused:
+                complain("second filter refused: %s" % os.strerror(-refused))
 
     def _compile(self, text, plan, folder):
         """Once: behind it this process starts nothing any more, which is what the judge counts on when it stops it (kf_sandbox_settle)."""
@@ -562,6 +576,7 @@ class Runner:
                 if count > MOST_SETS or not self.run_batch(nonce, count, flags):
                     return 1
             elif kind == PING:
+                self.lock()
                 if flags & FORGET:
                     self.kept.clear()
                 self.answer(nonce, OK)
@@ -607,10 +622,7 @@ def main(arguments):
         return 3
     scratch.prepare()
     # A task's own baseline that is to be compiled starts compilers first (_compile), as its files do in the build jail; nothing but such a plan comes here.
-    refused = 0 if compiles else lock_down()
-    if refused:
-        complain("second filter refused: %s" % os.strerror(-refused))
-    runner = Runner(arguments[-1], torch, place)
-    runner.answer(0, OK, refused)
+    runner = Runner(arguments[-1], torch, place, locks=not compiles)
+    runner.answer(0, OK)
     with torch.no_grad():
         return runner.serve()

@@ -29,13 +29,14 @@
 #define KF_COMPILE_SECONDS \
     600.0 /* that torch.compile may take for a baseline, of one workload: a network of hundreds of layers, on few processors */
 #define KF_EXTENSION_BUILDS 4 /* builds' time that the extensions of a solution may take: each reads PyTorch's headers */
+#define KF_DRY_RUN_BUILDS 4   /* likewise its dry run, where it compiles when it is called: others wait for the device meanwhile */
 
 typedef struct kf_job_options {
     double seconds;         /* time budget for timing all workloads; 0: the device's own (CPU 0.9, GPU 3); the build has its own */
     double timeout_seconds; /* of one candidate from load to last verdict (120) */
     double
         build_seconds; /* processor time of one build (60); a solution's extensions in Python together may take KF_EXTENSION_BUILDS times that
-                        * on the wall */
+                        * on the wall, and its dry run KF_DRY_RUN_BUILDS times */
     double half_width; /* stopping rule, 0.01; below 0.005 it holds for candidates that are far slower than the baseline, too */
     bool check_only;   /* correctness only, few batches, no speedup */
     bool strict_sandbox;
@@ -74,6 +75,8 @@ kf_job *kf_job_new(const char *id, kf_task *task, const char *source, size_t sou
 bool kf_job_add_known(kf_job *job, const char *code_hash);
 void kf_job_free(kf_job *job);
 KF_DEFINE_AUTO(kf_job, kf_job_free)
+/* Does this text of a solution in Python mention what compiles when it is called (Triton, torch.compile)? Then it has a dry run (docs/torch.md). Pure. */
+bool kf_compiles_when_called(const char *source);
 kf_job *kf_job_from_json(const cJSON *json, kf_error *error);
 cJSON *kf_job_to_json(const kf_job *job); /* NULL when out of memory */
 /* The same, to be printed only, with the printed bundle of its task, which many jobs share. */

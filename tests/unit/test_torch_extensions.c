@@ -58,6 +58,22 @@ static void records_are_read_one_after_the_other(void **state)
     for (size_t cut = 0; cut < size; cut++) assert_int_equal(count_records(crate, cut), cut >= 147);
 }
 
+/* Of a dry run; nobody here looks into it, and its key and name are nothing. */
+static void caches_are_taken_as_they_are(void **state)
+{
+    (void)state;
+    char crate[512];
+    size_t size = put_record(crate, KF_CRATE_CACHES, "../..", "../a", "any", 3), at = 0;
+    kf_crate_record record;
+    assert_true(kf_crate_next(crate, size, &at, &record));
+    assert_int_equal(record.kind, KF_CRATE_CACHES);
+    assert_int_equal(record.size, 3);
+    assert_string_equal(record.key, "");
+    assert_string_equal(record.name, "");
+    assert_int_equal(at, size);
+    for (size_t cut = 0; cut < size; cut++) assert_int_equal(count_records(crate, cut), 0);
+}
+
 static void what_breaks_the_format_ends_it(void **state)
 {
     (void)state;
@@ -76,6 +92,8 @@ static void what_breaks_the_format_ends_it(void **state)
         {KF_CRATE_LIBRARY, "0123", "a", 1},
         {KF_CRATE_FAILED, "", "", 1},
         {KF_CRATE_NOTE, "", "", 2},
+        {KF_CRATE_CACHES, "", "", 2},
+        {KF_CRATE_CACHES, "", "", UINT64_MAX},
         {KF_CRATE_NOTE, "", "", UINT64_MAX},
         {KF_CRATE_NOTE, "", "", UINT64_MAX - 143},
     };
@@ -97,26 +115,6 @@ static void what_breaks_the_format_ends_it(void **state)
 }
 
 /* ---- solutions -------------------------------------------------------------------------------------------------------------------------------- */
-
-/* Is there a process whose command line holds these words? */
-static bool is_running(const char *words)
-{
-    DIR *processes = opendir("/proc");
-    bool found = false;
-    for (struct dirent *entry; processes && !found && (entry = readdir(processes));) {
-        char path[300], line[4096];
-        snprintf(path, sizeof path, "/proc/%s/cmdline", entry->d_name);
-        FILE *file = entry->d_name[0] >= '1' && entry->d_name[0] <= '9' ? fopen(path, "r") : NULL;
-        size_t size = file ? fread(line, 1, sizeof line - 1, file) : 0;
-        if (file) fclose(file);
-        for (size_t i = 0; i < size; i++)
-            if (!line[i]) line[i] = ' ';
-        line[size] = '\0';
-        found = strstr(line, words) != NULL;
-    }
-    if (processes) closedir(processes);
-    return found;
-}
 
 static void solutions_compile_extensions(void **state)
 {
@@ -176,6 +174,7 @@ int main(void)
     char cache[] = "/tmp/kforge-test-cache.XXXXXX";
     const struct CMUnitTest pure[] = {
         cmocka_unit_test(records_are_read_one_after_the_other),
+        cmocka_unit_test(caches_are_taken_as_they_are),
         cmocka_unit_test(what_breaks_the_format_ends_it),
     };
     const struct CMUnitTest tests[] = {

@@ -1,5 +1,7 @@
 /* Solutions in Python, each a file whose first line says what has to come of it:
- *   # task: relu; kforge: wrong_result output.mismatch; kernelbench: correct; slower: yes; build: SECONDS; flag: state.frozen; says: WORDS
+ *   # task: relu; kforge: wrong_result output.mismatch; kernelbench: correct; slower: yes; build: SECONDS; flag: state.frozen; says: WORDS; dry_run: WORDS;
+ *   torch: 2.0
+ * where the last is the oldest PyTorch that it runs with.
  * Included by the tests that judge a folder of them; `judge` is theirs. */
 #ifndef KFORGE_TESTS_TORCH_CASES_H
 #define KFORGE_TESTS_TORCH_CASES_H
@@ -64,6 +66,26 @@ static bool starts_with(const char *text, const char *beginning)
     return strncmp(text, beginning, strlen(beginning)) == 0;
 }
 
+/* Is there a process whose command line holds these words? */
+__attribute__((unused)) static bool is_running(const char *words)
+{
+    DIR *processes = opendir("/proc");
+    bool found = false;
+    for (struct dirent *entry; processes && !found && (entry = readdir(processes));) {
+        char path[300], line[4096];
+        snprintf(path, sizeof path, "/proc/%s/cmdline", entry->d_name);
+        FILE *file = entry->d_name[0] >= '1' && entry->d_name[0] <= '9' ? fopen(path, "r") : NULL;
+        size_t size = file ? fread(line, 1, sizeof line - 1, file) : 0;
+        if (file) fclose(file);
+        for (size_t i = 0; i < size; i++)
+            if (!line[i]) line[i] = ' ';
+        line[size] = '\0';
+        found = strstr(line, words) != NULL;
+    }
+    if (processes) closedir(processes);
+    return found;
+}
+
 /* Those whose time is looked at are judged with nothing beside them, by test_torch_timed.c. */
 static bool is_timed(const char *source)
 {
@@ -78,6 +100,25 @@ static bool is_slow_enough(const kf_verdict *verdict, bool timed)
     return !timed || verdict->status != KF_CORRECT || verdict->speedup.value < 0.7;
 }
 
+/* For this PyTorch. */
+static bool is_too_new(const char *source)
+{
+    char least[16];
+    kf_auto(cJSON) torch = kf_judge_torch(NULL);
+    field(source, "torch", least, sizeof least);
+    return least[0] && atof(cJSON_GetStringValue(cJSON_GetObjectItem(torch, "torch"))) < atof(least);
+}
+
+/* What its dry run said has these words; without words it was asked for none. */
+static bool ran_dry(const char *source, const kf_verdict *verdict)
+{
+    char words[128];
+    field(source, "dry_run", words, sizeof words);
+    const cJSON *run = cJSON_GetObjectItem(verdict->build, "dry_run");
+    const char *note = cJSON_GetStringValue(cJSON_GetObjectItem(run, "note"));
+    return !words[0] || (note && strstr(note, words));
+}
+
 /* 1: it came out otherwise. *judged counts it unless its turn is in the other test. */
 static int judge_file(const char *folder, const char *name, bool timed, int *judged)
 {
@@ -88,6 +129,7 @@ static int judge_file(const char *folder, const char *name, bool timed, int *jud
     assert_non_null(source);
     if (is_timed(source) != timed) return 0;
     ++*judged;
+    if (is_too_new(source)) return 0;
     field(source, "task", task, sizeof task);
     field(source, "kforge", expected, sizeof expected);
     field(source, "kernelbench", claim, sizeof claim);
@@ -106,10 +148,12 @@ static int judge_file(const char *folder, const char *name, bool timed, int *jud
     bool correct = cJSON_IsTrue(cJSON_GetObjectItem(verdict->kernelbench, "correctness"));
     bool flagged = kf_verdict_has_flag(verdict, KF_FLAG_FROZEN) == (strcmp(flag, KF_FLAG_FROZEN) == 0);
     bool claimed = !claim[0] || correct == (strcmp(claim, "correct") == 0);
-    if (strcmp(got, expected) == 0 && said && claimed && flagged && is_slow_enough(verdict, timed)) return 0;
+    bool dry = ran_dry(source, verdict);
+    if (strcmp(got, expected) == 0 && said && claimed && flagged && dry && is_slow_enough(verdict, timed)) return 0;
     kf_autofree char *text = cJSON_PrintUnformatted(verdict->kernelbench);
-    print_error("%s/%s: %s, expected %s: %s; KernelBench: %s, expected %s; speedup %g\n", folder, name, got, expected,
-                finding ? finding->text : "", text ? text : "-", claim, verdict->speedup.value);
+    kf_autofree char *build_text = cJSON_PrintUnformatted(cJSON_GetObjectItem(verdict->build, "dry_run"));
+    print_error("%s/%s: %s, expected %s: %s; KernelBench: %s, expected %s; speedup %g; dry run: %s\n", folder, name, got, expected,
+                finding ? finding->text : "", text ? text : "-", claim, verdict->speedup.value, build_text ? build_text : "-");
     return 1;
 }
 

@@ -1,0 +1,116 @@
+"""The files that compilers leave below the folder for temporary files, as one text of bytes: from the dry run into the runners of the same solution.
+
+    "kfc1", length of the head (8 bytes), the head as JSON, the files' content one after the other
+
+The head has "top" (the folder where the files were), "files" ([name, size, mode], a name that ends with "/" is a folder) and "commands" (commands.py). A stranger's code
+ran where it was written, so whoever unpacks it checks every field.
+"""
+import json
+import os
+import stat
+import struct
+
+MAGIC = b"kfc1"
+LENGTH = struct.Struct("<Q")
+MOST_FILES = 4096
+MOST_BYTES = 40 << 20  # a runner has 64 MiB, rounded up to pages
+FILE_BYTES = 16 << 20  # headers that were compiled ahead are of no use any more, and larger
+NAME_BYTES = 1024
+HEAD_BYTES = 8 << 20
+SCRATCH = "kforge-scratch-"  # scratch.py's
+
+
+class Broken(ValueError):
+    pass
+
+
+# ---- packing --------------------------------------------------------------------------------------------------------------------------------
+
+
+def _entries(top):
+    """(name, path, status) of files and folders; links and whatever else there is are left out."""
+    for folder, folders, names in os.walk(top):
+        folders[:] = sorted(name for name in folders if not name.startswith(SCRATCH))
+        for name in folders + sorted(names):
+            path = os.path.join(folder, name)
+            try:
+                status = os.lstat(path)
+            except OSError:
+                continue
+            if stat.S_ISDIR(status.st_mode):
+                yield os.path.relpath(path, top) + "/", path, status
+            elif stat.S_ISREG(status.st_mode):
+                yield os.path.relpath(path, top), path, status
+
+
+def _is_name(name):
+    parts = (name[:-1] if name.endswith("/") else name).split("/")
+    return 0 < len(name) <= NAME_BYTES and "\0" not in name and all(part not in ("", ".", "..") for part in parts)
+
+
+def pack(top, commands):
+    """(bytes, files, how many were left out, as far as was looked)."""
+    files, contents, total, left_out = [], [], 0, 0
+    for name, path, status in _entries(top):
+        if len(files) >= MOST_FILES:
+            left_out += 1
+            break  # there may be millions
+        try:
+            name.encode("utf-8")
+            content = b""
+            if not name.endswith("/"):
+                if status.st_size > min(FILE_BYTES, MOST_BYTES - total):
+                    raise OSError
+                with open(path, "rb") as file:
+                    content = file.read(status.st_size)
+        except (OSError, UnicodeError):
+            left_out += 1
+            continue
+        files.append([name, len(content), stat.S_IMODE(status.st_mode) & 0o755])
+        contents.append(content)
+        total += len(content)
+    head = json.dumps({"top": top, "files": files, "commands": commands}).encode("utf-8")
+    return b"".join([MAGIC, LENGTH.pack(len(head)), head] + contents), sum(not name.endswith("/") for name, _, _ in files), left_out
+
+
+# ---- unpacking ------------------------------------------------------------------------------------------------------------------------------
+
+
+def _head(data):
+    """(the head, where the content begins)."""
+    if len(data) < len(MAGIC) + LENGTH.size or data[: len(MAGIC)] != MAGIC:
+        raise Broken("it begins otherwise")
+    (length,) = LENGTH.unpack_from(data, len(MAGIC))
+    begin = len(MAGIC) + LENGTH.size
+    if length > min(HEAD_BYTES, len(data) - begin):
+        raise Broken("its head is cut off")
+    head = json.loads(data[begin : begin + length].decode("utf-8"))
+    if not isinstance(head, dict) or not isinstance(head.get("files"), list) or not isinstance(head.get("commands"), dict) or not isinstance(head.get("top"), str):
+        raise Broken("its head lacks something")
+    return head, begin + length
+
+
+def _moved(content, before, now):
+    """Where there is no private /tmp each process has a folder of its own, with a name of the same length: compilers keep whole paths."""
+    return content.replace(before.encode(), now.encode()) if before != now and len(before) == len(now) else content
+
+
+def unpack(data, top):
+    """Makes the files below `top` and returns the commands. Nothing that is there already is touched."""
+    head, at = _head(data)
+    if len(head["files"]) > MOST_FILES:
+        raise Broken("it has too many files")
+    for entry in head["files"]:
+        name, size, mode = entry
+        if not (isinstance(name, str) and isinstance(size, int) and isinstance(mode, int)) or not _is_name(name) or not 0 <= size <= len(data) - at:
+            raise Broken("one of its files can't be")
+        path = os.path.join(top, name)
+        if name.endswith("/"):
+            os.makedirs(path, exist_ok=True)
+            continue
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        if not os.path.lexists(path):
+            with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600 | mode & 0o755), "wb") as file:
+                file.write(_moved(data[at : at + size], head["top"], top))
+        at += size
+    return json.loads(_moved(json.dumps(head["commands"]).encode(), head["top"], top))

@@ -1,0 +1,136 @@
+"""The dry run of a solution that compiles when it is called: Triton, torch.compile and others of their kind.
+
+    dry_run PLANS [--cuda]   a JSON list of plans (runner.py), one for each workload
+
+A runner starts no programs, so such a solution is executed once beforehand in a process that may, on the device that it will be judged on: each workload is loaded as a
+runner would, and called twice on inputs of the problem file's own, never the judge's. The files that compilers have left (caches.py) and what programs said (commands.py)
+go to descriptor 3 as one record (evaluator/judge/crate.h), and from there to the solution's own runners, which find everything in the same folders (`take`). What fails here
+is no verdict: the runner, which executes the same again, has the words for that.
+"""
+import gc
+import json
+import os
+import sys
+import tempfile
+import warnings
+
+import caches
+import commands
+import compiled
+import scratch
+
+NAME = "dry-run.caches"  # beside a solution's extensions
+HERE = "kforge-here"  # where relative paths lead, in a runner as well
+CALLS = 2
+EXTENSIONS = "extensions"  # KF_EXTENSIONS_FOLDER
+SETTINGS = dict(compiled.SETTINGS, TRITON_CACHE_AUTOTUNING="1")  # what was tuned here is not tuned again in the solution's time
+
+INDUCTOR = ("torch.compile", "torch._inductor", "torch._dynamo")
+
+_taken = False
+
+
+def settle(top):
+    """The same surroundings in both processes."""
+    for name, value in SETTINGS.items():
+        os.environ[name] = top + value[len("/tmp") :] if value.startswith("/tmp/") else value
+    here = os.path.join(top, HERE)
+    os.makedirs(here, exist_ok=True)
+    os.chdir(here)
+
+
+def settle_inductor(text):
+    """For torch.compile: without headers that are compiled ahead, which take longer than a kernel or two, and are too large to be kept (caches.py)."""
+    if not any(word in text for word in INDUCTOR):
+        return
+    try:
+        import torch._inductor.config as config
+    except Exception:
+        return  # this PyTorch has none
+    if hasattr(config, "cpp_cache_precompile_headers"):
+        config.cpp_cache_precompile_headers = False
+
+
+def take(folder, text):
+    """For a runner, before its second filter and before the solution, whose text it is given: once, where `folder` has what a dry run left."""
+    global _taken
+    path, top = os.path.join(folder, NAME), tempfile.gettempdir()
+    if _taken or not os.path.exists(path):
+        return
+    _taken = True
+    try:
+        with open(path, "rb") as file:
+            answers = caches.unpack(file.read(), top)
+        scratch.install()
+        settle(top)
+        settle_inductor(text)
+        commands.answer(answers)
+    except Exception as error:
+        sys.stderr.write("kforge-torch: what its dry run left is of no use: %s: %s\n" % (type(error).__name__, error))
+
+
+def forget():
+    """What torch.compile knows of the workloads before: it would take another size for one of many, and compile anew."""
+    known = sys.modules.get("torch._dynamo")
+    if known is not None and hasattr(known, "reset"):
+        known.reset()
+
+
+def execute(plan, folder, place):
+    import runner
+
+    loaded = runner.Loaded(plan, folder, place)
+    loaded.load.seed_all(plan["seed"])
+    given = loaded.like_judges(place.make(loaded.problem.inputs))
+    for _ in range(CALLS):
+        loaded.module(*given)
+    place.wait()
+
+
+def execute_all(plans, folder, place):
+    """What went wrong first, or "". Another workload may go well: a large one has no memory here, say."""
+    seen, why = [], ""
+    for plan in plans:
+        shapes = (plan["patches"], plan["arguments"])
+        if shapes in seen:
+            continue
+        seen.append(shapes)
+        try:
+            execute(plan, folder, place)
+        except BaseException as error:
+            why = why or "%s: %s" % (type(error).__name__, compiled.words_of(error))
+        gc.collect()
+    return why
+
+
+def main(arguments):
+    on_gpu = "--cuda" in arguments
+    warnings.simplefilter("ignore")
+    if len(arguments) != 1 + on_gpu:
+        return 2
+    with open(arguments[0], encoding="utf-8") as file:
+        plans = json.load(file)
+    top = tempfile.gettempdir()
+    settle(top)
+    import torch
+
+    import build
+
+    if on_gpu:
+        import gpu
+
+        place = gpu.OwnMemory(torch)
+    else:
+        import cpu
+
+        place = cpu.Place(torch)
+    settle_inductor(plans[0]["candidate"]["text"])
+    record = commands.record(top)
+    with torch.no_grad():
+        why = execute_all(plans, os.path.join(os.path.dirname(os.path.abspath(arguments[0])), EXTENSIONS), place)
+    content, files, left_out = caches.pack(top, record.as_json())
+    build.put("caches", content=content)
+    words = ["%d files, %d programs asked" % (files, len(record.answers)), "others left out" if left_out else "", why]
+    build.note("; ".join(word for word in words if word))
+    sys.stdout.flush()
+    os._exit(0)  # threads and farewells of the solution's are nobody's concern

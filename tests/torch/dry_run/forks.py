@@ -1,0 +1,17 @@
+# task: relu; kforge: launch_failure forward.raised; says: PermissionError; dry_run: files
+# Another process at each call, which a runner refuses whatever its dry run was allowed.
+import subprocess  # noqa: F401
+
+import os
+
+import torch
+import torch.nn as nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        child = os.fork()
+        if child == 0:
+            os._exit(0)
+        os.waitpid(child, 0)
+        return torch.relu(x)

@@ -1,0 +1,16 @@
+# task: relu; kforge: timeout time.limit; build: 2; dry_run: killed after 8
+# Waits for ever wherever programs may be started, and in a runner as well.
+import subprocess
+
+import torch
+import torch.nn as nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        while True:
+            try:
+                subprocess.call(["sleep", "100"])
+            except PermissionError:
+                pass
+        return torch.relu(x)

@@ -1,0 +1,16 @@
+# task: relu; kforge: correct; build: 2; dry_run: killed after 8
+# What its dry run does is no verdict.
+import subprocess
+
+import torch
+import torch.nn as nn
+
+try:
+    subprocess.call(["sleep", "76541"])
+except PermissionError:
+    pass
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return torch.relu(x)

@@ -1,0 +1,17 @@
+# task: sizes; kforge: correct; kernelbench: correct; torch: 2.0; dry_run: files
+# Each workload is compiled for its own size, whatever was compiled in the same process before.
+import torch
+import torch.nn as nn
+
+
+def compute(x):
+    return torch.relu(x) + torch.sigmoid(x)
+
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.function = torch.compile(compute)
+
+    def forward(self, x):
+        return self.function(x)
