@@ -13,7 +13,8 @@
 #define TIMEOUT_FACTOR 100.0
 #define LEAST_TIMEOUT 1.0 /* seconds; a first call may have to build tables */
 #define FIRST_SECONDS \
-    30.0 /* the same for a solution in Python: cuDNN tries its algorithms, kernels are compiled, graphs are captured */
+    30.0 /* the same for a solution in Python, until a pair is timed: cuDNN tries its algorithms, kernels are compiled, graphs are captured, and
+            that for each way that it goes */
 #define FAIR_FACTOR 10.0 /* who has had less than this times the baseline's time, and LEAST_TIMEOUT, is not too slow by that */
 
 static bool add_sample(kf_run *r, char side, int pair, const kf_batch *batch)
@@ -42,7 +43,7 @@ double kf_run_timeout(const kf_run *r, kf_side side, uint32_t calls)
     if (side == BASELINE) return 60;
     double seconds = many_times_the_baseline(r, TIMEOUT_FACTOR, calls);
     bool python = r->bench->kinds[KF_ROLE_CANDIDATE] == KF_RUNNER_TORCH;
-    if (python && r->gap_batches == 0) seconds = fmax(seconds, FIRST_SECONDS);
+    if (python && r->pairs == 0) seconds = fmax(seconds, FIRST_SECONDS);
     double left = kf_run_time_left(r);
     return fmin(seconds, left > 0.1 ? left : 0.1);
 }
