@@ -126,9 +126,19 @@ static void add_random_workload(kf_verdict *v)
     add_random_findings(v, w);
     for (int i = below(3); i > 0; i--) {
         kf_output_check *output = kf_workload_add_output(w, random_text());
-        output->figures = (kf_error_figures){random_double(),    random_double(), random_double(), random_double(),
-                                             random_double(),    random_double(), random_count(),  random_count(),
-                                             random_count() - 1, random_double(), random_double(), "", false};
+        output->figures = (kf_error_figures){random_double(),
+                                             random_double(),
+                                             random_double(),
+                                             random_double(),
+                                             random_double(),
+                                             random_double(),
+                                             random_count(),
+                                             random_count(),
+                                             random_count() - 1,
+                                             random_double(),
+                                             random_double(),
+                                             "",
+                                             false};
         strcpy(output->figures.pattern, random_text());
     }
     w->speedup = random_interval();
