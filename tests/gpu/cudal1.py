@@ -2,7 +2,7 @@
 """cudal1.py FOLDER FILE OUT [LEVEL/PROBLEM…]: the kernels that CUDA-L1 has released for one GPU, claimed against verified.
 
 FOLDER is an installation made by pack.sh, FILE one of CUDA-L1's JSON lines (optimized_cuda_code/h100.json), which has the problems' texts as well: they are imported
-from it, so that claims are verified for what they were made for. One `kforge bench --solutions` on GPUS GPUs judges all of them: SECONDS_EACH (0.6) for
+from it, so that claims are verified for what they were made for. One `kforge bench --solutions` on GPUS GPUs judges all of them: SECONDS_EACH (1.5) for
 timing, measured once, without KernelBench's own protocol unless PROTOCOL is set. LEVELS (1 2 3) and LEVEL/PROBLEM choose.
 
 OUT has the report in all forms, and cudal1.json with a row a kernel. Called again with the same OUT it goes on; stopped, it says what there is.
@@ -29,7 +29,7 @@ def main():
     imported = [p for p in asked if "folder" in p]
     print(f"  {sum(map(len, wanted.values()))} problems, {len(imported)} imported")
     shared.tell_refused(asked)
-    options = ["--seconds", os.environ.get("SECONDS_EACH", "0.6"), "--timeout", os.environ.get("TIMEOUT", "120"), "--once"]
+    options = ["--seconds", os.environ.get("SECONDS_EACH", "1.5"), "--timeout", os.environ.get("TIMEOUT", "120"), "--once"]
     asked_for = os.path.join(place.out, "asked-for.json")
     with open(asked_for, "w") as file:
         file.writelines(json.dumps(row) + "\n" for row in chosen)
