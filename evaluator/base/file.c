@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "kforge/cleanup.h"
+#include "temporary.h"
 
 char *kf_file_read(const char *path, size_t limit, size_t *size, kf_error *error)
 {
@@ -142,25 +143,6 @@ bool kf_directory_make(const char *path, kf_error *error)
     }
 }
 
-char *kf_directory_temporary(const char *prefix, kf_error *error)
-{
-    const char *base = getenv("TMPDIR");
-    if (!base || base[0] != '/') base = "/tmp";
-    size_t size = strlen(base) + strlen(prefix) + 16;
-    kf_autofree char *path = malloc(size);
-    if (!path) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-        return NULL;
-    }
-    snprintf(path, size, "%s/%s.XXXXXX", base, prefix);
-    if (!mkdtemp(path)) {
-        kf_fail(error, KF_ERROR_IO, "%s: cannot make a temporary directory: %s; set TMPDIR to a writable one", base,
-                strerror(errno));
-        return NULL;
-    }
-    return kf_steal(&path);
-}
-
 static bool remove_entry(int parent, const char *name, dev_t device, int depth)
 {
     struct stat status;
@@ -188,6 +170,7 @@ static bool remove_entry(int parent, const char *name, dev_t device, int depth)
 bool kf_directory_remove(const char *path, kf_error *error)
 {
     struct stat status;
+    kf_temporary_forget(path);
     if (lstat(path, &status) < 0 && errno == ENOENT) return true;
     if (!remove_entry(AT_FDCWD, path, status.st_dev, 0))
         return kf_fail(error, KF_ERROR_IO, "%s: cannot remove all of it: %s", path, strerror(errno));

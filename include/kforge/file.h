@@ -20,7 +20,8 @@ bool kf_file_can_write(const char *path, kf_error *error);
 bool kf_directory_make(const char *path, kf_error *error);
 /* The same for the folders that a file is to lie in. */
 bool kf_directory_make_above(const char *path, kf_error *error);
-/* A fresh directory PREFIX.XXXXXX under $TMPDIR or /tmp, mode 0700; malloc'd path. */
+/* A fresh directory PREFIX.tmp.XXXXXX under $TMPDIR or /tmp, mode 0700; malloc'd path. PREFIX begins with "kforge-". The process holds a lock on it until it is removed by
+ * kf_directory_remove; before a process makes its first one it removes those that processes have left which were killed. */
 char *kf_directory_temporary(const char *prefix, kf_error *error);
 /* rm -rf that never follows a symbolic link and never leaves the file system it started on. Missing is fine. */
 bool kf_directory_remove(const char *path, kf_error *error);

@@ -113,6 +113,38 @@ for error in 20 100; do
     says "the task's baseline disagrees with its oracle: y: its error is"
 done
 
+# What killed processes have left in the folder for temporary files goes with the next one; what is held, new, or none of ours stays.
+mkdir -p temporary/kforge-job.tmp.Left00/deep temporary/kforge-runner.tmp.Held00 temporary/kforge-job.tmp.Fresh0 temporary/kforge-cli.Left00 temporary/kforge-job.tmp.Wide00
+ln -s "$work/mine.cu" temporary/kforge-job.tmp.Link00
+chmod 700 temporary/kforge-* && chmod 755 temporary/kforge-job.tmp.Wide00
+echo left >temporary/kforge-job.tmp.Left00/deep/file
+touch -d "2 minutes ago" temporary/kforge-{job.tmp.Left00,runner.tmp.Held00,cli.Left00,job.tmp.Wide00}
+flock temporary/kforge-runner.tmp.Held00 sleep 20 &
+holder=$!
+until ! flock -n temporary/kforge-runner.tmp.Held00 true; do sleep 0.05; done
+TMPDIR=$work/temporary expect 0 eval "$task" "$task/seed_vector.cu" --device cpu --no-keep --check-only
+kill $holder
+left=$(ls temporary | tr '\n' ' ')
+[ "$left" = "kforge-cli.Left00 kforge-job.tmp.Fresh0 kforge-job.tmp.Link00 kforge-job.tmp.Wide00 kforge-runner.tmp.Held00 " ] || fail "left in the folder for temporary files: $left"
+[ -e mine.cu ] || fail "a link was followed"
+
+# And so does what kforge leaves itself when it is killed.
+mkdir killed
+sed 's/^{$/{\n    for (volatile int i = 0;; i++) continue;/' "$task/baseline.cu" >slow.cu
+TMPDIR=$work/killed "$program" eval "$task" slow.cu --device cpu --no-keep --timeout 30 >/dev/null 2>&1 &
+victim=$!
+for _ in $(seq 200); do ls killed/kforge-runner.tmp.* >/dev/null 2>&1 && break || sleep 0.05; done
+kill -9 $victim
+wait $victim 2>/dev/null
+[ "$(ls killed)" ] || fail "nothing to clear up"
+find killed -maxdepth 1 -name 'kforge-*' -exec touch -d "2 minutes ago" {} +
+for _ in $(seq 20); do
+    TMPDIR=$work/killed expect 0 eval "$task" "$task/seed_vector.cu" --device cpu --no-keep --check-only
+    [ "$(ls killed)" ] || break
+    sleep 0.5 # the jails' processes end a moment later
+done
+[ ! "$(ls killed)" ] || fail "a killed kforge leaves $(ls killed | head -3)"
+
 # A selftest of nothing proves nothing.
 expect 2 selftest --device cpu --filter no_such_case
 complains '--filter: no case for this device has "no_such_case" in its path'

@@ -99,7 +99,6 @@ if git init -q other 2>/dev/null; then
     git -C other -c user.name=n -c user.email=e@example.org commit -qm first
     head=$(git -C other rev-parse HEAD)
     expect 0 import torch other/own/2_ReLU.py -o tracked --json
-    json 'o["problems"][0]["status"] == "imported"'
     grep -q "$head" tracked/*/task.json || fail "the commit is missing of a file that is one of its repository"
     expect 0 import torch other/copied/2_ReLU.py -o untracked --json
     ! grep -q "$head" untracked/*/task.json || fail "a copied file has the commit of the repository around it"
