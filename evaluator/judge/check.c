@@ -240,20 +240,25 @@ static bool may_be_doubted(const item *it, const kf_doubts *doubts)
     return it->sums && isfinite(it->figures.max) && !doubts->heard[it->set];
 }
 
-/* Fails, or passes by what tf32 allows alone, and the baseline may turn out to err as much there. */
-static bool is_doubtful(const item *it, const kf_doubts *doubts)
+/* That it takes tf32, where the baseline has been heard and does not: once is enough. */
+static bool is_told(const kf_workbench *bench, const item *items, size_t used, const kf_doubts *doubts)
 {
-    return (!it->passed || it->figures.tf32) && may_be_doubted(it, doubts);
+    for (size_t n = 0; n < used; n++)
+        if (items[n].passed && items[n].figures.tf32 && doubts->heard[items[n].set]) return true;
+    return kf_verdict_has_flag(bench->verdict, KF_FLAG_TF32);
 }
 
-/* Names all sets that are doubtful; none when some other is wrong for certain. */
-static bool find_doubts(const item *items, size_t used, kf_doubts *doubts)
+/* Names all sets that are doubtful: that fail, or pass by what tf32 allows alone, while the baseline may turn out to err as much there; none when some other is wrong
+ * for certain. */
+static bool find_doubts(const kf_workbench *bench, const item *items, size_t used, kf_doubts *doubts)
 {
+    bool told = is_told(bench, items, used, doubts);
     for (size_t n = 0; n < used; n++)
         if (!items[n].passed && !may_be_doubted(&items[n], doubts)) return false;
     uint32_t before = doubts->count;
     for (size_t n = 0; n < used; n++) {
-        if (!is_doubtful(&items[n], doubts) || doubts->doubtful[items[n].set]) continue;
+        bool passes = items[n].passed && (told || !items[n].figures.tf32);
+        if (passes || !may_be_doubted(&items[n], doubts) || doubts->doubtful[items[n].set]) continue;
         doubts->doubtful[items[n].set] = true;
         doubts->count++;
     }
@@ -303,9 +308,9 @@ bool kf_checker_compare(kf_checker *checker, kf_sets *sets, const kf_set_variati
             if (!it->settled && !it->fails && !bring(it, sets, device, i, error)) return false;
         }
     kf_parallel_for(bench->parallel, used, compare_one, items);
-    if (doubts && find_doubts(items, used, doubts)) return true;
+    if (doubts && find_doubts(bench, items, used, doubts)) return true;
     if (!word_failure(bench, sets, items, used, doubts, error)) return false;
-    if (doubts && find_doubts(items, used, doubts)) return true; /* what was certain may have been forgiven */
+    if (doubts && find_doubts(bench, items, used, doubts)) return true; /* what was certain may have been forgiven */
     for (size_t n = 0; n < used; n++) {
         item *it = &items[n];
         if (!it->passed && it->error.code == KF_ERROR_MEMORY) return kf_fail_copy(error, &it->error);
