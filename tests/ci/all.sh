@@ -4,13 +4,13 @@
 #   release       all tests, several at a time but for those that measure time
 #   asan          unit and command-line tests once more with AddressSanitizer and UndefinedBehaviorSanitizer, but for those below
 #   tsan          those with threads once more with ThreadSanitizer
-#   fuzz          each libFuzzer target for KFORGE_FUZZ_SECONDS (40), two a processor, starting from tests/fuzz/corpus
+#   fuzz          each libFuzzer target for KFORGE_FUZZ_SECONDS (30), two a processor, starting from tests/fuzz/corpus
 #
 # Beside the tests of asan, with what those leave of the processors, what tsan and fuzz need is built; what measures time has release for that.
 #
 # The closing line is ctest's, for the sum of all stages. `./run test STAGE…` runs some of them.
 # Settings of kforge that the caller's environment may hold are none of the tests' business.
-fuzz_seconds=${KFORGE_FUZZ_SECONDS:-40}
+fuzz_seconds=${KFORGE_FUZZ_SECONDS:-30}
 for variable in "${!KFORGE_@}"; do unset "$variable"; done
 stages=("$@")
 [ ${#stages[@]} -gt 0 ] || stages=(lint release asan tsan fuzz)

@@ -52,8 +52,8 @@ static const char *const ways[][3] = {
     {"FAKE_SEED=1 FAKE_JOBS=3 FAKE_JITTER=0.02 exec " FAKE_WORKER, "FAKE_SEED=2 FAKE_JOBS=2 FAKE_JITTER=0.03 exec " FAKE_WORKER,
      "FAKE_SEED=3 FAKE_JITTER=0.01 FAKE_SLEEP=0.01 exec " FAKE_WORKER},
     {"FAKE_SEED=4 exec " FAKE_WORKER, "FAKE_SEED=5 FAKE_JITTER=0.01 exec " FAKE_WORKER, "FAKE_SEED=6 exec " FAKE_WORKER},
-    {"FAKE_SLEEP=1.2 FAKE_JOBS=3 exec " FAKE_WORKER, "FAKE_SLEEP=1 FAKE_JOBS=3 exec " FAKE_WORKER,
-     "FAKE_SLEEP=1.1 FAKE_JOBS=3 exec " FAKE_WORKER},
+    {"FAKE_SLEEP=0.9 FAKE_JOBS=3 exec " FAKE_WORKER, "FAKE_SLEEP=0.8 FAKE_JOBS=3 exec " FAKE_WORKER,
+     "FAKE_SLEEP=0.85 FAKE_JOBS=3 exec " FAKE_WORKER},
 };
 
 /* A session in a process of its own. *run: "" a new one, and then its id. True when the run has come to its end, false when the process was killed. */
