@@ -15,11 +15,32 @@ static bool is_part_of_a_word(char c)
     return isalnum((unsigned char)c) || c == '_';
 }
 
+/* Behind a '#' of its line that is in no quotes. Of a text over several lines, in which an apostrophe opens none, that may be said wrongly: then it is no comment, and the
+ * solution has its dry run. */
+static bool is_in_comment(const char *source, const char *at)
+{
+    const char *line = at;
+    while (line > source && line[-1] != '\n') line--;
+    char quote = '\0';
+    for (; line < at; line++) {
+        if (*line == '\\' && quote)
+            line++;
+        else if (quote)
+            quote = *line == quote ? '\0' : quote;
+        else if (*line == '"' || *line == '\'')
+            quote = *line;
+        else if (*line == '#')
+            return true;
+    }
+    return false;
+}
+
 static bool mentions(const char *source, const char *word)
 {
     size_t length = strlen(word);
     for (const char *at = source; (at = strstr(at, word)); at += length)
-        if ((at == source || !is_part_of_a_word(at[-1])) && !is_part_of_a_word(at[length])) return true;
+        if ((at == source || !is_part_of_a_word(at[-1])) && !is_part_of_a_word(at[length]) && !is_in_comment(source, at))
+            return true;
     return false;
 }
 

@@ -16,9 +16,22 @@ static void compilers_are_told_by_whole_words(void **state)
                                           "import subprocess",
                                           "numba",
                                           "import cutlass.cute as cute",
-                                          "my_triton = 1; # (triton)"};
-    static const char *const others[] = {"",         "import torch", "tritonic",     "my_triton", "torch.compiled", "torch_compile",
-                                         "cp.cupyx", "numbas",       "warp shuffles"};
+                                          "# nothing\nimport triton",
+                                          "print('#'); import triton",
+                                          "x = \"it's\"; import triton # and more",
+                                          "it isn't clear # whether triton is in this text"};
+    static const char *const others[] = {"",
+                                         "import torch",
+                                         "tritonic",
+                                         "my_triton",
+                                         "torch.compiled",
+                                         "torch_compile",
+                                         "cp.cupyx",
+                                         "numbas",
+                                         "warp shuffles",
+                                         "my_triton = 1; # (triton)",
+                                         "# torch.compile would do\nimport torch",
+                                         "x = 'a\\'b' # numba"};
     for (size_t i = 0; i < sizeof compile / sizeof *compile; i++)
         if (!kf_compiles_when_called(compile[i])) fail_msg("not seen: %s", compile[i]);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
