@@ -69,16 +69,19 @@ static void sweep(const char *base)
     if (folder) closedir(folder);
 }
 
-/* Without a lock it is a folder all the same, that nobody clears up after a crash but by its age: there it is left alone, see is_abandoned. */
-static bool hold(const char *path)
+/* Where files can't be locked nobody takes it for abandoned either. One that can't be opened could be, while it is in use: there is none, then. */
+static bool hold(const char *path, kf_error *error)
 {
+    kf_autoclose int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) return kf_fail(error, KF_ERROR_MACHINE, "%s: %s", path, strerror(errno));
     held *h = calloc(1, sizeof *h);
     if (!h || !(h->path = strdup(path))) {
         free(h);
-        return false;
+        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     }
-    h->fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (h->fd >= 0) flock(h->fd, LOCK_EX | LOCK_NB);
+    flock(fd, LOCK_EX | LOCK_NB);
+    h->fd = fd;
+    fd = -1;
     h->next = all;
     all = h;
     return true;
@@ -91,7 +94,7 @@ void kf_temporary_forget(const char *path)
         held *h = *at;
         if (strcmp(h->path, path) != 0) continue;
         *at = h->next;
-        if (h->fd >= 0) close(h->fd);
+        close(h->fd);
         free(h->path);
         free(h);
         break;
@@ -121,10 +124,9 @@ char *kf_directory_temporary(const char *prefix, kf_error *error)
         return NULL;
     }
     pthread_mutex_lock(&lock);
-    bool done = hold(path);
+    bool done = hold(path, error);
     pthread_mutex_unlock(&lock);
     if (done) return kf_steal(&path);
     rmdir(path);
-    kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     return NULL;
 }

@@ -87,6 +87,13 @@ uint64_t kf_cuda_arena_common(uint64_t device_bytes)
     return (device_bytes / COMMON_PART / COMMON_STEP + 1) * COMMON_STEP; /* no granule makes it larger */
 }
 
+/* What either side is to have, where there is room. */
+static uint64_t share(const kf_problem *problem, const kf_cuda_memory *memory)
+{
+    uint64_t wanted = kf_cuda_arena_wanted(problem, memory), common = kf_cuda_arena_common(memory->device_bytes);
+    return wanted > common ? wanted : common;
+}
+
 bool kf_cuda_arena_suits(uint64_t bytes, const kf_problem *problem, const kf_cuda_memory *memory)
 {
     uint64_t wanted = kf_cuda_arena_wanted(problem, memory);
@@ -105,15 +112,13 @@ uint64_t kf_cuda_arena_bytes(const kf_problem *problem, kf_role role, uint64_t f
     uint32_t first = kf_cuda_first_sets(problem, memory->device_bytes);
     uint64_t one = problem->total_bytes ? problem->total_bytes : 1, results = result_bytes(problem),
              bound = kf_cuda_arena_least(problem, first);
-    uint64_t sets = set_count(problem, memory), wanted = kf_cuda_arena_wanted(problem, memory);
+    uint64_t sets = set_count(problem, memory);
     /* More sets are made once it is known how long a call takes, with the truth of each. */
     uint64_t there = memory->sets > first ? least(memory->sets, sets) : first;
     uint64_t later = (sets - there) * (one + 2 * results) + one * ORACLE_PART;
     uint64_t room = free_bytes > later ? free_bytes - later : 0;
-    uint64_t common = kf_cuda_arena_common(memory->device_bytes);
     if (role == KF_ROLE_BASELINE) room /= 2; /* the candidate gets one, too */
-    if (wanted < common) wanted = common;
-    uint64_t bytes = least(wanted, room);
+    uint64_t bytes = least(share(problem, memory), room);
     return bytes > bound ? bytes : bound;
 }
 
@@ -230,8 +235,7 @@ bool kf_cuda_is_short(const kf_device *device, const kf_peer *peer, const kf_pro
 {
     const arena *a = kf_peer_attachment(peer);
     kf_cuda_memory memory = memory_of((const kf_cuda_device *)device);
-    uint64_t wanted = kf_cuda_arena_wanted(problem, &memory), common = kf_cuda_arena_common(memory.device_bytes);
-    return a && a->region.bytes < (wanted > common ? wanted : common);
+    return a && a->region.bytes < share(problem, &memory);
 }
 
 bool kf_cuda_equip(kf_device *device, kf_peer *peer, kf_role role, const kf_problem *problem, uint32_t sets, kf_error *error)

@@ -20,7 +20,6 @@ OUTPUT_BYTES = 64 << 10
 FILES = 4096  # looked at beside each command
 
 _signature = inspect.signature(subprocess.Popen.__init__)
-_real = subprocess.Popen
 PLAIN = (None, subprocess.PIPE, subprocess.STDOUT, subprocess.DEVNULL)
 
 

@@ -2,7 +2,7 @@
 
 All of them keep what they have in a folder of their own, OUT, and go on there when they are called again: problems that were imported or refused are not looked at
 again, a bench whose suite and solutions are still the same is resumed, another one takes the verdicts that the store has. With IMPORT_ONLY set they end behind the
-import, which needs no GPU and no run.sh: 8 minutes on two processors for all of KernelBench. run.sh looks for OUT in LOGS/PART. run.sh stops a part with SIGTERM to its
+import, which needs no GPU and no run.sh: 14 minutes on two processors for all of KernelBench. run.sh looks for OUT in LOGS/PART. run.sh stops a part with SIGTERM to its
 process group, so `kforge` gets it, too: it begins no further problem, waits for verdicts under way and ends. Every verdict is in the store the moment it is there. A
 part has STOP_SECONDS to wait for that and to tabulate what there is; run.sh waits for twice as long.
 """
