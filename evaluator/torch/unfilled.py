@@ -6,10 +6,13 @@ would draw. So all that is drawn from then on, of small tensors, too, and what i
 buffers. Whatever else uses them (a norm of a large weight, a number for Python, a table that stays the module's own), or draws without being seen here, means that
 the numbers count: then construct() says so, and the module is constructed as KernelBench does it.
 
-A mode for functions, not one for operators: the first operator under one of those imports torch._dynamo, three seconds (PyTorch 2.11).
+A mode for functions, not one for operators: the first operator under one of those imports torch._dynamo, three seconds (PyTorch 2.11). Subscripts are none of the
+functions that PyTorch 1.13 tells it of, so they are led there.
 """
+import contextlib
+
 import torch
-from torch.overrides import TorchFunctionMode
+from torch.overrides import TorchFunctionMode, handle_torch_function, has_torch_function
 
 LARGE = 1 << 20  # elements: a millisecond or two
 FILLS = {"uniform_", "normal_", "log_normal_", "exponential_", "cauchy_", "geometric_", "bernoulli_", "random_"}
@@ -66,6 +69,10 @@ class Draws(TorchFunctionMode):
             self.drawn.pop(storage_of(given[0]), None)
             self.left_out.discard(storage_of(given[0]))
             used = []
+        if name == "__getitem__" and len(used) == 1 and used[0] is given[0]:  # an embedding's padded row, which is then filled
+            part = function(*arguments, **named)
+            if isinstance(part, torch.Tensor) and storage_of(part) == storage_of(given[0]):
+                return part
         if any(tensor.numel() >= LARGE for tensor in used):
             self.needed = True
             raise Needed(name)
@@ -99,6 +106,46 @@ class Draws(TorchFunctionMode):
         return tensor.device.type == "cpu" and tensor.layout is torch.strided and tensor.numel() > 0 and storage_of(tensor) in self.drawn
 
 
+def _tells_of_subscripts():
+    class Seen(TorchFunctionMode):
+        subscripts = 0
+
+        def __torch_function__(self, function, types, arguments=(), named=None):
+            self.subscripts += getattr(function, "__name__", "") == "__getitem__"
+            return function(*arguments, **(named or {}))
+
+    seen, tensor = Seen(), torch.zeros(1)
+    with seen:
+        tensor[0]
+    return seen.subscripts > 0
+
+
+@contextlib.contextmanager
+def subscripts_told(draws):
+    """`draws`, with the subscripts of all tensors told as well."""
+    if _tells_of_subscripts():
+        with draws:
+            yield
+        return
+    own, base = {}, torch.Tensor.__base__
+    for name in ("__getitem__", "__setitem__"):
+        own[name] = torch.Tensor.__dict__.get(name)
+
+        def told(*arguments, function=getattr(base, name)):
+            return handle_torch_function(function, arguments, *arguments) if has_torch_function(arguments) else function(*arguments)
+
+        setattr(torch.Tensor, name, told)
+    try:
+        with draws:
+            yield
+    finally:
+        for name, function in own.items():
+            if function is None:
+                delattr(torch.Tensor, name)
+            else:
+                setattr(torch.Tensor, name, function)
+
+
 def held(module):
     """Tensors that a module and its parts have, those in lists and the like included."""
     for part in module.modules():
@@ -110,7 +157,7 @@ def construct(make, bound):
     `bound`: from a module to those of its parameters whose values the judge brings."""
     draws = Draws()
     try:
-        with draws:
+        with subscripts_told(draws):
             module = make()
         if draws.before is None:
             return module, ()

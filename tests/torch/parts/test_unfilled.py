@@ -61,6 +61,10 @@ class Unfilled(unittest.TestCase):
         def private_generator_is_not_the_seed_s(module):
             module.table = torch.empty(5).uniform_()
 
+        def sets_a_part(module):
+            module.table = torch.zeros(9)
+            module.table[:3] = module.weight.detach()[0, :3]
+
         rows = {
             "a table behind it": lambda module: setattr(module, "table", torch.randn(7)),
             "one that is filled in place": private_generator_is_not_the_seed_s,
@@ -72,6 +76,11 @@ class Unfilled(unittest.TestCase):
             "numpy": lambda module: setattr(module, "size", module.weight.detach().numpy().sum()),
             "a copy": lambda module: setattr(module, "other", module.weight.detach().clone()),
             "a row": lambda module: setattr(module, "row", module.weight[0].detach()[:3].clone()),
+            "rows by their numbers": lambda module: setattr(module, "rows", module.weight.detach()[torch.tensor([1, 2])]),
+            "a part that is set": sets_a_part,
+            "a row as it is": lambda module: setattr(module, "row", module.weight.detach()[0]),
+            "a number in it": lambda module: setattr(module, "size", module.weight[0, 0].item()),
+            "where a weight says": lambda module: setattr(module, "table", torch.zeros(9)[torch.randint(0, 9, (3,))]),
             "spectral norm": spectral,
             "trunc_normal_": lambda module: nn.init.trunc_normal_(module.weight),
             "another name for a weight": lambda module: setattr(module, "other", module.weight.detach()),
@@ -82,6 +91,12 @@ class Unfilled(unittest.TestCase):
         for what, change in rows.items():
             with self.subTest(what):
                 self.assertEqual(made(change), (None, ()))
+
+    def test_tensors_are_as_they_were(self):
+        before = dict(vars(torch.Tensor))
+        made(lambda module: None)
+        made(lambda module: module.nobody_has_this)
+        self.assertEqual(dict(vars(torch.Tensor)), before)
 
     def test_weights_that_are_not_bound(self):
         self.assertEqual(made(lambda module: None, "bias"), (None, ()))
