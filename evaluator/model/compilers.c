@@ -15,38 +15,96 @@ static bool is_part_of_a_word(char c)
     return isalnum((unsigned char)c) || c == '_';
 }
 
-/* Behind a '#' of its line that is in no quotes. Of a text over several lines, in which an apostrophe opens none, that may be said wrongly: then it is no comment, and the
- * solution has its dry run. */
-static bool is_in_comment(const char *source, const char *at)
+/* One of the words begins here, where none goes on. */
+static bool begins_one(const char *at)
 {
-    const char *line = at;
-    while (line > source && line[-1] != '\n') line--;
-    char quote = '\0';
-    for (; line < at; line++) {
-        if (*line == '\\' && quote)
-            line++;
-        else if (quote)
-            quote = *line == quote ? '\0' : quote;
-        else if (*line == '"' || *line == '\'')
-            quote = *line;
-        else if (*line == '#')
-            return true;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        size_t length = strlen(words[i]);
+        if (strncmp(at, words[i], length) == 0 && !is_part_of_a_word(at[length])) return true;
     }
     return false;
 }
 
-static bool mentions(const char *source, const char *word)
+static bool is_quote(char c)
 {
-    size_t length = strlen(word);
-    for (const char *at = source; (at = strstr(at, word)); at += length)
-        if ((at == source || !is_part_of_a_word(at[-1])) && !is_part_of_a_word(at[length]) && !is_in_comment(source, at))
-            return true;
+    return c == '"' || c == '\'';
+}
+
+/* Behind the word that begins here. */
+static const char *end_of_word(const char *at)
+{
+    while (is_part_of_a_word(*at)) at++;
+    return at;
+}
+
+/* The quote of a string that begins here, perhaps with a prefix (r, b, f, rb…); NULL where none does. */
+static const char *quote_of_string(const char *at)
+{
+    const char *quote = at + strspn(at, "rbufRBUF");
+    return quote - at <= 2 && is_quote(*quote) ? quote : NULL;
+}
+
+/* Behind the string whose quote this is. One of a single line ends with it where its quote is missing. */
+static const char *end_of_string(const char *quote)
+{
+    size_t count = quote[1] == *quote && quote[2] == *quote ? 3 : 1;
+    const char *at = quote + count;
+    for (; *at && !(count == 1 && *at == '\n'); at++) {
+        if (*at == '\\' && at[1])
+            at++;
+        else if (strncmp(at, quote, count) == 0)
+            return at + count;
+    }
+    return at;
+}
+
+/* Nothing more belongs to the statement. */
+static bool ends_statement(const char *at)
+{
+    at += strspn(at, " \t\r");
+    return strchr("\n;#", *at); /* or its end */
+}
+
+static bool mentions_one(const char *at, const char *end)
+{
+    while (at < end) {
+        if (is_part_of_a_word(*at)) {
+            if (begins_one(at)) return true;
+            at = end_of_word(at);
+        } else {
+            at++;
+        }
+    }
     return false;
 }
 
+/* Goes through the text as Python's lexer does, as far as strings, comments and statements go: a string that is a statement of its own documents something. A text that is
+ * no Python may be taken for what it is not; it fails in any case. */
 bool kf_compiles_when_called(const char *source)
 {
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (mentions(source, words[i])) return true;
+    int depth = 0;     /* of brackets */
+    bool fresh = true; /* nothing of the statement was seen */
+    for (const char *at = source; *at;) {
+        const char *quote = quote_of_string(at);
+        if (quote) {
+            const char *end = end_of_string(quote);
+            bool documents = fresh && depth == 0 && ends_statement(end);
+            if (!documents && mentions_one(quote, end)) return true;
+            at = end;
+            fresh = false;
+        } else if (is_part_of_a_word(*at)) {
+            if (begins_one(at)) return true;
+            at = end_of_word(at);
+            fresh = false;
+        } else if (*at == '#') {
+            at += strcspn(at, "\n");
+        } else if (*at == '\\' && at[1]) { /* the line goes on */
+            at += 2;
+        } else {
+            depth += strchr("([{", *at) ? 1 : strchr(")]}", *at) && depth > 0 ? -1 : 0;
+            fresh = *at == ';' || *at == '\n' ? depth == 0 : fresh && isspace((unsigned char)*at);
+            at++;
+        }
+    }
     return false;
 }

@@ -19,7 +19,20 @@ static void compilers_are_told_by_whole_words(void **state)
                                           "# nothing\nimport triton",
                                           "print('#'); import triton",
                                           "x = \"it's\"; import triton # and more",
-                                          "it isn't clear # whether triton is in this text"};
+                                          "it isn't clear # whether triton is in this text",
+                                          "f(\"triton\")",
+                                          "x = \"\"\"triton\"\"\"",
+                                          "x = (\n\"\"\"triton\"\"\")",
+                                          "x = \\\n'triton'",
+                                          "'triton'.join(names)",
+                                          "\"\"\"a\"\"\"; import triton",
+                                          "'''a # b'''\nimport triton",
+                                          "'not closed\nimport triton",
+                                          "'a\\'b'\nimport triton",
+                                          "\"\"\"it's\"\"\"\nimport triton",
+                                          "x = [1,\n'triton'\n]",
+                                          "x = br'triton'",
+                                          "fr = triton"};
     static const char *const others[] = {"",
                                          "import torch",
                                          "tritonic",
@@ -31,7 +44,15 @@ static void compilers_are_told_by_whole_words(void **state)
                                          "warp shuffles",
                                          "my_triton = 1; # (triton)",
                                          "# torch.compile would do\nimport torch",
-                                         "x = 'a\\'b' # numba"};
+                                         "x = 'a\\'b' # numba",
+                                         "\"\"\"No triton, no torch.compile.\"\"\"\nimport torch",
+                                         "def f():\n    '''triton\n    numba'''\n    return 1",
+                                         "def f(\n):\n    r\"triton\"  # as above",
+                                         "x = 1; 'triton'; y = 2",
+                                         "'triton",
+                                         "\"\"\"triton",
+                                         "'triton\\",
+                                         "a) ]\n'triton'"};
     for (size_t i = 0; i < sizeof compile / sizeof *compile; i++)
         if (!kf_compiles_when_called(compile[i])) fail_msg("not seen: %s", compile[i]);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
