@@ -90,19 +90,32 @@ OF_SMALLNESS = ("outputs.zero", "outputs.constant", "outputs.nearly_constant", "
 
 
 def describe(path, patches, options):
-    first = None
+    """At the first size where nothing speaks against the problem, and all of its parameters have influence: deep in a network a picture that was made small is one pixel
+    wide, of which a softmax leaves nothing. Where some have none at any size, at the one with the fewest of them."""
+    tried, first, last, best = [], None, None, None
     for keep_state, times in ((False, 1), (True, 1), (False, 16)):  # then weights at their own size, then all of it larger
         try:
-            return describe_at(path, patches, options, keep_state, times)
+            found = describe_at(path, patches, options, keep_state, times, tried)
         except Unfit as unfit:
-            first = first or unfit
-            if unfit.rule not in OF_SMALLNESS:
-                raise first if first is not unfit else unfit
-            last = unfit
-    raise last
+            first, last = first or unfit, unfit
+            if unfit.rule not in OF_SMALLNESS and not best:
+                raise first
+            continue
+        except Exception:  # no memory for a larger size, say
+            if best:
+                break
+            raise
+        if found and (best is None or len(found[1]) < len(best[1])):
+            best = found
+        if best and not best[1]:
+            break
+    if best is None:
+        raise last
+    return best[0]
 
 
-def describe_at(path, patches, options, keep_state, times):
+def describe_at(path, patches, options, keep_state, times, tried):
+    """(the description, parameters without influence); None where that size is among those tried."""
     problem = load.Problem.read(path, patches, options.class_name)
     notes = []
     if options.max_elements:
@@ -116,13 +129,16 @@ def describe_at(path, patches, options, keep_state, times):
     if size is not None and size.outputs is not None and not is_large(size.elements, size.flops):
         small, small_patches, smallest = problem, patches, size.elements
     else:
-        found = shrink.shrink(path, patches, options, times * CHECK_ELEMENTS, times * CHECK_FLOPS, keep_state)
+        found = shrink.shrink(path, patches, options, times * CHECK_ELEMENTS, times * CHECK_FLOPS, keep_state, keep_names=True)
         small, small_patches, smallest = problem, patches, size.elements if size else None
         if found.patches != patches:
             small_patches, smallest = found.patches, found.elements
             small = load.Problem.read(path, small_patches, options.class_name)
             changed = {k: v for k, v in small_patches.items() if patches.get(k) != v}
             notes.append("measured at %s" % ", ".join("%s=%s" % item for item in changed.items()))
+    if small_patches in tried:
+        return None
+    tried.append(small_patches)
     if smallest and smallest > MOST_ELEMENTS and size is not None and size.broken:
         raise size.broken
     if smallest and smallest > MOST_ELEMENTS:
@@ -130,11 +146,11 @@ def describe_at(path, patches, options, keep_state, times):
     args = Arguments(small, options.mode)
     if (size is None or size.outputs is None) and small is not problem:
         raise Unfit("size.unknown", "too large to run here, and PyTorch %s can't tell its shapes without running it: give --max-elements" % torch.__version__)
-    measured, _ = measure(args)
+    measured = measure(args)
     args.look_at_mode(args.values(8), measured)
     args.not_frozen = freezable.why_not(args)
     state_names = list(args.state)
-    return assemble(problem, patches, args, state_names, measured, size if small is not problem else None, notes)
+    return assemble(problem, patches, args, state_names, measured, size if small is not problem else None, notes), args.idle
 
 
 def assemble(problem, patches, args, state_names, measured, size, notes):

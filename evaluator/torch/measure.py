@@ -313,7 +313,7 @@ def without_gradient(args, inputs):
 
 
 def drop_state_without_influence(args, inputs, outputs):
-    """Moves what can be changed without changing the output from args.state to args.fixed."""
+    """Moves what can be changed without changing the output from args.state to args.fixed; args.idle: parameters among it."""
     suspects = without_gradient(args, inputs) + [n for n, (t, kind, _) in args.state.items() if kind == "buffer" or t.dtype not in dist.FLOATS]
     before = args.keep_state()
 
@@ -335,12 +335,12 @@ def drop_state_without_influence(args, inputs, outputs):
         return sift(names[:middle]) + sift(names[middle:])
 
     idle = sift(suspects)
+    args.idle = [name for name in idle if args.state[name][1] == "parameter"]
     for name in idle:
         del args.state[name]
     args.fixed += idle
     if idle:
         args.notes.append("without influence, left as the module has them: %s" % ", ".join(idle[:6] + (["… %d in all" % len(idle)] if len(idle) > 6 else [])))
-    return set(idle)
 
 
 def choose_variations(args, inputs):
@@ -433,7 +433,7 @@ def measure_rounding(args, inputs, outputs):
 
 
 def measure(args):
-    """All measurements at a size that is quick: the outputs, and the names of the state that was dropped."""
+    """All measurements at a size that is quick; returns the outputs."""
     original = args.keep_state()
     args.fill_state(7)
     inputs = args.values(8)
@@ -486,6 +486,6 @@ def measure(args):
         args.notes.append("forward writes into %s: candidates must not" % ", ".join(args.mutated))
     measure_inputs(args, inputs, outputs)
     measure_rounding(args, inputs, outputs)
-    idle = drop_state_without_influence(args, inputs, outputs)
+    drop_state_without_influence(args, inputs, outputs)
     choose_variations(args, inputs)
-    return outputs, idle
+    return outputs

@@ -43,9 +43,9 @@ def _state(size):
     return [tuple(t.shape) for t in size.state.values()]
 
 
-def shrink(path, patches, options, most_elements, most_flops, keep_state=False):
-    """The patches that make the problem as large as allowed, beginning with those given; `keep_state`: without a change to its weights' shapes.
-    Never fails: what can't be made smaller stays."""
+def shrink(path, patches, options, most_elements, most_flops, keep_state=False, keep_names=False):
+    """The patches that make the problem as large as allowed, beginning with those given; `keep_state`: without a change to its weights' shapes, `keep_names`: to what
+    weights there are, as the number of layers makes, and a shortcut that there is only where channels differ. Never fails: what can't be made smaller stays."""
     problem = load.Problem.read(path, patches, options.class_name)
     constants = {name: value for name, value in problem.constants().items() if value >= 2}
     size = _size(path, patches, options)
@@ -63,7 +63,7 @@ def shrink(path, patches, options, most_elements, most_flops, keep_state=False):
             for group in [[name]] + [[name, p] for p in partners] + ([[name] + partners] if len(partners) > 1 else []):
                 trial = dict(current, **{n: constants[n] // 2 for n in group})
                 smaller = _size(path, trial, options)
-                if smaller is not None and keep_state and _state(smaller) != _state(size):
+                if smaller is not None and (keep_state and _state(smaller) != _state(size) or keep_names and list(smaller.state) != list(size.state)):
                     continue
                 if smaller is not None and _cost(smaller, most_elements, most_flops) <= WORTH * _cost(size, most_elements, most_flops):
                     found = (group, trial, smaller)
