@@ -115,8 +115,8 @@ static void read_verdict(kf_bench_result *result, const kf_verdict *verdict, kf_
     const kf_finding *finding = first_finding(verdict);
     const kf_workload_verdict *timed = first_timed(verdict);
     if (finding && verdict->status != KF_CORRECT) sample->rule = kf_bench_text(result, finding->rule);
-    static const char *const flags[] = {KF_FLAG_TF32, KF_FLAG_FROZEN}; /* the latter says more */
-    for (size_t i = 0; i < 2; i++)
+    static const char *const flags[] = {KF_FLAG_FULL_F32, KF_FLAG_TF32, KF_FLAG_FROZEN}; /* the last says most */
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         if (verdict->status == KF_CORRECT && kf_verdict_has_flag(verdict, flags[i])) sample->rule = flags[i];
     if (verdict->status == KF_CORRECT && timed) {
         sample->times = times_of(timed, 'c', timed->candidate_seconds);

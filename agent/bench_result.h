@@ -31,7 +31,7 @@ typedef struct kf_bench_times {
 typedef struct kf_bench_sample {
     const char *label;  /* "sample 3", or the file that it came from */
     const char *status; /* of the verdict, or "no_source", "bad_edit", "rejected", "lost", "not_judged" */
-    const char *rule;   /* of the first finding; of a correct one KF_FLAG_FROZEN or KF_FLAG_TF32; "" none */
+    const char *rule;   /* of the first finding; of a correct one KF_FLAG_FROZEN, KF_FLAG_TF32 or KF_FLAG_FULL_F32; "" none */
     const char *text;   /* one line: what was found, or why it was not judged */
     const char *proposer;
     char hash[KF_HASH_HEX]; /* of the candidate, "" none */

@@ -140,6 +140,8 @@ static void print_findings(const kf_view *view, const kf_verdict *verdict)
                 strcmp(flag, KF_FLAG_FROZEN) == 0 ? "with its weights frozen, of which it makes others"
                 : strcmp(flag, KF_FLAG_TF32) == 0
                     ? "as exact as tf32, which PyTorch allows convolutions, where the baseline was more so"
+                : strcmp(flag, KF_FLAG_FULL_F32) == 0
+                    ? "convolutions in f32 on both sides: in tf32 the baseline is too far from the truth"
                     : "suspicious, no conviction",
                 flag);
     }

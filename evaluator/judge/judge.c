@@ -208,6 +208,8 @@ typedef struct judge_round {
     bool secondhand;       /* set: one of the task's own has served another task */
     bool frozen;           /* modules keep the weights that their constructors draw */
     bool freezes;          /* set: wrong, but would be right so */
+    bool full_f32;         /* PyTorch computes convolutions in f32 */
+    bool coarse;           /* set: in tf32 the baseline is no measure */
     int attempt;           /* 1: the second measurement of `verify` */
     double deadline;       /* of this round */
     double candidate_time; /* seconds of the job's time that the candidate took, in all rounds */
@@ -332,8 +334,10 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
             bool applies;
             if (!kf_task_resolve(task, workload, r->judge->device->operations->kind, problem, &applies, error)) return false;
             if (!applies || problem->timed != (pass == 1)) continue;
+            for (int i = 0; i < problem->argument_count && r->full_f32; i++) problem->arguments[i].tf32 = false;
             kf_workload_verdict *result = kf_verdict_add_workload(verdict, problem->workload, problem->timed);
-            if (!result || (r->frozen && !kf_verdict_add_flag(verdict, KF_FLAG_FROZEN)))
+            if (!result || (r->full_f32 && !kf_verdict_add_flag(verdict, KF_FLAG_FULL_F32)) ||
+                (r->frozen && !kf_verdict_add_flag(verdict, KF_FLAG_FROZEN)))
                 return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
             kf_workbench bench = {.device = r->judge->device,
                                   .parallel = r->judge->parallel,
@@ -349,6 +353,7 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
                                   .workload = workload,
                                   .attempt = r->attempt,
                                   .frozen = r->frozen,
+                                  .full_f32 = r->full_f32,
                                   .candidate = built && is_measurable(r->prepared) ? r->prepared->candidate.binary : NULL,
                                   .baseline = r->prepared->trusted[KF_TRUSTED_BASELINE].binary.path,
                                   .oracle = r->prepared->trusted[KF_TRUSTED_ORACLE].binary.path,
@@ -372,6 +377,7 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
             r->layers = bench.layers ? bench.layers : r->layers;
             r->secondhand = r->secondhand || bench.secondhand;
             r->freezes = r->freezes || bench.freezes;
+            r->coarse = r->coarse || bench.coarse;
             if (bench.abandoned) return true;
             built = true;
             deadline = r->deadline = bench.deadline;
@@ -506,8 +512,8 @@ static bool says_more(const kf_verdict *verdict)
 }
 
 /* A round; one that the machine disturbed, or that accuses by the clock alone, is measured again, with another key and in fresh processes, while the job's
- * time allows; and so is, once, a task that fails where another one has been before, and, with frozen weights, a solution that wants
- * them where the task admits that. The verdict is the last one's, but for what frozen weights tell nothing more about. */
+ * time allows; and so is, once, a task that fails where another one has been before, one whose baseline needs more than tf32, and, with frozen weights, a solution
+ * that wants them where the task admits that. The verdict is the last one's, but for what frozen weights tell nothing more about. */
 static bool judge_undisturbed(judge_round *r, kf_verdict **verdict, kf_error *error)
 {
     const kf_job_options *options = &r->job->options;
@@ -519,6 +525,13 @@ static bool judge_undisturbed(judge_round *r, kf_verdict **verdict, kf_error *er
         double began = kf_now(), deadline = r->deadline;
         if (!judge_round_of(r, verdict, error)) return false;
         double took = kf_now() - began - (r->deadline - deadline); /* without what was nobody's time */
+        if (r->coarse && !r->full_f32 && r->deadline - kf_now() > took) {
+            kf_verdict_free(*verdict);
+            if (!(*verdict = new_verdict(r->judge, r->job))) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+            r->full_f32 = true;
+            r->going = NULL;
+            continue;
+        }
         if (r->freezes && !r->frozen && r->deadline - kf_now() > took) {
             known = kf_steal(verdict);
             if (!(*verdict = new_verdict(r->judge, r->job))) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");

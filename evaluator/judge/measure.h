@@ -20,9 +20,10 @@ typedef struct kf_workbench {
     const kf_task_file *baseline_file; /* the baseline's source */
     bool compiled;                     /* a baseline for PyTorch goes through torch.compile */
     const kf_problem *problem;
-    int workload;                              /* its number: keys differ between workloads */
-    int attempt;                               /* 0, and 1 for the second measurement of `verify` */
-    bool frozen;                               /* modules keep the weights that their constructors draw */
+    int workload;  /* its number: keys differ between workloads */
+    int attempt;   /* 0, and 1 for the second measurement of `verify` */
+    bool frozen;   /* modules keep the weights that their constructors draw */
+    bool full_f32; /* PyTorch computes convolutions and recurrent layers in f32, also where it might in tf32 */
     const char *candidate, *baseline, *oracle; /* binaries */
     /* NULL when `candidate` is there. Else it waits for the build and returns the path; NULL: there is nothing to measure, and *wrong says whether
      * that is because the judge failed (the error is set). */
@@ -47,6 +48,7 @@ typedef struct kf_workbench {
     bool abandoned;  /* set: await_candidate had nothing */
     bool secondhand; /* set: one of the task's own runners has served another task */
     bool freezes;    /* set: wrong, but would be right with frozen weights, which the task admits */
+    bool coarse;     /* set: in tf32, where PyTorch may take it, the baseline is so far from the truth that it is no measure */
 } kf_workbench;
 
 /* Fills bench->result. False when judge or machine failed, or on the caller's stop flag (KF_ERROR_BUSY). */

@@ -164,6 +164,7 @@ const char *kf_run_key(const kf_workbench *bench, kf_role role, char key[4400])
     const char *binary = role == KF_ROLE_BASELINE ? bench->baseline : bench->oracle;
     if (bench->kinds[role] != KF_RUNNER_TORCH) return binary;
     kf_torch_key(bench->task, role, role == KF_ROLE_BASELINE ? bench->options->baseline : NULL, bench->workload, key, 4400);
+    if (bench->full_f32) snprintf(key + strlen(key), 4400 - strlen(key), " f32");
     /* What was compiled once takes no other plan. */
     if (bench->frozen && kf_run_kind(bench, role) == KF_RUNNER_COMPILED)
         snprintf(key + strlen(key), 4400 - strlen(key), " frozen %u", own_seed(bench));
@@ -182,6 +183,7 @@ static bool load_plan(kf_run *r, kf_role role, kf_peer *peer, const char *candid
                                       .role = role,
                                       .file = role == KF_ROLE_BASELINE ? bench->baseline_file : kf_torch_file(bench->task),
                                       .compiled = role == KF_ROLE_BASELINE && bench->compiled,
+                                      .full_f32 = bench->full_f32,
                                       .own_seed = r->own_state ? own_seed(bench) : 0,
                                       .other_mode = r->other_mode,
                                       .candidate = candidate};

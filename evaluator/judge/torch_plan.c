@@ -138,6 +138,7 @@ char *kf_torch_plan(const kf_torch_request *request, kf_error *error)
                 cJSON_AddBoolToObject(plan, "compile", request->compiled) &&
                 (!request->own_seed || cJSON_AddTrueToObject(plan, "own_state")) &&
                 (!request->claim || cJSON_AddTrueToObject(plan, "claim")) &&
+                (!request->full_f32 || cJSON_AddTrueToObject(plan, "full_f32")) &&
                 cJSON_AddBoolToObject(plan, "timed", !request->untimed) &&
                 put_source(plan, "problem", request->file->name, request->file->text) &&
                 (!candidate || put_source(plan, "candidate", "candidate.py", candidate)) && put_arguments(plan, request->problem) &&

@@ -15,6 +15,7 @@ typedef struct kf_torch_request {
     bool claim;               /* loading it runs KernelBench's protocol, and nothing else will be asked (kernelbench.py) */
     bool untimed;             /* of that: no timing */
     bool compiled;            /* a baseline through torch.compile */
+    bool full_f32;            /* convolutions and recurrent layers are computed in f32, also where PyTorch's defaults have tf32 */
     uint32_t
         own_seed; /* not 0: the module keeps what its constructor draws under this seed, whatever the arguments are (frozen.py) */
     bool other_mode;       /* it evaluates where the task's trains, and the other way round */

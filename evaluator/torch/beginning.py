@@ -51,7 +51,7 @@ class Beginning:
     """Made before anything of others is executed."""
 
     def __init__(self, torch):
-        self.text = None
+        self.about = None
         places = [(path or "torch", below(torch, path)) for path in PLACES] + [("builtins", builtins), ("math", math)]
         self.names = [(path, place, names_of(place)) for path, place in places if place is not None]
         self.flags = []
@@ -64,10 +64,11 @@ class Beginning:
         self.settings = [(getattr(torch, get), getattr(torch, put), getattr(torch, get)()) for get, put in SETTINGS if hasattr(torch, get)]
         self.device = torch.empty(0).device
 
-    def restore(self, torch, text):
-        """Before a plan is loaded whose problem file is `text`. Nothing but the default type, which the oracle changes, within one task's workloads."""
-        before, self.text = self.text, text
-        if before is None or before == text:
+    def restore(self, torch, about):
+        """Before a plan is loaded; `about`, its problem file and what the task sets, tells it from the plan before. Nothing but the default type, which the oracle
+        changes, within one task's workloads."""
+        before, self.about = self.about, about
+        if before is None or before == about:
             return
         gc.collect()
         # Settings first: torch.Storage, for one, follows the default type.

@@ -109,6 +109,8 @@ class Loaded:
     def _build(self):
         load, plan = self.load, self.plan
         self.torch.set_default_dtype(self.torch.float32)  # of the plan before this one
+        if plan.get("full_f32"):
+            self.torch.backends.cudnn.allow_tf32 = False
         problem = load.Problem(plan["problem"]["text"], plan["problem"]["name"], plan["patches"], plan["class"])
         self.problem = problem
         chosen = None
@@ -339,7 +341,7 @@ class Runner:
 
                 kernelbench.run(plan, folder, self.place)
                 return OK
-            self.beginning.restore(self.torch, plan["problem"]["text"])
+            self.beginning.restore(self.torch, (plan["problem"]["text"], plan.get("full_f32")))
             self.scalars.clear()
             self.loaded = self._compile(text, plan, folder) if plan.get("compile") else Loaded(plan, folder, self.place)
             return OK

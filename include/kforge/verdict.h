@@ -148,6 +148,9 @@ bool kf_workload_add_sample(kf_workload_verdict *workload, const kf_sample *samp
 #define KF_FLAG_FROZEN "state.frozen"
 /* Outputs are as exact as operands in tf32 make them, which PyTorch's defaults allow for convolutions on a GPU, and the baseline's were more exact. */
 #define KF_FLAG_TF32 "precision.tf32"
+/* In tf32, as PyTorch's defaults have it for convolutions on a GPU, the baseline is more than a tenth of the output off, of which no tolerance follows: PyTorch was told to
+ * compute in f32, for baseline and solution. */
+#define KF_FLAG_FULL_F32 "precision.f32"
 bool kf_verdict_has_flag(const kf_verdict *verdict, const char *flag);
 /* A flag that is there already is not added again. */
 bool kf_verdict_add_flag(kf_verdict *verdict, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -29,7 +29,7 @@ static const kf_finding *first_finding(const kf_verdict *verdict)
 
 static int judge_file(kf_judge *judge, const char *folder, const char *group, const char *name)
 {
-    char path[4600], task_name[FIELD], expected[FIELD], slower[FIELD], build[FIELD], claim[FIELD], got[FIELD];
+    char path[4600], task_name[FIELD], expected[FIELD], slower[FIELD], build[FIELD], claim[FIELD], flag[FIELD], got[FIELD];
     kf_error error = {0};
     size_t size;
     snprintf(path, sizeof path, "%s/torch/%s/%s", folder, group, name);
@@ -41,6 +41,7 @@ static int judge_file(kf_judge *judge, const char *folder, const char *group, co
     field(source, "slower", slower);
     field(source, "build", build);
     field(source, "kernelbench", claim);
+    field(source, "flag", flag);
     snprintf(path, sizeof path, "%s/torch/tasks/%s", folder, task_name);
     kf_task *task = kf_task_load(path, &error);
     kf_auto(kf_job) job = task ? kf_job_new(name, task, source, size, NULL, 0, &error) : NULL;
@@ -61,6 +62,10 @@ static int judge_file(kf_judge *judge, const char *folder, const char *group, co
     bool said = cJSON_IsTrue(cJSON_GetObjectItem(verdict->kernelbench, "correctness"));
     if (claim[0] && said != (strcmp(claim, "correct") == 0)) {
         printf("    KernelBench would say %scorrect; expected %s\n", said ? "" : "in", claim);
+        good = false;
+    }
+    if (flag[0] && !kf_verdict_has_flag(verdict, flag)) {
+        printf("    not flagged %s\n", flag);
         good = false;
     }
     printf("  %s %s/%s: %s, %.1f s%s%s%s\n", good ? "ok" : "WRONG", group, name, got, kf_now() - started, good ? "" : ", expected ",

@@ -43,6 +43,7 @@ static struct {
     int comparisons;                   /* of the job */
     double set_seconds;                /* to fill, poison or look at a set */
     double cached;                     /* part of its time that a call takes on sets called shortly before; 0: no cache holds any */
+    bool coarse;                       /* what the workbench said of the last job's baseline */
     uint64_t later_calls;              /* of the candidate behind the comparisons of two pairs, two in each */
     const struct behaviour *failing;   /* whose runner reports an error of the device with each call */
     int failure;                       /* which; 0: none does */
@@ -597,6 +598,7 @@ static kf_verdict *judged(machine *m, int number)
                           .verdict = verdict,
                           .result = kf_verdict_add_workload(verdict, "main", true)};
     if (!kf_measure_workload(&bench, &error)) fail_msg("%s", error.text);
+    world.coarse = bench.coarse;
     return verdict;
 }
 
@@ -1002,6 +1004,28 @@ static void tf32_is_told_where_the_baseline_is_more_exact(void **state)
     }
 }
 
+/* No tolerance follows from a baseline that is a tenth of the output off. Where that may be tf32's doing, the judge is told so, and asks for f32. */
+static void a_baseline_too_coarse_in_tf32_is_told(void **state)
+{
+    (void)state;
+    static const struct {
+        bool tf32;
+        double error;
+        bool coarse;
+    } rows[] = {{true, 0.3, true}, {true, 0.01, false}, {false, 0.3, false}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        machine *m = started(650e-6);
+        m->problem.arguments[1].tf32 = rows[i].tf32;
+        world.errors[0] = world.errors[1] = rows[i].error;
+        kf_verdict *v = judged(m, (int)i);
+        assert_int_equal(world.coarse, rows[i].coarse);
+        assert_int_equal(v->workloads->finding_count, rows[i].error > 0.1);
+        if (v->workloads->finding_count) assert_string_equal(v->workloads->findings[0].rule, "baseline.wrong");
+        kf_verdict_free(v);
+        stopped(m);
+    }
+}
+
 /* Comparing everything takes an oracle's call for each of the candidate's. One that is far slower makes for fewer of them, so that a job does not become
  * longer than its time for that. */
 static void a_slow_oracle_does_not_make_a_job_long(void **state)
@@ -1160,6 +1184,7 @@ int main(void)
         cmocka_unit_test(one_launch_for_a_batch_is_impossible),
         cmocka_unit_test(no_call_is_left_out_unnoticed),
         cmocka_unit_test(tf32_is_told_where_the_baseline_is_more_exact),
+        cmocka_unit_test(a_baseline_too_coarse_in_tf32_is_told),
         cmocka_unit_test(a_slow_oracle_does_not_make_a_job_long),
         cmocka_unit_test(errors_of_the_machine_are_told_from_those_of_programs),
         cmocka_unit_test(batches_are_as_long_as_the_device_says),
