@@ -19,10 +19,11 @@
 #define SPACIOUS 2             /* times what a problem wants: an arena of more takes memory from others */
 /* Of the device's memory: a baseline's arena of so much serves most problems, and takes little from any; and what a module keeps between its first
  * operation and its last may be many times its arguments (convolutions in front of a mean), so a solution has as much. */
-#define COMMON_PART 6
+#define COMMON_PART 4
 #define COMMON_STEP (1ull << 30)
-#define ORACLE_PART \
-    3 /* times inputs and outputs of one call: them in float64, and a temporary or two, on the device beside all else */
+/* Times inputs and outputs of one call: them in float64, and a temporary or two, on the device beside all else; and what it is left at most, for temporaries between. */
+#define ORACLE_PART 3
+#define ORACLE_MOST 8
 #define PLAIN_PART 6 /* times them: what runners take where none of them has an arena */
 
 typedef struct arena {
@@ -107,6 +108,15 @@ uint64_t kf_cuda_runners_need(const kf_problem *problem, uint32_t sets)
     return arenas > plain ? arenas : plain;
 }
 
+/* What the oracle computes in, of `room` beside so many arenas: of what they don't need either it has half, since blocks that just fit don't, and what it needs between is
+ * not known before. */
+static uint64_t for_oracle(const kf_problem *problem, uint64_t room, uint64_t arenas, uint64_t bound)
+{
+    uint64_t needs = ORACLE_PART * problem->total_bytes, others = arenas * (bound + result_bytes(problem));
+    uint64_t spare = room > needs + others ? room - needs - others : 0;
+    return least(needs + spare / 2, ORACLE_MOST * problem->total_bytes);
+}
+
 uint64_t kf_cuda_arena_bytes(const kf_problem *problem, kf_role role, uint64_t free_bytes, const kf_cuda_memory *memory)
 {
     uint32_t first = kf_cuda_first_sets(problem, memory->device_bytes);
@@ -115,10 +125,11 @@ uint64_t kf_cuda_arena_bytes(const kf_problem *problem, kf_role role, uint64_t f
     uint64_t sets = set_count(problem, memory);
     /* More sets are made once it is known how long a call takes, with the truth of each. */
     uint64_t there = memory->sets > first ? least(memory->sets, sets) : first;
-    uint64_t later = (sets - there) * (one + 2 * results) + one * ORACLE_PART;
-    uint64_t room = free_bytes > later ? free_bytes - later : 0;
-    if (role == KF_ROLE_BASELINE) room /= 2; /* the candidate gets one, too */
-    uint64_t bytes = least(share(problem, memory), room);
+    uint64_t later = (sets - there) * (one + 2 * results),
+             arenas = role == KF_ROLE_BASELINE ? 2 : 1; /* the candidate gets one, too */
+    uint64_t room = free_bytes > later ? free_bytes - later : 0, oracle = for_oracle(problem, room, arenas, bound);
+    room = room > oracle ? room - oracle : 0;
+    uint64_t bytes = least(share(problem, memory), room / arenas);
     return bytes > bound ? bytes : bound;
 }
 

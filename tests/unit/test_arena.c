@@ -68,8 +68,9 @@ static void what_temporaries_take_is_shared_out(void **state)
     assert_true(baseline >= needs);
     uint64_t left = free_bytes - baseline;
     uint64_t candidate = kf_cuda_arena_bytes(&softsign, KF_ROLE_CANDIDATE, left, &h200);
-    assert_true(candidate >= needs && candidate + oracle <= left);
-    assert_int_equal(candidate, baseline); /* nobody has more room for workspaces */
+    assert_true(candidate >= needs &&
+                candidate + oracle <= left - GIB); /* blocks of 12 GiB that just fit do not: contexts have some, too */
+    assert_true(candidate >= baseline - GIB && candidate <= baseline + GIB); /* nobody has more room for workspaces */
 
     /* 1/63: 1 GiB in, 8 out. Three sets with all their truths (75 GiB) would leave 63 for two arenas of 24 and the oracle. */
     convolution = problem_of(4096, 65536);
@@ -125,6 +126,36 @@ static void the_largest_problems_have_two_sets(void **state)
     assert_true(candidate >= needs && candidate + oracle <= left);
 }
 
+/* What lies between is not known before. 1/94: of two inputs of 4 GiB the oracle makes 16, their difference, and its square. 3/17: 4 GiB of results, of which a network makes five
+ * times as much in float64. 3/31: 16 MiB, between which eager attention has 25 GiB. */
+static void what_lies_between_has_what_is_there(void **state)
+{
+    (void)state;
+    static kf_problem difference, fire, attention;
+    difference = problem_of(32768, 32768);
+    difference.arguments[1].elements = 1;
+    difference.arguments[1].bytes = 4;
+    difference.total_bytes = 8 * GIB;
+    fire = problem_of(16, 65536);
+    fire.arguments[1].elements = 1 << 30;
+    fire.arguments[1].bytes = 4 * GIB;
+    fire.total_bytes = fire.arguments[0].bytes + 4 * GIB;
+    attention = problem_of(2048, 1024);
+    const struct {
+        const kf_problem *problem;
+        uint64_t free_bytes, oracle, arena;
+    } rows[] = {{&difference, 110 * GIB, 33 * GIB, 13 * GIB},
+                {&fire, 97 * GIB, 25 * GIB, 17 * GIB},
+                {&attention, 132 * GIB, 49 * GIB, 26 * GIB}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        uint64_t baseline = kf_cuda_arena_bytes(rows[i].problem, KF_ROLE_BASELINE, rows[i].free_bytes, &h200),
+                 left = rows[i].free_bytes - baseline,
+                 candidate = kf_cuda_arena_bytes(rows[i].problem, KF_ROLE_CANDIDATE, left, &h200);
+        assert_true(baseline >= rows[i].arena && candidate >= rows[i].arena);
+        assert_true(candidate + rows[i].oracle <= left);
+    }
+}
+
 /* Those that fit an H200 and no GPU of 80 GiB are told by their size, so that nobody takes them for a machine that fails. */
 static void what_is_too_large_for_a_device(void **state)
 {
@@ -157,7 +188,7 @@ static void an_arena_is_kept_for_a_problem_of_its_size(void **state)
     assert_true(common > of_small && given == common);
     assert_true(kf_cuda_arena_suits(given, &small, &h200));
     assert_int_equal(given % (2 << 20), 0);
-    assert_true(common > 23 * GIB && common < 25 * GIB);
+    assert_true(common > 34 * GIB && common < 36 * GIB);
     assert_true(kf_cuda_arena_suits(given, &large, &h200));
     static kf_problem huge;
     huge = problem_of(8192, 65536); /* 2 GiB each way */
@@ -235,10 +266,10 @@ static void a_ledger_says_where_a_result_lies(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_arena_leaves_room_for_what_follows), cmocka_unit_test(what_temporaries_take_is_shared_out),
-        cmocka_unit_test(sets_that_are_there_are_counted_once),  cmocka_unit_test(the_largest_problems_have_two_sets),
-        cmocka_unit_test(what_is_too_large_for_a_device),        cmocka_unit_test(an_arena_is_kept_for_a_problem_of_its_size),
-        cmocka_unit_test(a_ledger_says_where_a_result_lies),
+        cmocka_unit_test(an_arena_leaves_room_for_what_follows),      cmocka_unit_test(what_temporaries_take_is_shared_out),
+        cmocka_unit_test(sets_that_are_there_are_counted_once),       cmocka_unit_test(the_largest_problems_have_two_sets),
+        cmocka_unit_test(what_lies_between_has_what_is_there),        cmocka_unit_test(what_is_too_large_for_a_device),
+        cmocka_unit_test(an_arena_is_kept_for_a_problem_of_its_size), cmocka_unit_test(a_ledger_says_where_a_result_lies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
