@@ -113,10 +113,10 @@ static const filter_rule rules[] = {
     {"fcntl", RUNNER, EPERM, EQUAL, 1, F_NOTIFY, "may send SIGCONT to a stopped process"},
     {"fcntl", BOTH, EPERM, EQUAL, 1, F_SETLEASE, "lets other programs wait that open the same files"},
     /* Long work in the kernel that nothing interrupts. */
-    {"move_pages", RUNNER, EPERM, ALWAYS, 0, 0, "of thousands of millions of pages ends with them, not with SIGKILL"},
-    {"mincore", RUNNER, EPERM, OVER, 1, 0xffffffffu, "of terabytes ends with them, not with SIGKILL"},
-    {"sync", RUNNER, EPERM, ALWAYS, 0, 0, "waits for the host's disks where no stop interrupts it"},
-    {"syncfs", RUNNER, EPERM, ALWAYS, 0, 0, "waits for the host's disks where no stop interrupts it"},
+    {"move_pages", BOTH, EPERM, ALWAYS, 0, 0, "of thousands of millions of pages ends with them, not with SIGKILL"},
+    {"mincore", BOTH, EPERM, OVER, 1, 0xffffffffu, "of terabytes ends with them, not with SIGKILL"},
+    {"sync", BOTH, EPERM, ALWAYS, 0, 0, "waits for the host's disks where no stop interrupts it"},
+    {"syncfs", BOTH, EPERM, ALWAYS, 0, 0, "waits for the host's disks where no stop interrupts it"},
     /* Namespaces, mounts, other roots. */
     {"unshare", BOTH, EPERM, ALWAYS, 0, 0, "new namespaces give new capabilities"},
     {"setns", BOTH, EPERM, ALWAYS, 0, 0, "leaves the namespaces"},

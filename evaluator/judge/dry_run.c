@@ -115,9 +115,13 @@ static bool take_crate(dry_run *d, kf_error *error)
                      *path = folder ? kf_path_join(folder, CACHES_NAME) : NULL;
     kf_crate_record record;
     if (!path) return no_memory(error);
+    bool noted = false, taken = false; /* whatever their size: there may be millions without content */
     for (size_t at = 0; kf_crate_next(d->crate.data, d->crate.size, &at, &record);) {
-        if (record.kind == KF_CRATE_NOTE && !keep_note(d, &record, error)) return false;
-        if (record.kind != KF_CRATE_CACHES || d->bytes || record.size > CACHES_BYTES) continue;
+        if (record.kind == KF_CRATE_NOTE && !noted && !keep_note(d, &record, error)) return false;
+        noted = noted || record.kind == KF_CRATE_NOTE;
+        if (record.kind != KF_CRATE_CACHES || taken) continue;
+        taken = true;
+        if (!record.size || record.size > CACHES_BYTES) continue;
         if (!kf_directory_make(folder, error) || !kf_file_write(path, record.data, record.size, error)) return false;
         d->bytes = record.size;
     }

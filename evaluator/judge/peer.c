@@ -129,7 +129,12 @@ static kf_peer_event send_all(kf_peer *peer, const void *data, size_t size, int 
             poll(&watched, 1, 20);
             continue;
         }
-        return end(peer, kf_sandbox_pump(peer->sandbox, 1.0) ? KF_PEER_ENDED : KF_PEER_CLOSED);
+        int refused = sent < 0 ? errno : EPIPE;
+        if (kf_sandbox_pump(peer->sandbox, 1.0)) return end(peer, KF_PEER_ENDED);
+        if (refused == EPIPE || refused == ECONNRESET) return end(peer, KF_PEER_CLOSED);
+        kf_fail(&peer->error, KF_ERROR_MACHINE, "the kernel takes no message for a runner: %s",
+                strerror(refused)); /* a user's descriptors under way are counted */
+        return end(peer, KF_PEER_MACHINE);
     }
     return KF_PEER_OK;
 }

@@ -5,10 +5,29 @@
 #include "kforge/job.h"
 
 /* Modules and functions that start compilers, or keep what they have compiled in folders, where they are called. Those of torch.utils.cpp_extension are no part of it: the
- * build jail compiles them. */
-static const char *const words[] = {"triton",       "torch.compile", "torch._inductor", "torch._dynamo", "helion", "tilelang",
-                                    "tvm",          "cupy",          "numba",           "pycuda",        "taichi", "import warp",
-                                    "cutlass.cute", "subprocess"};
+ * build jail compiles them. Of libraries that consist of kernels in Triton those that are used most. */
+static const char *const words[] = {"triton",
+                                    "torch.compile",
+                                    "torch._inductor",
+                                    "torch._dynamo",
+                                    "helion",
+                                    "tilelang",
+                                    "tvm",
+                                    "cupy",
+                                    "numba",
+                                    "pycuda",
+                                    "taichi",
+                                    "import warp",
+                                    "cutlass.cute",
+                                    "subprocess",
+                                    "os.system",
+                                    "os.popen",
+                                    "from torch import compile",
+                                    "self.compile",
+                                    "liger_kernel",
+                                    "flag_gems",
+                                    "import fla",
+                                    "from fla"};
 
 static bool is_part_of_a_word(char c)
 {

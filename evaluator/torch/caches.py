@@ -1,16 +1,16 @@
 """The files that compilers leave below the folder for temporary files, as one text of bytes: from the dry run into the runners of the same solution.
 
-    "kfc1", length of the head (8 bytes), the head as JSON, the files' content one after the other
+    "kfc2", length of the head (8 bytes), the head as JSON, the files' content one after the other
 
-The head has "top" (the folder where the files were), "files" ([name, size, mode], a name that ends with "/" is a folder) and "commands" (commands.py). A stranger's code
-ran where it was written, so whoever unpacks it checks every field.
+The head has "top" (the folder where the files were), "files" ([name, size, mode, when it was modified in ns], a name that ends with "/" is a folder) and "commands" (commands.py). A
+stranger's code ran where it was written, so whoever unpacks it checks every field.
 """
 import json
 import os
 import stat
 import struct
 
-MAGIC = b"kfc1"
+MAGIC = b"kfc2"
 LENGTH = struct.Struct("<Q")
 MOST_FILES = 4096
 MOST_BYTES = 40 << 20  # a runner has 64 MiB, rounded up to pages
@@ -27,14 +27,18 @@ class Broken(ValueError):
 # ---- packing --------------------------------------------------------------------------------------------------------------------------------
 
 
-def _entries(top):
-    """(name, path, status) of files and folders; links and whatever else there is are left out."""
+def _entries(top, without):
+    """(name, path, status) of files and folders; a link to a file below `top` is a file, as a library without its version is. Whatever else there is is left out."""
     for folder, folders, names in os.walk(top):
-        folders[:] = sorted(name for name in folders if not name.startswith(SCRATCH))
+        folders[:] = sorted(name for name in folders if not name.startswith(SCRATCH) and os.path.join(folder, name) != without)
         for name in folders + sorted(names):
             path = os.path.join(folder, name)
             try:
                 status = os.lstat(path)
+                if stat.S_ISLNK(status.st_mode):
+                    if not os.path.realpath(path).startswith(os.path.realpath(top) + "/") or os.path.isdir(path):
+                        continue
+                    status = os.stat(path)
             except OSError:
                 continue
             if stat.S_ISDIR(status.st_mode):
@@ -48,10 +52,10 @@ def _is_name(name):
     return 0 < len(name) <= NAME_BYTES and "\0" not in name and all(part not in ("", ".", "..") for part in parts)
 
 
-def pack(top, commands):
-    """(bytes, files, how many were left out, as far as was looked)."""
+def pack(top, commands, without=None):
+    """(bytes, files, how many were left out, as far as was looked). `without`: a folder that is none of the compilers'."""
     files, contents, total, left_out = [], [], 0, 0
-    for name, path, status in _entries(top):
+    for name, path, status in _entries(top, without):
         if len(files) >= MOST_FILES:
             left_out += 1
             break  # there may be millions
@@ -66,11 +70,11 @@ def pack(top, commands):
         except (OSError, UnicodeError):
             left_out += 1
             continue
-        files.append([name, len(content), stat.S_IMODE(status.st_mode) & 0o755])
+        files.append([name, len(content), stat.S_IMODE(status.st_mode) & 0o755, status.st_mtime_ns])
         contents.append(content)
         total += len(content)
     head = json.dumps({"top": top, "files": files, "commands": commands}).encode("utf-8")
-    return b"".join([MAGIC, LENGTH.pack(len(head)), head] + contents), sum(not name.endswith("/") for name, _, _ in files), left_out
+    return b"".join([MAGIC, LENGTH.pack(len(head)), head] + contents), sum(not entry[0].endswith("/") for entry in files), left_out
 
 
 # ---- unpacking ------------------------------------------------------------------------------------------------------------------------------
@@ -95,14 +99,22 @@ def _moved(content, before, now):
     return content.replace(before.encode(), now.encode()) if before != now and len(before) == len(now) else content
 
 
+def _set_time(path, modified):
+    """As it was: who compiles only what is older than its source is to find that so again."""
+    try:
+        os.utime(path, ns=(modified, modified))
+    except (OSError, OverflowError):
+        pass
+
+
 def unpack(data, top):
     """Makes the files below `top` and returns the commands. Nothing that is there already is touched."""
     head, at = _head(data)
     if len(head["files"]) > MOST_FILES:
         raise Broken("it has too many files")
     for entry in head["files"]:
-        name, size, mode = entry
-        if not (isinstance(name, str) and isinstance(size, int) and isinstance(mode, int)) or not _is_name(name) or not 0 <= size <= len(data) - at:
+        name, size, mode, modified = entry
+        if not (isinstance(name, str) and all(isinstance(number, int) for number in (size, mode, modified))) or not _is_name(name) or not 0 <= size <= len(data) - at:
             raise Broken("one of its files can't be")
         path = os.path.join(top, name)
         if name.endswith("/"):
@@ -112,5 +124,6 @@ def unpack(data, top):
         if not os.path.lexists(path):
             with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600 | mode & 0o755), "wb") as file:
                 file.write(_moved(data[at : at + size], head["top"], top))
+            _set_time(path, modified)
         at += size
     return json.loads(_moved(json.dumps(head["commands"]).encode(), head["top"], top))

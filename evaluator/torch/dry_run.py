@@ -126,9 +126,10 @@ def main(arguments):
         place = cpu.Place(torch)
     settle_inductor(plans[0]["candidate"]["text"])
     record = commands.record(top)
+    folder = os.path.dirname(os.path.abspath(arguments[0]))
     with torch.no_grad():
-        why = execute_all(plans, os.path.join(os.path.dirname(os.path.abspath(arguments[0])), EXTENSIONS), place)
-    content, files, left_out = caches.pack(top, record.as_json())
+        why = execute_all(plans, os.path.join(folder, EXTENSIONS), place)
+    content, files, left_out = caches.pack(top, record.as_json(), without=folder)
     build.put("caches", content=content)
     words = ["%d files, %d programs asked" % (files, len(record.answers)), "others left out" if left_out else "", why]
     build.note("; ".join(word for word in words if word))

@@ -265,5 +265,4 @@ def serve(solution, solution_name, folder):
     """For the programs that run a solution: its extensions are in `folder`."""
     if MENTION not in solution:
         return
-    scratch.install()
     Loading(solution, solution_name, folder).install()

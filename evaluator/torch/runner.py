@@ -336,6 +336,10 @@ class Runner:
             if "candidate" in plan:
                 dry_run.take(folder, plan["candidate"]["text"])
             self.lock()
+            if "candidate" in plan:
+                import scratch
+
+                scratch.install()
             if plan.get("claim"):
                 import kernelbench
 

@@ -75,6 +75,14 @@ def _copied(function):
     return copied
 
 
+def _forget_at_close(unlink):
+    """A NamedTemporaryFile removes its file by the function that its module found when it was imported."""
+    for name in ("close", "cleanup"):  # up to Python 3.11, from 3.12 on
+        function = vars(getattr(tempfile, "_TemporaryFileCloser", object)).get(name)
+        if function is not None and function.__defaults__:
+            function.__defaults__ = tuple(os.unlink if default is unlink else default for default in function.__defaults__)
+
+
 def install():
     """Once, in the process that is about to execute a solution."""
     make = os.mkdir
@@ -95,10 +103,12 @@ def install():
 
     mkdir.kforge = True
     os.mkdir = mkdir
+    unlink = os.unlink
     for name in ("open", "stat", "lstat", "listdir", "scandir", "access"):
         setattr(os, name, _led(getattr(os, name)))
     for name in ("unlink", "remove", "rmdir", "chmod"):
         setattr(os, name, _led(getattr(os, name), forgotten=True))
+    _forget_at_close(unlink)
     builtins.open = io.open = _led(io.open)
     os.rename, os.replace = _copied(os.rename), _copied(os.replace)
     if _free:

@@ -376,6 +376,7 @@ static int do_syscalls(char **arguments)
     char attributes[128] = {0};
     attributes[4] = sizeof attributes; /* the size field of both perf_event_attr and, unread, bpf_attr */
     attack("userfaultfd", syscall(SYS_userfaultfd, O_CLOEXEC | 1));
+    try_endless_calls();
     attack("userfaultfd device", open("/dev/userfaultfd", O_RDWR));
     attack("perf_event_open", syscall(SYS_perf_event_open, attributes, 0, -1, -1, 0));
     attack("bpf", syscall(SYS_bpf, 0, attributes, sizeof attributes));
@@ -404,7 +405,6 @@ static int do_syscalls(char **arguments)
         execl("/no/such/program", "x", (char *)NULL);
         attack("execve", errno == EPERM ? -1 : 0);
         attack("timer_create", timer_create(CLOCK_MONOTONIC, NULL, &timer));
-        try_endless_calls();
         try_own_descriptors();
         attack("F_SETSIG", fcntl(0, F_SETSIG, SIGCONT));
         attack("internet socket", socket(AF_INET, SOCK_STREAM, 0));

@@ -10,8 +10,9 @@ import caches
 
 
 def written(files, content=b"", top="/tmp", commands=None, head=None):
+    files = [entry + [0] if isinstance(entry, list) and len(entry) == 3 else entry for entry in files]
     text = head if head is not None else json.dumps({"top": top, "files": files, "commands": commands or {}}).encode()
-    return b"kfc1" + struct.pack("<Q", len(text)) + text + content
+    return b"kfc2" + struct.pack("<Q", len(text)) + text + content
 
 
 class Caches(unittest.TestCase):
@@ -57,6 +58,30 @@ class Caches(unittest.TestCase):
         caches.unpack(data, self.other)
         self.assertEqual(self.there(), ["small"])
 
+    def test_links_to_files_are_files(self):
+        self.put("librelu.so.1", b"code")
+        os.symlink("librelu.so.1", os.path.join(self.one, "librelu.so"))
+        os.symlink("../two", os.path.join(self.one, "outside"))
+        os.symlink("nothing", os.path.join(self.one, "nowhere"))
+        caches.unpack(caches.pack(self.one, {})[0], self.other)
+        self.assertEqual(self.there(), ["librelu.so", "librelu.so.1"])
+        with open(os.path.join(self.other, "librelu.so"), "rb") as file:
+            self.assertEqual(file.read(), b"code")
+
+    def test_times_are_as_they_were(self):
+        for name, when in (("source", 5_000_000_000), ("built", 6_000_000_001)):
+            os.utime(self.put(name, b"x"), ns=(when, when))
+        caches.unpack(caches.pack(self.one, {})[0], self.other)
+        self.assertEqual([os.stat(os.path.join(self.other, name)).st_mtime_ns for name in ("source", "built")], [5_000_000_000, 6_000_000_001])
+        caches.unpack(written([["far", 1, 0o644, 1 << 80]], b"x"), self.other)
+        self.assertIn("far", self.there())
+
+    def test_a_folder_may_be_left_out(self):
+        self.put("job/plans.json", b"{}")
+        self.put("triton/x", b"x")
+        caches.unpack(caches.pack(self.one, {}, without=os.path.join(self.one, "job"))[0], self.other)
+        self.assertEqual(self.there(), ["triton", "triton/x"])
+
     def test_all_together_are_bounded(self):
         for number in range(4):
             with open(self.put("%d" % number, b""), "wb") as file:
@@ -90,7 +115,7 @@ class Caches(unittest.TestCase):
         for data in (
             b"",
             b"x" * 100,
-            b"kfc1" + b"\xff" * 100,
+            b"kfc2" + b"\xff" * 100,
             written([], head=b"[]"),
             written([], head=b"{}"),
             written([], head=b"\xff"),
@@ -99,6 +124,8 @@ class Caches(unittest.TestCase):
             written([["a", 1 << 70, 0]]),
             written([["a", 0, "x"]]),
             written([["a", 0]]),
+            written([["a", 0, 0, "x"]]),
+            written([["a", 0, 0, None]]),
             written([["a%d" % i, 0, 0] for i in range(caches.MOST_FILES + 1)]),
         ):
             with self.assertRaises((ValueError, RecursionError)):
