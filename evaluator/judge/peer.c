@@ -132,8 +132,8 @@ static kf_peer_event send_all(kf_peer *peer, const void *data, size_t size, int 
         int refused = sent < 0 ? errno : EPIPE;
         if (kf_sandbox_pump(peer->sandbox, 1.0)) return end(peer, KF_PEER_ENDED);
         if (refused == EPIPE || refused == ECONNRESET) return end(peer, KF_PEER_CLOSED);
-        kf_fail(&peer->error, KF_ERROR_MACHINE, "the kernel takes no message for a runner: %s",
-                strerror(refused)); /* a user's descriptors under way are counted */
+        /* Of descriptors under way it counts those of all of a user's processes. */
+        kf_fail(&peer->error, KF_ERROR_MACHINE, "the kernel takes no message for a runner: %s", strerror(refused));
         return end(peer, KF_PEER_MACHINE);
     }
     return KF_PEER_OK;

@@ -106,6 +106,20 @@ static void batches_are_judged(void **state)
     }
 }
 
+/* Here a descriptor that is none; in the field one too many under way of that user's, which may be another process's doing. The runner, which is well, is not blamed. */
+static void what_the_kernel_refuses_is_the_machine_s(void **state)
+{
+    (void)state;
+    kf_error error = {0};
+    kf_peer *peer = start("honest", &error);
+    if (!peer) fail_msg("%s", error.text);
+    assert_int_equal(kf_peer_load(peer, 5), KF_PEER_OK);
+    const kf_peer_buffer buffer = {.fd = 999999, .length = 4096, .bytes = 4096};
+    assert_int_equal(kf_peer_map(peer, &buffer, 1), KF_PEER_MACHINE);
+    assert_non_null(strstr(kf_peer_error(peer)->text, "Bad file descriptor"));
+    kf_peer_free(peer);
+}
+
 static void look_at_nothing(void *context)
 {
     (void)context;
@@ -302,6 +316,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bad_hellos_are_no_runner),
         cmocka_unit_test(batches_are_judged),
+        cmocka_unit_test(what_the_kernel_refuses_is_the_machine_s),
         cmocka_unit_test(timed_batches_are_on_the_launcher),
         cmocka_unit_test(only_the_first_thread_is_bound),
         cmocka_unit_test(a_deaf_runner_does_not_block_the_judge),
