@@ -65,6 +65,15 @@ bool kf_blame_parse(const char *name, kf_blame *blame)
 
 /* ---- text --------------------------------------------------------------------------------------------------------------------------- */
 
+/* Controls beyond ASCII's, and what turns the direction in which text is read: with these what is shown is not what was written (CVE-2021-42574). */
+static bool is_steering(const unsigned char *bytes, size_t length)
+{
+    unsigned code = length == 2 ? (bytes[0] & 0x1fu) << 6 | (bytes[1] & 0x3fu)
+                                : (bytes[0] & 0x0fu) << 12 | (bytes[1] & 0x3fu) << 6 | (bytes[length - 1] & 0x3fu);
+    return length < 4 && ((code >= 0x80 && code < 0xa0) || code == 0x061c || code == 0x200e || code == 0x200f ||
+                          (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069));
+}
+
 char *kf_text_clean(const char *bytes, size_t size, bool one_line)
 {
     if (size > (SIZE_MAX - 1) / 3) return NULL;
@@ -86,6 +95,9 @@ char *kf_text_clean(const char *bytes, size_t size, bool one_line)
             bool keep = c >= 0x20 ? c != 0x7f : !one_line && (c == '\n' || c == '\t');
             *out++ = keep ? (char)c : ' ';
             i++;
+        } else if (is_steering((const unsigned char *)bytes + i, length)) {
+            *out++ = ' ';
+            i += length;
         } else {
             memcpy(out, bytes + i, length);
             out += length, i += length;

@@ -44,7 +44,7 @@ bool kf_status_parse(const char *name, kf_status *status);
 const char *kf_blame_name(kf_blame blame); /* "nobody", "candidate", "task", "machine", "judge" */
 bool kf_blame_parse(const char *name, kf_blame *blame);
 
-/* A malloc'd copy of `size` bytes as valid UTF-8: what is not (NUL bytes too) becomes U+FFFD, control characters become a space. Newlines and
+/* A malloc'd copy of `size` bytes as valid UTF-8: what is not (NUL bytes too) becomes U+FFFD, control characters and those that turn the direction of text become a space. Newlines and
  * tabs stay unless `one_line`. NULL when out of memory. */
 char *kf_text_clean(const char *bytes, size_t size, bool one_line);
 

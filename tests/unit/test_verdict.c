@@ -437,6 +437,8 @@ static void text_is_cleaned(void **state)
         {"\xed\xa0\x80", 3, false, "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
         {"\xc3\xa9\n\t\x1b[31m\x7f", 10, false, "\xc3\xa9\n\t [31m "},
         {"a\nb\tc", 5, true, "a b c"},
+        {"\xc2\x9b\xc2\xa0|\xe2\x80\xae\xe2\x81\xa6\xe2\x80\xa8|\xe2\x82\xac\xf0\x9f\x98\x80", 22, false,
+         " \xc2\xa0|   |\xe2\x82\xac\xf0\x9f\x98\x80"}, /* a terminal's CSI, right to left, a line's end; but not a euro */
         {"", 0, true, ""},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
