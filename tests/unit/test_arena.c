@@ -126,8 +126,8 @@ static void the_largest_problems_have_two_sets(void **state)
     assert_true(candidate >= needs && candidate + oracle <= left);
 }
 
-/* What lies between is not known before. 1/94: of two inputs of 4 GiB the oracle makes 16, their difference, and its square. 3/17: 4 GiB of results, of which a network makes five
- * times as much in float64. 3/31: 16 MiB, between which eager attention has 25 GiB. */
+/* What lies between is not known before. 1/94: of two inputs of 4 GiB the oracle makes 16, their difference, and its square. 3/17: 4 GiB of results at the end of a network, whose
+ * oracle wanted 8 more where it had 12. 3/31: 16 MiB, between which eager attention had 16 GiB of an arena of 24 and wanted 8 more. */
 static void what_lies_between_has_what_is_there(void **state)
 {
     (void)state;
