@@ -4,7 +4,7 @@ set_tests_properties(unit.kernels PROPERTIES ENVIRONMENT ASAN_OPTIONS=intercept_
 kf_test(ptxas kf_judge)
 target_include_directories(test_kernels PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/model ${CMAKE_SOURCE_DIR}/evaluator/judge)
 # What needs a GPU: a program that tests/gpu/run.sh runs; it is not part of ctest's list on machines without one.
-add_executable(gpu_check gpu/gpu_check.c gpu/gpu_numbers.c gpu/gpu_profile.c gpu/gpu_agree.c gpu/gpu_plain.c gpu/gpu_figure.c
+add_executable(gpu_check gpu/gpu_check.c gpu/gpu_numbers.c gpu/gpu_profile.c gpu/gpu_agree.c gpu/gpu_plain.c gpu/gpu_quiet.c gpu/gpu_figure.c
   gpu/gpu_undisturbed.c gpu/gpu_reached.c gpu/gpu_raw.c gpu/gpu_sanitize.c gpu/gpu_load.c gpu/gpu_same.c gpu/gpu_phases.c gpu/gpu_work.c gpu/gpu_torch.c)
 set_target_properties(gpu_check PROPERTIES EXCLUDE_FROM_ALL ${KFORGE_PLAIN_ONLY})
 target_link_libraries(gpu_check PRIVATE kf_agent kf_judge kf_options)

@@ -128,6 +128,9 @@ typedef struct kf_device_operations {
     bool (*poison)(kf_sets *sets, uint64_t secret, kf_error *error);
     /* So that a batch on the listed sets finds nothing of them in a cache. */
     void (*cool)(kf_sets *sets, const uint32_t *list, uint32_t count);
+    /* Waits until the device's memory is as quick as usual, `most` seconds at most; what has been slow for so long counts as usual from then on. A driver may
+     * clear what somebody has freed in the background, and whoever computes meanwhile has less of the memory's bandwidth. NULL where none does. */
+    void (*await_quiet)(kf_device *device, double most);
     /* What the last batch broke, the first damage found. `chosen` has one flag a set: those left out must be as poison left them. */
     bool (*inspect)(kf_sets *sets, const bool *chosen, kf_damage *damage, kf_error *error);
     /* Where stopping a runner does not stop its work (NULL elsewhere): `glance`, right behind a batch's clock, remembers parts of what the listed

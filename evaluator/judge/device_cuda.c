@@ -84,6 +84,7 @@ static void cuda_free(kf_device *device)
     kf_cuda_room *rooms[] = {&gpu->tasks, &gpu->results, &gpu->glances, &gpu->flush};
     for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++)
         if (rooms[i]->pointer && !gpu->lost) cuda->release(rooms[i]->pointer);
+    if (!gpu->lost) kf_cuda_quiet_end(gpu);
     if (gpu->module && !gpu->lost) cuda->module_unload(gpu->module);
     if (gpu->stream && !gpu->lost) cuda->stream_destroy(gpu->stream);
     if (gpu->context && !gpu->lost) cuda->context_release(gpu->device);
@@ -305,6 +306,7 @@ static const kf_device_operations cuda_operations = {
     .fill = kf_cuda_fill,
     .poison = kf_cuda_poison,
     .cool = kf_cuda_cool,
+    .await_quiet = kf_cuda_await_quiet,
     .inspect = kf_cuda_inspect,
     .glance = kf_cuda_glance,
     .settled = kf_cuda_settled,
@@ -427,12 +429,15 @@ static bool start(kf_cuda_device *gpu, kf_error *error)
         !kf_cuda_check(gpu, cuda->granularity(&gpu->granule, &allocation, 0), "the size of pages", error) ||
         !load_kernels(gpu, error) || !kf_cuda_room_need(gpu, &gpu->tasks, 1, error) ||
         !kf_cuda_room_need(gpu, &gpu->results, 1, error) || !kf_cuda_room_need(gpu, &gpu->glances, 1, error) ||
-        !kf_cuda_room_need(gpu, &gpu->flush, 2 * gpu->l2_bytes, error) ||
+        !kf_cuda_check(gpu, cuda->memory_info(&free_bytes, &total), "its memory", error))
+        return false;
+    size_t flush = 2 * gpu->l2_bytes, quiet = kf_cuda_quiet_bytes(total);
+    gpu->memory_bytes = total;
+    if (!kf_cuda_room_need(gpu, &gpu->flush, flush > quiet ? flush : quiet, error) ||
         !kf_cuda_check(gpu, cuda->set_bytes(gpu->flush.pointer, 0x5a, gpu->flush.bytes, gpu->stream), "memory to flush with",
                        error) ||
-        !kf_cuda_check(gpu, cuda->memory_info(&free_bytes, &total), "its memory", error) || !kf_cuda_ceilings(gpu, error))
+        !kf_cuda_ceilings(gpu, error) || !kf_cuda_quiet_begin(gpu, error))
         return false;
-    gpu->memory_bytes = total;
     gpu->head.python_spares = total / SPARE_BYTES < MOST_SPARES ? total / SPARE_BYTES : MOST_SPARES;
     /* The truth in float64 comes on top, and what candidates allocate. */
     gpu->head.set_bytes = free_bytes / 5 < 12ull << 30 ? free_bytes / 5 : 12ull << 30;

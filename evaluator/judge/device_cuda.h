@@ -1,4 +1,4 @@
-/* The CUDA device's parts: the device itself (device_cuda.c), work for its own kernels (work_cuda.h), its ceilings (ceilings_cuda.c), its buffer sets (sets_cuda.c, inspect_cuda.c) and
+/* The CUDA device's parts: the device itself (device_cuda.c), work for its own kernels (work_cuda.h), its ceilings (ceilings_cuda.c), whether its memory is quiet (quiet_cuda.c), its buffer sets (sets_cuda.c, inspect_cuda.c) and
  * nvcc (build_cuda.c). */
 #ifndef KFORGE_DEVICE_CUDA_H
 #define KFORGE_DEVICE_CUDA_H
@@ -46,8 +46,10 @@ typedef struct kf_cuda_device {
     uint64_t memory_bytes;
     char uuid[48], driver_folder[4096], driver[64], architecture[32];
     int driver_version;
-    kf_cuda_room tasks, results, glances, flush; /* flush: twice the L2 */
+    kf_cuda_room tasks, results, glances, flush; /* flush: twice the L2, or what tells whether memory is quiet */
     double copy_bytes_per_second, read_bytes_per_second;
+    cu_event quiet[2]; /* around a read of `flush` */
+    double quiet_read; /* seconds that it takes as a rule (quiet_cuda.c) */
     /* What a runner is started with; the strings outlive it. */
     char program[4200], directory[4200], node[64], visible[80], libraries[4200];
     const char *environment[20];
@@ -77,6 +79,11 @@ bool kf_cuda_wait(kf_cuda_device *gpu, const char *doing, kf_error *error);
 bool kf_cuda_ceilings(kf_cuda_device *gpu, kf_error *error);
 /* The device's `measure_ceilings`. */
 bool kf_cuda_measure_ceilings(kf_device *device, kf_error *error);
+/* quiet_cuda.c: bytes of `flush` that it reads; events, and what a read takes as a rule; the device's `await_quiet`. */
+size_t kf_cuda_quiet_bytes(uint64_t memory_bytes);
+bool kf_cuda_quiet_begin(kf_cuda_device *gpu, kf_error *error);
+void kf_cuda_quiet_end(kf_cuda_device *gpu);
+void kf_cuda_await_quiet(kf_device *device, double most);
 /* nvcc in the build jail; and a line that changes when nvcc or the host's compiler does, malloc'd. */
 bool kf_build_cuda(const kf_cuda_device *gpu, const kf_build_request *request, kf_build *build, kf_error *error);
 char *kf_cuda_toolchain(const kf_cuda_device *gpu);

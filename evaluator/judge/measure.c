@@ -40,6 +40,7 @@ static bool warm_up(kf_run *r, kf_side side, double *least, kf_error *error)
     double seconds = 0, last = INFINITY;
     *least = INFINITY;
     bool launches = r->baseline_call < r->bench->device->launch_bound;
+    kf_run_await_quiet(r);
     if (!r->device->fill(r->sets, kf_run_draw(r, "warm", (int)side), r->variations, error)) return false;
     for (uint32_t i = 0; i < r->set_count; i++) r->order[i] = i;
     for (uint32_t i = 0; i < WARM_BATCHES && seconds < WARM_SECONDS && !r->over; i++) {
@@ -71,6 +72,7 @@ bool kf_run_measure_alone(kf_run *r, uint32_t calls, kf_error *error)
 {
     r->alone_count = 0;
     r->alone_calls = calls;
+    kf_run_await_quiet(r);
     for (uint32_t i = 0; i < r->set_count; i++) r->order[i] = i;
     /* Inputs varied as beside a candidate: where results are denormal, for one, a division takes longer. */
     kf_checker_vary(r->checker, &r->choices, r->order, 0, r->set_count, false, r->variations);
@@ -389,6 +391,7 @@ static bool know_baseline(kf_run *r, kf_error *error)
 {
     kf_workbench *bench = r->bench;
     if (r->timed && !kf_crew_settle(bench->crew, false, error)) return false;
+    kf_run_await_quiet(r);
     if (!kf_run_size_batches(r, error)) return false;
     if (!r->over && (r->timed || bench->last)) expect_spares(r);
     if (r->over || !r->timed) return true;

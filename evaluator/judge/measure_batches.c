@@ -15,7 +15,9 @@
 #define FIRST_SECONDS \
     30.0 /* the same for a solution in Python, until a pair is timed: cuDNN tries its algorithms, kernels are compiled, graphs are captured, and
             that for each way that it goes */
-#define FAIR_FACTOR 10.0 /* who has had less than this times the baseline's time, and LEAST_TIMEOUT, is not too slow by that */
+#define QUIET_SECONDS 0.5 /* at a time: clearing all memory of an H200 takes 0.4 */
+#define QUIET_IN_ALL 4.0  /* of a workload */
+#define FAIR_FACTOR 10.0  /* who has had less than this times the baseline's time, and LEAST_TIMEOUT, is not too slow by that */
 
 static bool add_sample(kf_run *r, char side, int pair, const kf_batch *batch)
 {
@@ -248,6 +250,14 @@ bool kf_run_hear_baseline(kf_run *r, uint32_t doubtful, kf_doubts *doubts, uint3
     if (!kf_run_batch(r, BASELINE, at, 1, 0, -1, &batch, error) || !kf_run_inspect(r, BASELINE, error)) return false;
     if (r->over || !kf_run_find_truth(r, &spare, 1, error)) return r->over;
     return r->over || kf_run_compare(r, BASELINE, &spare, 1, NULL, error);
+}
+
+void kf_run_await_quiet(kf_run *r)
+{
+    if (!r->device->await_quiet || r->awaited > QUIET_IN_ALL) return;
+    double began = kf_now();
+    r->device->await_quiet(r->bench->device, QUIET_SECONDS);
+    r->awaited += kf_now() - began;
 }
 
 /* Everything between two batches that is not timed, before the first `called` of the order are called. */

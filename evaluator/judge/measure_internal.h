@@ -72,6 +72,7 @@ typedef struct kf_run {
     int gaps, gap_batches; /* of the candidate: batches with work left beside the stream, and all */
     bool over;             /* a finding ended it */
     double started;
+    double awaited; /* seconds that the device's memory was waited for */
 } kf_run;
 
 static inline bool no_memory(kf_error *error)
@@ -90,6 +91,8 @@ static inline double kf_run_time_left(const kf_run *r)
 uint64_t kf_run_draw(kf_run *r, const char *purpose, int number);
 /* Seconds that a batch of so many calls may take. */
 double kf_run_timeout(const kf_run *r, kf_side side, uint32_t calls);
+/* Waits until nobody's freed memory is being cleared, before anything that is timed; not between a rehearsal and its batch. */
+void kf_run_await_quiet(kf_run *r);
 /* Everything between two batches that is not timed. */
 bool kf_run_refresh(kf_run *r, int number, kf_side side, uint32_t called, kf_error *error);
 /* What a batch of the baseline that is only timed needs: its inputs, and nothing in a cache. It has no use for poison. */

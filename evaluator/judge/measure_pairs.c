@@ -57,6 +57,7 @@ static bool make_ready(kf_run *r, const kf_pair_plan *plan, kf_side side, bool f
     uint32_t called = r->calls[side];
     bool rehearses = plan->timed && kf_run_rehearses(r, side);
     bool fills = rehearses && kf_run_rehearses(r, CANDIDATE);
+    kf_run_await_quiet(r);
     if (first && !fills && !fill(r, plan, error)) return false;
     if (plan->timed && kf_run_steps_aside(r) && (!kf_run_null_batch(r, side, called, error) || r->over)) return r->over;
     if (rehearses) {

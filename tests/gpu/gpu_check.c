@@ -139,6 +139,8 @@ int main(int argc, char **argv)
         for (int i = 3; i < argc; i++) failures += profile(judge, argv[i], atof(argv[2]));
     } else if (strcmp(mode, "work") == 0 && argc >= 3) {
         for (int i = 2; i < argc; i++) failures += check_work(judge, argv[i]);
+    } else if (strcmp(mode, "quiet") == 0 && argc == 2 && !device) {
+        failures = check_quiet(judge);
     } else if (strcmp(mode, "agree") == 0 && argc >= 4) {
         failures = check_agree(judge, argc - 3, argv + 3, atof(argv[2]));
     } else if (strcmp(mode, "undisturbed") == 0 && argc >= 4) {
@@ -152,13 +154,14 @@ int main(int argc, char **argv)
     } else if (strcmp(mode, "seeds") == 0 && argc >= 4) {
         for (int i = 3; i < argc; i++) failures += check_seeds(judge, argv[i], atof(argv[2]));
     } else {
-        printf("gpu_check numbers | describe | corpus FOLDER [FILTER] | torch FOLDER [FILTER] | problems SECONDS TASK… | same "
-               "TIMES SECONDS TASK… | phases TASK TIMES SECONDS | work TASK… | "
-               "profile SECONDS TASK… | seeds SECONDS TASK… | agree SECONDS TASK… | undisturbed SECONDS TASK… | counters SECONDS "
-               "TASK… | reached TASK FILE [BASELINE] | "
-               "sanitize FOLDER TASK | leak FOLDER COUNT | faults "
-               "FOLDER | "
-               "throughput KFORGE TASK COUNT SECONDS DEVICE… | figure NAME VALUE UNIT least|most TARGET\n");
+        printf(
+            "gpu_check numbers | describe | quiet | corpus FOLDER [FILTER] | torch FOLDER [FILTER] | problems SECONDS TASK… | same "
+            "TIMES SECONDS TASK… | phases TASK TIMES SECONDS | work TASK… | "
+            "profile SECONDS TASK… | seeds SECONDS TASK… | agree SECONDS TASK… | undisturbed SECONDS TASK… | counters SECONDS "
+            "TASK… | reached TASK FILE [BASELINE] | "
+            "sanitize FOLDER TASK | leak FOLDER COUNT | faults "
+            "FOLDER | "
+            "throughput KFORGE TASK COUNT SECONDS DEVICE… | figure NAME VALUE UNIT least|most TARGET\n");
         failures = 2;
     }
     kf_judge_free(judge);

@@ -37,6 +37,7 @@ extern double gpu_counting_seconds;                    /* that the last job's co
 int check_phases(kf_judge *judge, const char *task, int times, double seconds); /* gpu_phases.c: and where their time goes */
 int check_work(kf_judge *judge,
                const char *task); /* gpu_work.c: the judge's own work on buffers, beside the bandwidth of copying */
+int check_quiet(kf_judge *judge); /* gpu_quiet.c: memory that the driver clears is waited for */
 /* gpu_agree.c: the judge's clock beside CUDA events and what ncu shows. */
 int check_agree(kf_judge *judge, int count, char *const *tasks, double seconds);
 /* gpu_undisturbed.c: speedups with all defences on beside plain ones, the first timed workload of every seed. */

@@ -3,7 +3,7 @@
 # and one of what was to be reached; says "skipped" where there is no GPU. Without a PART those run that fit into eight minutes together, with few
 # repetitions each; FULL=1 gives each part as many as what it is to reach is about, and then parts are better called one by one.
 #
-# Parts: doctor describe numbers selftests hostile honest faults leak throughput same phases work seeds counters agree undisturbed sanitize torch kernelbench profile relu
+# Parts: doctor describe numbers quiet selftests hostile honest faults leak throughput same phases work seeds counters agree undisturbed sanitize torch kernelbench profile relu
 # tuner references cudal1. torch, kernelbench, references and cudal1 need PyTorch: KFORGE_PYTHON where it is not of the first Python found.
 # torch: FILTER, words of which one is in the names of what is judged ("honest/ bad/ hostile/ gpu/": extensions take minutes).
 # kernelbench, references: a checkout of KernelBench, KERNELBENCH; cudal1: a file of CUDA-L1's JSON lines, CUDAL1. All three judge existing solutions, PROBLEMS
@@ -19,7 +19,7 @@ folder=$(cd "${1:-$(dirname "$0")/../..}" && pwd)
 [ $# -gt 0 ] && shift
 device=${GPU_DEVICE:-cuda}
 full=${FULL:-}
-standard="numbers selftests faults leak throughput same agree counters sanitize relu"
+standard="numbers quiet selftests faults leak throughput same agree counters sanitize relu"
 parts=${*:-$standard}
 logs=${LOGS:-$(mktemp -d)}
 mkdir -p "$logs"
@@ -193,6 +193,7 @@ for part in $parts; do
     describe) ;; # always
     doctor) run doctor doctor ;;
     numbers) run numbers "$check" numbers ;;
+    quiet) run quiet "$check" quiet ;;
     hostile) run hostile "$check" corpus "$folder/tests" hostile/ ;;
     honest) run honest "$check" corpus "$folder/tests" honest/ ;;
     same) run same "$check" same "${TIMES:-$(often 40 6)}" "${SECONDS_EACH:-0}" $(printf "$folder/tests/%s " ${SAME:-tiny small softmax product long}) ;;

@@ -47,6 +47,8 @@ static struct {
     uint64_t later_calls;              /* of the candidate behind the comparisons of two pairs, two in each */
     const struct behaviour *failing;   /* whose runner reports an error of the device with each call */
     int failure;                       /* which; 0: none does */
+    double clearing; /* seconds that the driver clears memory behind a call of the oracle, which frees what it has computed in */
+    double cleared, waited; /* when it will be; what was waited for that */
 } world;
 
 double __wrap_kf_now(void)
@@ -259,6 +261,7 @@ static double calls_take(kf_peer *peer, uint32_t count)
         seconds += does->merged && i ? 1e-9 : this;
     }
     if (does == &baseline_does && world.candidates && world.disturbance > 0) seconds *= world.disturbance;
+    if (does != &oracle_does && world.now < world.cleared) seconds *= 1.12;
     peer->spent += seconds;
     peer->calls += count;
     return fmax(seconds * (1 + does->jitter * normal()), 0);
@@ -317,6 +320,7 @@ kf_peer_event kf_peer_batch(kf_peer *peer, kf_batch *batch)
         batch->seconds +=
             world.cached > 0 && batch->count == 32 && batch->order[3] == batch->order[0] ? world.cached * seconds : seconds;
         write_outputs(peer, batch);
+        if (peer->does == &oracle_does && world.clearing > 0) world.cleared = world.now + batch->seconds + world.clearing;
     }
     batch->claimed = batch->seconds - 20e-6;
     batch->worked = NAN;
@@ -392,6 +396,14 @@ static void cool(kf_sets *sets, const uint32_t *list, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) assert_true(list[i] < sets->count);
     world.now += 50e-6;
+}
+
+static void await_quiet(kf_device *device, double most)
+{
+    (void)device;
+    double longer = fmin(fmax(world.cleared - world.now, 0), most);
+    world.waited += longer;
+    world.now += longer + 50e-6;
 }
 
 static bool inspect(kf_sets *sets, const bool *chosen, kf_damage *damage, kf_error *error)
@@ -500,6 +512,7 @@ static const kf_device_operations operations = {.kind = "cuda",
                                                 .fill = fill,
                                                 .poison = poison,
                                                 .cool = cool,
+                                                .await_quiet = await_quiet,
                                                 .inspect = inspect,
                                                 .glance = glance,
                                                 .settled = settled,
@@ -941,6 +954,40 @@ static void a_slower_baseline_is_the_machine_s_or_the_candidate_s_doing(void **s
     }
 }
 
+/* What an oracle has computed in is freed, the driver clears it for 65 ms, and calls on memory take 12 % longer meanwhile, most of the baseline's and half of the
+ * candidate's: "interference", or a speedup that nobody has earned. */
+static void memory_that_is_cleared_is_waited_for(void **state)
+{
+    (void)state;
+    static const double calls[] = {2e-3, 12e-3};
+    for (int i = 0; i < 8; i++) {
+        machine *m = started(calls[i % 2]);
+        world.random = (uint64_t)i;
+        world.clearing = 0.065;
+        kf_verdict *v = judged(m, i);
+        const kf_workload_verdict *w = v->workloads;
+        if (w->finding_count) fail_msg("%s: %s", w->findings[0].rule, w->findings[0].text);
+        assert_true(fabs(w->speedup.value - 1) < 0.01);
+        assert_true(world.waited > 0.065 * w->pairs);
+        kf_verdict_free(v);
+        stopped(m);
+    }
+}
+
+/* One that is never quiet makes no job endless. */
+static void nobody_waits_for_ever(void **state)
+{
+    (void)state;
+    machine *m = started(2e-3);
+    world.clearing = 1e6;
+    double before = world.now;
+    kf_verdict *v = judged(m, 0);
+    assert_int_equal(v->workloads->finding_count, 0);
+    assert_true(world.waited > 1 && world.waited <= 4.5 && world.now - before < m->options.seconds + 10);
+    kf_verdict_free(v);
+    stopped(m);
+}
+
 /* One launch for a whole batch, also with a GPU's host that stalls. */
 static void one_launch_for_a_batch_is_impossible(void **state)
 {
@@ -1181,6 +1228,8 @@ int main(void)
         cmocka_unit_test(a_new_process_of_the_baseline_is_measured_like_the_first),
         cmocka_unit_test(who_is_slow_at_first_gets_whole_batches),
         cmocka_unit_test(a_slower_baseline_is_the_machine_s_or_the_candidate_s_doing),
+        cmocka_unit_test(memory_that_is_cleared_is_waited_for),
+        cmocka_unit_test(nobody_waits_for_ever),
         cmocka_unit_test(one_launch_for_a_batch_is_impossible),
         cmocka_unit_test(no_call_is_left_out_unnoticed),
         cmocka_unit_test(tf32_is_told_where_the_baseline_is_more_exact),
