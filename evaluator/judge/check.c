@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#define FAR_OFF 2          /* times the RMS error that is allowed */
 #define CARDS_A_WORKLOAD 3 /* at least so many sets are varied in each; where there are two sets only, one or two */
 
 struct kf_checker {
@@ -13,6 +14,7 @@ struct kf_checker {
     bool *known;             /* [class] */
     bool varies;
     bool begun;
+    bool brief;
     uint32_t phase;         /* of the last pair */
     kf_set_variation *deck; /* all that may be done to an input, shuffled */
     uint32_t cards, next;
@@ -282,6 +284,19 @@ static bool word_failure(const kf_workbench *bench, kf_sets *sets, item *items, 
     return true;
 }
 
+void kf_checker_be_brief(kf_checker *checker, bool brief)
+{
+    checker->brief = brief;
+}
+
+/* By so much that a careful look would forgive none of it. */
+static bool is_far_off(const item *items, size_t used)
+{
+    for (size_t n = 0; n < used; n++)
+        if (items[n].fails && items[n].figures.rms > FAR_OFF * items[n].figures.allowed_rms) return true;
+    return false;
+}
+
 bool kf_checker_compare(kf_checker *checker, kf_sets *sets, const kf_set_variation *variations, const uint32_t *list,
                         uint32_t count, bool baseline, kf_doubts *doubts, bool *passed, kf_error *error)
 {
@@ -308,6 +323,10 @@ bool kf_checker_compare(kf_checker *checker, kf_sets *sets, const kf_set_variati
             judge_by_survey(it, &surveys[(size_t)k * (size_t)problem->argument_count + (size_t)i]);
             if (!it->settled && !it->fails && !bring(it, sets, device, i, error)) return false;
         }
+    if (checker->brief && is_far_off(items, used)) {
+        *passed = false;
+        return true;
+    }
     kf_parallel_for(bench->parallel, used, compare_one, items);
     if (doubts && find_doubts(bench, items, used, doubts)) return true;
     if (!word_failure(bench, sets, items, used, doubts, error)) return false;

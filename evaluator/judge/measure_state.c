@@ -159,10 +159,12 @@ static bool find_unseen(kf_run *r, cause *found, kf_error *error)
         return no_memory(error);
     }
     bench->verdict = unseen;
+    kf_checker_be_brief(r->checker, true);
     kf_crew_retire(bench->crew, kf_steal(&r->peers[CANDIDATE]), true);
     r->over = false;
     r->gaps = r->gap_batches = 0; /* its first batch may take long again */
     bool done = find_cause(r, found, error);
+    kf_checker_be_brief(r->checker, false);
     r->over = true;
     r->dirty = !done || !has_only_wrong_results(unseen);
     bench->verdict = verdict;

@@ -233,7 +233,8 @@ typedef struct rule {
     const kf_problem_argument *argument;
     const void *data, *expected;
     double cap, slope, base, floor;
-    bool rounded; /* expected is rounded to the output's type first */
+    double largest; /* of the output's type */
+    bool rounded;   /* expected is rounded to that first */
 } rule;
 
 static bool is_coarse(kf_dtype dtype)
@@ -257,10 +258,13 @@ static bool element_passes(const rule *r, int64_t index, double got, double expe
         error = integer_distance(r->data, r->expected, index);
     } else {
         if (r->rounded) expected = as_stored(dtype, expected);
-        if (!comparable(dtype, &got, &expected)) return false;
+        bool plain = fabs(got) <= DBL_MAX && fabs(expected) <= r->largest;
+        if (!plain && !comparable(dtype, &got, &expected)) return false;
         error = fabs(got - expected);
     }
-    return error <= fmin(r->cap, fmax(r->slope * fabs(expected) + r->base, r->floor));
+    double limit = r->slope * fabs(expected) + r->base;
+    limit = limit > r->floor ? limit : r->floor;
+    return error <= (limit < r->cap ? limit : r->cap);
 }
 
 /* *failed counts elements that do not pass as they are; what the careful rule would forgive counts, too. */
@@ -288,8 +292,9 @@ static bool block_passes(const rule *r, int64_t first, int count, const double *
     return failed == 0;
 }
 
-static kf_mismatches find_mismatches(const rule *r, double scale)
+static kf_mismatches find_mismatches(rule *r, double scale)
 {
+    r->largest = kf_dtype_largest(r->argument->dtype);
     kf_mismatches m = kf_mismatches_begin(r->argument, scale);
     double got[BLOCK], truth[BLOCK];
     for (int64_t first = 0; first < r->argument->elements; first += BLOCK) {
@@ -348,7 +353,7 @@ static bool judge_ratio(const kf_problem_argument *argument, const void *data, c
     return false;
 }
 
-static bool judge_elements(const rule *r, const kf_error_sums *own, kf_error_figures *figures)
+static bool judge_elements(rule *r, const kf_error_sums *own, kf_error_figures *figures)
 {
     kf_mismatches m = find_mismatches(r, scale_rms(own));
     if (m.count > 0) fill_mismatches(&m, figures);

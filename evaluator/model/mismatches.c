@@ -40,7 +40,8 @@ static int64_t common_divisor(int64_t a, int64_t b)
 
 void kf_mismatch_add(kf_mismatches *m, int64_t index, double expected, double got)
 {
-    int64_t row = index / m->columns, column = index % m->columns;
+    if (index - m->row_first >= m->columns) m->row = index / m->columns, m->row_first = m->row * m->columns;
+    int64_t row = m->row, column = index - m->row_first;
     if (m->count == 0) {
         m->first = index;
         m->first_expected = expected;

@@ -12,6 +12,7 @@
 #include "../../evaluator/judge/check.h"
 #include "../../evaluator/judge/compiler.h"
 #include "../../evaluator/judge/device.h"
+#include "../../evaluator/judge/device_cpu.h"
 #include "../../evaluator/judge/digest.h"
 #include "../../evaluator/judge/libraries.h"
 #include "../../evaluator/judge/parallel.h"
@@ -372,6 +373,78 @@ static void one_call_is_varied_every_other_time(void **state)
     close_bench(&b);
 }
 
+static double surveyed; /* the RMS error that the device says */
+static uint32_t arguments;
+static int brought; /* outputs that were asked for */
+
+static bool survey(kf_sets *sets, const uint32_t *list, uint32_t count, kf_survey *surveys, kf_error *error)
+{
+    (void)sets, (void)list, (void)error;
+    for (uint32_t i = 0; i < arguments * count; i++)
+        surveys[i] = (kf_survey){.known = true,
+                                 .sums = {.count = 1000,
+                                          .sum_square = 1000 * surveyed * surveyed,
+                                          .max = surveyed,
+                                          .scale_square = 1000,
+                                          .scale_max = 1,
+                                          .first_nonfinite = -1}};
+    return true;
+}
+
+static const void *bring_output(kf_sets *sets, uint32_t set, int argument, kf_error *error)
+{
+    brought++;
+    return kf_cpu_output(sets, set, argument, error);
+}
+
+/* Who asks only whether it is right gets no words for what is wrong beyond doubt, and no output is brought for them; what is close is looked at as ever. */
+static void brief_answers_bring_nothing(void **state)
+{
+    (void)state;
+    bench b;
+    kf_secret secret;
+    kf_error error = {0};
+    open_bench(&b, KFORGE_SOURCE_DIR "/tests/selftest/softmax", 1);
+    kf_device_operations operations = *b.device->operations;
+    operations.survey = survey;
+    operations.output = bring_output;
+    kf_device device = {.operations = &operations};
+    kf_auto(kf_verdict) verdict = kf_verdict_new("", "", "");
+    assert_true(verdict && kf_secret_new(&secret, NULL, NULL));
+    arguments = (uint32_t)b.problem->argument_count;
+    kf_workbench table = {.device = &device,
+                          .parallel = b.parallel,
+                          .problem = b.problem,
+                          .secret = &secret,
+                          .verdict = verdict,
+                          .result = kf_verdict_add_workload(verdict, "main", false)};
+    kf_auto(kf_checker) checker = kf_checker_new(&table);
+    const kf_set_variation plain = {-1, KF_VARY_NONE};
+    const uint32_t list[1] = {0};
+    bool passed = false;
+    surveyed = 1e-6;
+    assert_true(kf_checker_compare(checker, b.sets, &plain, list, 1, true, NULL, &passed, &error) && passed);
+    static const struct {
+        bool brief;
+        double error;
+        bool passes, looks;
+    } rows[] = {{false, 1e-6, true, false},
+                {true, 1e-6, true, false},
+                {true, 0.5, false, false},
+                {false, 0.5, true, true}, /* looked at, it is right */
+                {true, 1.5e-5, true, true}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        surveyed = rows[i].error;
+        brought = 0;
+        kf_checker_be_brief(checker, rows[i].brief);
+        assert_true(kf_checker_compare(checker, b.sets, &plain, list, 1, false, NULL, &passed, &error));
+        if ((brought > 0) != rows[i].looks) fail_msg("row %zu: %d outputs brought, passed %d", i, brought, passed);
+        assert_int_equal(passed, rows[i].passes);
+        assert_int_equal(table.result->finding_count, 0);
+    }
+    close_bench(&b);
+}
+
 static void too_large_a_problem_is_refused(void **state)
 {
     (void)state;
@@ -444,6 +517,7 @@ int main(void)
         cmocka_unit_test(sets_hold_what_the_secret_says),
         cmocka_unit_test(every_variation_gets_its_turn),
         cmocka_unit_test(one_call_is_varied_every_other_time),
+        cmocka_unit_test(brief_answers_bring_nothing),
         cmocka_unit_test(the_shim_calls_the_entry),
         cmocka_unit_test(too_large_a_problem_is_refused),
         cmocka_unit_test(damaged_binaries_are_refused),
