@@ -41,6 +41,11 @@ class BuildFailed(RuntimeError):
         super().__init__(text)
         self.where, self.what = where, what
 
+    def again(self):
+        other = BuildFailed(str(self), self.where, self.what)
+        other.unsupported = self.unsupported
+        return other
+
 
 # ---- what a call asks for -------------------------------------------------------------------------------------------------------------------
 
@@ -179,9 +184,12 @@ class Compiling(Extensions):
         super().__init__(solution, solution_name)
         self.put = put
         self.busy = False  # a compiler is at work
+        self.refused = {}  # key -> what was raised: asked again, it would be refused again, in as much time
         self.for_gpu = "CUDA_HOME" in os.environ  # as the judge of a GPU sets it
 
     def perform(self, kind, real, given, key, line):
+        if key in self.refused:
+            raise self.refused[key].again()
         given = dict(given, verbose=False, build_directory=tempfile.mkdtemp(prefix="kforge-extension-"), name=plain_name(given["name"]))
         for name, value in given.items():  # PyTorch puts lines of its own into the caller's lists
             if isinstance(value, (list, tuple)):
@@ -205,6 +213,7 @@ class Compiling(Extensions):
             self.put("failed", key, given["name"], text.encode("utf-8", "replace"))
             failure = BuildFailed(text, where, "%s; extension %s" % (what, given["name"]))
             failure.unsupported = getattr(error, "unsupported", False) is True
+            self.refused[key] = failure
             raise failure from error
         finally:
             self.busy = False
