@@ -1,13 +1,18 @@
 """Folders for a solution that can make none.
 
 Behind the second filter a runner makes and removes no files' names (sandbox/lockdown.c), but solutions that compile from files make a folder first, as
-they may anywhere else. So some folders are made before the filter is on; mkdir then hands them out, and whoever opens a path below the name that was asked for is led there.
+they may anywhere else. So some folders are made before the filter is on; mkdir then hands them out, and whoever opens a path below the name that was asked for is led there,
+or imports it, or reads it as a function's source, or loads it as a library.
 Removing is forgotten: all of it goes with the runner. Only the solution's own interpreter is changed, for its convenience.
 """
 import builtins
+import ctypes
+import importlib.util
 import io
 import os
+import sys
 import tempfile
+import tokenize
 
 FOLDERS = 16
 
@@ -83,6 +88,19 @@ def _forget_at_close(unlink):
             function.__defaults__ = tuple(os.unlink if default is unlink else default for default in function.__defaults__)
 
 
+def _lead_imports():
+    """The import system has functions of its own for files, and whoever reads sources (inspect, a decorator) the one that its module found."""
+    tokenize._builtin_open = builtins.open
+    by_path = importlib.util.spec_from_file_location
+
+    def spec_from_file_location(name, location=None, **named):
+        return by_path(name, place(location) if location is not None else None, **named)
+
+    importlib.util.spec_from_file_location = spec_from_file_location
+    sys.path_hooks[:] = [_led(hook) for hook in sys.path_hooks]
+    ctypes._dlopen = _led(ctypes._dlopen)
+
+
 def install():
     """Once, in the process that is about to execute a solution."""
     make = os.mkdir
@@ -111,5 +129,6 @@ def install():
     _forget_at_close(unlink)
     builtins.open = io.open = _led(io.open)
     os.rename, os.replace = _copied(os.rename), _copied(os.replace)
+    _lead_imports()
     if _free:
         os.chdir(_free.pop())  # a relative path is to be writable, too
