@@ -43,17 +43,33 @@ static bool asan_report(kf_run *r, const kf_peer *peer)
                                   place[0] ? " at " : "", place) != NULL;
 }
 
-/* Did a solution find no memory that it would have been given on a larger device, or an idle one? While it is loaded its words tell: there they get it nothing but
- * a verdict that does not count. */
+/* While a module of PyTorch's is loaded its words tell: whoever says so for nothing gets a verdict that does not count. */
+static bool found_no_memory(const kf_run *r, const kf_peer *peer, kf_peer_event event, int code, const char *words)
+{
+    const char *name;
+    if (event == KF_PEER_DEVICE_ERROR) return r->device->error_status(code, &name) == KF_OUT_OF_MEMORY;
+    return kf_runner_is_python(kf_peer_kind(peer)) && strstr(words, "CUDA out of memory") != NULL;
+}
+
+/* Did a solution find no memory that it would have been given on a larger device, or an idle one? */
 static bool lacked_memory(const kf_run *r, const kf_peer *peer, kf_peer_event event, int code, const char *words)
 {
     const kf_workbench *bench = r->bench;
-    if (!kf_runner_is_python(kf_peer_kind(peer)) || !r->device->is_short ||
-        !r->device->is_short(bench->device, peer, bench->problem))
-        return false;
-    const char *name;
-    return event == KF_PEER_DEVICE_ERROR ? r->device->error_status(code, &name) == KF_OUT_OF_MEMORY
-                                         : strstr(words, "CUDA out of memory") != NULL;
+    return kf_runner_is_python(kf_peer_kind(peer)) && r->device->is_short &&
+           r->device->is_short(bench->device, peer, bench->problem) && found_no_memory(r, peer, event, code, words);
+}
+
+/* A problem that is larger than the device: its own programs are as they should be. */
+static bool report_size(kf_run *r, kf_role role, const char *why, const char *words, kf_error *error)
+{
+    const kf_workbench *bench = r->bench;
+    return kf_verdict_add_finding(
+               bench->verdict, bench->result, KF_JUDGE_ERROR, KF_BLAME_TASK, "memory.short", NAN, NAN,
+               "the device has too little memory for the task's %s in workload %s (%.3g GiB of one call's inputs "
+               "and outputs): give it smaller params, or device_params for %s, or a larger device: %s%s",
+               role == KF_ROLE_BASELINE ? "baseline" : "oracle", bench->problem->workload,
+               (double)bench->problem->total_bytes / 0x1p30, r->device->kind, why, words) != NULL ||
+           no_memory(error);
 }
 
 /* Turns an event of a runner into a finding; false for what is the machine's or the caller's. */
@@ -77,6 +93,7 @@ bool kf_run_report(kf_run *r, kf_peer *peer, kf_role role, kf_peer_event event, 
     if (role != KF_ROLE_CANDIDATE) {
         bool machine = event == KF_PEER_DEVICE_ERROR && kf_cuda_error_is_machine(code);
         r->over = true;
+        if (found_no_memory(r, peer, event, code, words)) return report_size(r, role, why.text, words, error);
         return kf_verdict_add_finding(bench->verdict, bench->result, KF_JUDGE_ERROR, machine ? KF_BLAME_MACHINE : KF_BLAME_TASK,
                                       role == KF_ROLE_BASELINE ? "baseline.failed" : "oracle.failed", NAN, NAN,
                                       "the task's %s fails: %s%s", role == KF_ROLE_BASELINE ? "baseline" : "oracle", why.text,

@@ -1193,13 +1193,23 @@ static void errors_of_the_machine_are_told_from_those_of_programs(void **state)
         int code;
         kf_status status;
         kf_blame blame;
+        const char *rule;
     } rows[] = {
-        {&baseline_does, 46, KF_JUDGE_ERROR, KF_BLAME_MACHINE},  {&baseline_does, 214, KF_JUDGE_ERROR, KF_BLAME_MACHINE},
-        {&baseline_does, 999, KF_JUDGE_ERROR, KF_BLAME_MACHINE}, {&oracle_does, 100, KF_JUDGE_ERROR, KF_BLAME_MACHINE},
-        {&oracle_does, 35, KF_JUDGE_ERROR, KF_BLAME_MACHINE},    {&baseline_does, 700, KF_JUDGE_ERROR, KF_BLAME_TASK},
-        {&oracle_does, 719, KF_JUDGE_ERROR, KF_BLAME_TASK},      {&candidate_does, 700, KF_CRASH, KF_BLAME_CANDIDATE},
-        {&candidate_does, 719, KF_CRASH, KF_BLAME_CANDIDATE},    {&candidate_does, 46, KF_LAUNCH_FAILURE, KF_BLAME_CANDIDATE},
-        {&candidate_does, 214, KF_CRASH, KF_BLAME_CANDIDATE},    {&candidate_does, 999, KF_LAUNCH_FAILURE, KF_BLAME_CANDIDATE},
+        {&baseline_does, 2, KF_JUDGE_ERROR, KF_BLAME_TASK, "memory.short"},
+        {&oracle_does, 2, KF_JUDGE_ERROR, KF_BLAME_TASK, "memory.short"},
+        {&candidate_does, 2, KF_OUT_OF_MEMORY, KF_BLAME_CANDIDATE, "device.error"},
+        {&baseline_does, 46, KF_JUDGE_ERROR, KF_BLAME_MACHINE, "baseline.failed"},
+        {&baseline_does, 214, KF_JUDGE_ERROR, KF_BLAME_MACHINE, "baseline.failed"},
+        {&baseline_does, 999, KF_JUDGE_ERROR, KF_BLAME_MACHINE, "baseline.failed"},
+        {&oracle_does, 100, KF_JUDGE_ERROR, KF_BLAME_MACHINE, "oracle.failed"},
+        {&oracle_does, 35, KF_JUDGE_ERROR, KF_BLAME_MACHINE, "oracle.failed"},
+        {&baseline_does, 700, KF_JUDGE_ERROR, KF_BLAME_TASK, "baseline.failed"},
+        {&oracle_does, 719, KF_JUDGE_ERROR, KF_BLAME_TASK, "oracle.failed"},
+        {&candidate_does, 700, KF_CRASH, KF_BLAME_CANDIDATE, "device.error"},
+        {&candidate_does, 719, KF_CRASH, KF_BLAME_CANDIDATE, "device.error"},
+        {&candidate_does, 46, KF_LAUNCH_FAILURE, KF_BLAME_CANDIDATE, "device.error"},
+        {&candidate_does, 214, KF_CRASH, KF_BLAME_CANDIDATE, "device.error"},
+        {&candidate_does, 999, KF_LAUNCH_FAILURE, KF_BLAME_CANDIDATE, "device.error"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         machine *m = started(108e-6);
@@ -1208,8 +1218,9 @@ static void errors_of_the_machine_are_told_from_those_of_programs(void **state)
         kf_verdict *v = judged(m, (int)i);
         assert_int_equal(v->workloads->finding_count, 1);
         const kf_finding *f = &v->workloads->findings[0];
-        if (f->status != rows[i].status || f->blame != rows[i].blame)
-            fail_msg("error %d: %s, %s: %s", rows[i].code, kf_status_name(f->status), kf_blame_name(f->blame), f->text);
+        if (f->status != rows[i].status || f->blame != rows[i].blame || strcmp(f->rule, rows[i].rule) != 0)
+            fail_msg("error %d: %s, %s, %s: %s", rows[i].code, kf_status_name(f->status), kf_blame_name(f->blame), f->rule,
+                     f->text);
         kf_verdict_free(v);
         stopped(m);
     }
