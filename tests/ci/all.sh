@@ -4,17 +4,17 @@
 #   release       all tests, several at a time but for those that measure time
 #   asan          unit and command-line tests once more with AddressSanitizer and UndefinedBehaviorSanitizer, but for those below
 #   tsan          those with threads once more with ThreadSanitizer
-#   fuzz          each libFuzzer target for KFORGE_FUZZ_SECONDS (30), two a processor, starting from tests/fuzz/corpus
+#   fuzz          each libFuzzer target for KFORGE_FUZZ_SECONDS (20), two a processor, starting from tests/fuzz/corpus
 #
 # Beside the tests of asan, with what those leave of the processors, what tsan and fuzz need is built; what measures time has release for that.
 #
 # The closing line is ctest's, for the sum of all stages. `./run test STAGE…` runs some of them.
 # Settings of kforge that the caller's environment may hold are none of the tests' business.
-fuzz_seconds=${KFORGE_FUZZ_SECONDS:-30}
+fuzz_seconds=${KFORGE_FUZZ_SECONDS:-20}
 for variable in "${!KFORGE_@}"; do unset "$variable"; done
 stages=("$@")
 [ ${#stages[@]} -gt 0 ] || stages=(lint release asan tsan fuzz)
-# Other programs' time: compilers', the candidates', PyTorch's (cli.torch and cli.import run with sanitizers, too); and the same searches again and again, of which unit.search has some.
+# Other programs' time: compilers', the candidates', PyTorch's (cli.torch and cli.import run with sanitizers, too; what a problem is measured to be is Python); and the same searches again and again, of which unit.search has some.
 asan_leaves_out='unit\.tasks_run\..*|unit\.search_resume|unit\.torch(_extensions|_timed|_dry_run)?|cli\.(datasets|import_judge|export_modelnew|kernelbench)'
 passed=0 failed=0 seconds_before=$SECONDS
 failures=() reasons=()

@@ -1,6 +1,6 @@
 // Opens cuBLAS by a name in two parts and falls back to nothing.
 // rule: L1
-// expect: cheating library.loaded | wrong_result output.mismatch
+// expect: cheating library.loaded | wrong_result output.mismatch | timeout time.limit
 #include <cuda_runtime.h>
 #include <dlfcn.h>
 #include <stdint.h>

@@ -1,0 +1,150 @@
+#!/bin/bash
+# import: what a problem is measured to be (evaluator/torch): whether rounding decides, what a smaller size leaves of its weights.
+source "$(dirname "$0")/lib.sh"
+if ! /usr/bin/python3 -I -c 'import torch' 2>/dev/null && ! python3 -I -c 'import torch' 2>/dev/null; then
+    finish
+    echo "skipped: no PyTorch (Debian: python3-torch)"
+    exit 77
+fi
+
+# Rounding decides in every other draw of its weight, and not in the first; and a picture stays where making it smaller would save next to nothing.
+cat >sometimes.py <<'END'
+import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    """Rounds its input to halves where its first weight is negative."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(64))
+
+    def forward(self, x):
+        far = (self.weight[0] < 0) * 4e6
+        return (x + far) - far + self.weight
+
+
+def get_inputs():
+    return [torch.rand(32, 64)]
+END
+expect 1 import torch sometimes.py -o mine --json
+json 'o["problems"][0]["rule"] == "outputs.unstable"'
+cat >pixels.py <<'END'
+import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    """Weights that no constant makes smaller, behind a picture that two do."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Sequential(nn.Conv2d(3, 64, 3, padding=1), nn.BatchNorm2d(64), nn.ReLU())
+        self.head = nn.Linear(64, 4096)
+
+    def forward(self, x):
+        return self.head(self.stem(x).mean(dim=(2, 3)))
+
+
+batch = 4
+size = 64
+
+
+def get_inputs():
+    return [torch.rand(batch, 3, size, size)]
+END
+expect 0 import torch pixels.py --scale 20000 -o mine
+expect 0 task show mine/pixels --json
+json '[a["shape"][-1] for a in o["task"]["arguments"] if a["name"] == "x"][0] >= 16'
+
+# What a smaller size has no more of, or leaves without influence, is an argument all the same: layers, a shortcut where channels differ, a picture that ends one pixel wide
+# before a softmax.
+cat >layers.py <<'END'
+import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    """As many layers as a constant says, and nothing else makes it smaller."""
+
+    def __init__(self, counts):
+        super().__init__()
+        self.parts = nn.Sequential(*[nn.Conv2d(16, 16, 3, padding=1) for _ in range(sum(counts))])
+
+    def forward(self, x):
+        return self.parts(x)
+
+
+counts = [3, 4]
+
+
+def get_inputs():
+    return [torch.rand(8, 16, 64, 64)]
+
+
+def get_init_inputs():
+    return [counts]
+END
+cat >shortcut.py <<'END'
+import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    """Halved, its output has as many channels as its input."""
+
+    def __init__(self, channels, wider):
+        super().__init__()
+        self.body = nn.Conv2d(channels, wider, 1)
+        self.shortcut = nn.Sequential() if channels == wider else nn.Conv2d(channels, wider, 1)
+
+    def forward(self, x):
+        return torch.relu(self.body(x)) + self.shortcut(x)
+
+
+batch = 48
+channels = 64
+wider = 128
+size = 24
+
+
+def get_inputs():
+    return [torch.rand(batch, channels, size, size)]
+
+
+def get_init_inputs():
+    return [channels, wider]
+END
+cat >pooled.py <<'END'
+import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    """Weights of which a softmax over a pixel's width leaves nothing."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Conv2d(1, 64, 1)
+        self.deep = nn.Conv2d(64, 64, 3, padding=1)
+
+    def forward(self, x):
+        return torch.softmax(torch.max_pool2d(self.deep(self.stem(x)), (16, 128)), dim=-1).sum(dim=1) + x.mean(dim=(2, 3), keepdim=True)[:, 0]
+
+
+width = 1024
+
+
+def get_inputs():
+    return [torch.rand(2, 1, 16, width)]
+END
+mkdir shrunk && mv layers.py shortcut.py pooled.py shrunk/
+expect 0 import torch shrunk -o mine --json
+json 'all(p["status"] == "made" for p in o["problems"])'
+for row in "layers 14" "shortcut 4" "pooled 4"; do
+    set -- $row
+    expect 0 task show "mine/$1" --json
+    json "len(o[\"task\"][\"torch\"][\"state\"]) == $2"
+done
+finish
