@@ -213,7 +213,7 @@ class Compiling(Extensions):
             self.put("failed", key, given["name"], text.encode("utf-8", "replace"))
             failure = BuildFailed(text, where, "%s; extension %s" % (what, given["name"]))
             failure.unsupported = getattr(error, "unsupported", False) is True
-            self.refused[key] = failure
+            self.refused[key] = failure.again()  # without what a traceback holds
             raise failure from error
         finally:
             self.busy = False

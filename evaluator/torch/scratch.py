@@ -5,6 +5,7 @@ they may anywhere else. So some folders are made before the filter is on; mkdir 
 or imports it, or reads it as a function's source, or loads it as a library.
 Removing is forgotten: all of it goes with the runner. Only the solution's own interpreter is changed, for its convenience.
 """
+import _io
 import builtins
 import ctypes
 import importlib.util
@@ -88,9 +89,30 @@ def _forget_at_close(unlink):
             function.__defaults__ = tuple(os.unlink if default is unlink else default for default in function.__defaults__)
 
 
+class Packages:
+    """On sys.meta_path: a folder that was asked for is none of the files of the one that it was asked for in, where a path's finder looks."""
+
+    def __init__(self, by_path):
+        self.by_path = by_path
+
+    def find_spec(self, name, path=None, target=None):
+        for entry in sys.path if path is None else path:
+            if not isinstance(entry, str):
+                continue
+            folder = os.path.join(os.path.abspath(entry), name.rpartition(".")[2])
+            if folder not in _aliases:
+                continue
+            first = os.path.join(_aliases[folder], "__init__.py")
+            if os.path.isfile(first):
+                return self.by_path(name, first, submodule_search_locations=[folder])
+        return None
+
+
 def _lead_imports():
     """The import system has functions of its own for files, and whoever reads sources (inspect, a decorator) the one that its module found."""
     tokenize._builtin_open = builtins.open
+    if hasattr(io, "open_code"):
+        _io.open_code = io.open_code = _led(io.open_code)
     by_path = importlib.util.spec_from_file_location
 
     def spec_from_file_location(name, location=None, **named):
@@ -98,6 +120,7 @@ def _lead_imports():
 
     importlib.util.spec_from_file_location = spec_from_file_location
     sys.path_hooks[:] = [_led(hook) for hook in sys.path_hooks]
+    sys.meta_path.append(Packages(by_path))
     ctypes._dlopen = _led(ctypes._dlopen)
 
 
