@@ -31,6 +31,8 @@ target_include_directories(test_measure PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/ju
 kf_test(measure_whole kf_judge)
 target_include_directories(test_measure_whole PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/judge)
 target_link_options(test_measure_whole PRIVATE -Wl,--wrap=kf_now -Wl,--wrap=kf_torch_give)
+kf_test(quiet kf_judge)
+target_include_directories(test_quiet PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/judge)
 kf_test(works kf_judge)
 target_include_directories(test_works PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/judge)
 kf_fuzz(elf kf_judge)

@@ -431,12 +431,13 @@ static bool start(kf_cuda_device *gpu, kf_error *error)
         !kf_cuda_room_need(gpu, &gpu->results, 1, error) || !kf_cuda_room_need(gpu, &gpu->glances, 1, error) ||
         !kf_cuda_check(gpu, cuda->memory_info(&free_bytes, &total), "its memory", error))
         return false;
-    size_t flush = 2 * gpu->l2_bytes, quiet = kf_cuda_quiet_bytes(total);
+    size_t quiet = kf_cuda_quiet_bytes(total);
     gpu->memory_bytes = total;
-    if (!kf_cuda_room_need(gpu, &gpu->flush, flush > quiet ? flush : quiet, error) ||
+    for (gpu->cooling_bytes = 1 << 20; gpu->cooling_bytes < 2 * gpu->l2_bytes;) gpu->cooling_bytes *= 2;
+    if (!kf_cuda_room_need(gpu, &gpu->flush, gpu->cooling_bytes > quiet ? gpu->cooling_bytes : quiet, error) ||
         !kf_cuda_check(gpu, cuda->set_bytes(gpu->flush.pointer, 0x5a, gpu->flush.bytes, gpu->stream), "memory to flush with",
                        error) ||
-        !kf_cuda_ceilings(gpu, error) || !kf_cuda_quiet_begin(gpu, error))
+        !kf_cuda_quiet_begin(gpu, error) || !kf_cuda_ceilings(gpu, error))
         return false;
     gpu->head.python_spares = total / SPARE_BYTES < MOST_SPARES ? total / SPARE_BYTES : MOST_SPARES;
     /* The truth in float64 comes on top, and what candidates allocate. */

@@ -3,10 +3,11 @@
  *   1. Three sets (two where memory is short), the baseline's and the oracle's runner; the baseline's time of a call says how many sets a batch needs.
  *   2. The baseline alone, before the candidate is loaded.
  *   3. The candidate's runner: load, hand over.
- *   4. Pairs: fresh inputs; one batch of each side on the same sets in the same random order, a few sets left out. Before each side outputs are
- *      poisoned and caches emptied; behind it inputs, guards and left-out sets are inspected and the outputs of all calls compared, of the
- *      baseline's in the first two pairs. The first pair is a warm-up: compared like any other, not timed. Baseline first in the first two
- *      pairs, because the candidate's errors are judged beside its; then BC CB BC CB, so that drift cancels (ABBA).
+ *   4. Pairs: fresh inputs; one batch of each side on the same sets in the same random order, a few sets left out. Before each side the device's
+ *      memory is waited for (quiet.h), as before the baseline alone, outputs are poisoned and caches emptied; behind it inputs, guards and left-out
+ *      sets are inspected and the outputs of all calls compared, of the baseline's in the first two pairs. The first pair is a warm-up: compared
+ *      like any other, not timed. Baseline first in the first two pairs, because the candidate's errors are judged beside its; then BC CB BC CB, so
+ *      that drift cancels (ABBA).
  *   5. In the first timed pairs a single call of each side on a left-out set: latency.
  *   6. The rule of stats.h ends it. If the baseline was slower beside the candidate than alone, alone is measured once more.
  *

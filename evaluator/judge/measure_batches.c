@@ -15,9 +15,8 @@
 #define FIRST_SECONDS \
     30.0 /* the same for a solution in Python, until a pair is timed: cuDNN tries its algorithms, kernels are compiled, graphs are captured, and
             that for each way that it goes */
-#define QUIET_SECONDS 0.5 /* at a time: clearing all memory of an H200 takes 0.4 */
-#define QUIET_IN_ALL 4.0  /* of a workload */
-#define FAIR_FACTOR 10.0  /* who has had less than this times the baseline's time, and LEAST_TIMEOUT, is not too slow by that */
+#define QUIET_IN_ALL 4.0 /* seconds of a workload that its device's memory is waited for, or as many as are for timing */
+#define FAIR_FACTOR 10.0 /* who has had less than this times the baseline's time, and LEAST_TIMEOUT, is not too slow by that */
 
 static bool add_sample(kf_run *r, char side, int pair, const kf_batch *batch)
 {
@@ -254,10 +253,14 @@ bool kf_run_hear_baseline(kf_run *r, uint32_t doubtful, kf_doubts *doubts, uint3
 
 void kf_run_await_quiet(kf_run *r)
 {
-    if (!r->device->await_quiet || r->awaited > QUIET_IN_ALL) return;
+    if (!r->timed || !r->device->await_quiet || r->unquiet) return;
     double began = kf_now();
-    r->device->await_quiet(r->bench->device, QUIET_SECONDS);
-    r->awaited += kf_now() - began;
+    r->device->await_quiet(r->bench->device, KF_QUIET_SECONDS);
+    double waited = kf_now() - began; /* nobody's time */
+    r->bench->deadline += waited;
+    r->started += waited;
+    r->awaited += waited;
+    r->unquiet = r->awaited > fmax(QUIET_IN_ALL, r->bench->seconds);
 }
 
 /* Everything between two batches that is not timed, before the first `called` of the order are called. */

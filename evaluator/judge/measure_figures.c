@@ -360,6 +360,7 @@ bool kf_run_conclude(kf_run *r, kf_error *error)
         !(result->speedup.value > 0 && isfinite(result->speedup.value)))
         result->speedup = (kf_interval){NAN, NAN, NAN};
     if (!check_floor(r, fmax(uncertainty, over), error) || !check_merged(r, single, error)) return false;
+    if (r->unquiet && !kf_verdict_add_flag(bench->verdict, "memory.unquiet:%s", result->workload)) return no_memory(error);
     if (r->latency_pairs && result->latency_speedup.high < result->speedup.low / 2 &&
         !kf_verdict_add_flag(bench->verdict, "latency.disagrees:%s", result->workload))
         return no_memory(error);

@@ -7,6 +7,7 @@
 #include "check.h"
 #include "kforge/file.h"
 #include "measure.h"
+#include "quiet.h"
 
 typedef enum kf_side { BASELINE, CANDIDATE } kf_side;
 
@@ -73,6 +74,7 @@ typedef struct kf_run {
     bool over;             /* a finding ended it */
     double started;
     double awaited; /* seconds that the device's memory was waited for */
+    bool unquiet;   /* it is not any more: that has taken too long */
 } kf_run;
 
 static inline bool no_memory(kf_error *error)

@@ -59,14 +59,15 @@ static bool lacked_memory(const kf_run *r, const kf_peer *peer, kf_peer_event ev
            r->device->is_short(bench->device, peer, bench->problem) && found_no_memory(r, peer, event, code, words);
 }
 
-/* A problem that is larger than the device: its own programs are as they should be. */
+/* Nothing is wrong with the task's own programs. */
 static bool report_size(kf_run *r, kf_role role, const char *why, const char *words, kf_error *error)
 {
     const kf_workbench *bench = r->bench;
     return kf_verdict_add_finding(
                bench->verdict, bench->result, KF_JUDGE_ERROR, KF_BLAME_TASK, "memory.short", NAN, NAN,
-               "the device has too little memory for the task's %s in workload %s (%.3g GiB of one call's inputs "
-               "and outputs): give it smaller params, or device_params for %s, or a larger device: %s%s",
+               "the task's %s finds too little memory in workload %s, with %.3g GiB of inputs and outputs a call: either that is "
+               "too "
+               "much for this device, give it smaller params or device_params for %s, or others have its memory: %s%s",
                role == KF_ROLE_BASELINE ? "baseline" : "oracle", bench->problem->workload,
                (double)bench->problem->total_bytes / 0x1p30, r->device->kind, why, words) != NULL ||
            no_memory(error);

@@ -15,7 +15,7 @@ for variable in "${!KFORGE_@}"; do unset "$variable"; done
 stages=("$@")
 [ ${#stages[@]} -gt 0 ] || stages=(lint release asan tsan fuzz)
 # Other programs' time: compilers', the candidates', PyTorch's (cli.torch and cli.import run with sanitizers, too; what a problem is measured to be is Python); and the same searches again and again, of which unit.search has some.
-asan_leaves_out='unit\.tasks_run\..*|unit\.search_resume|unit\.torch(_extensions|_timed|_dry_run)?|cli\.(datasets|import_judge|export_modelnew|kernelbench)'
+asan_leaves_out='unit\.tasks_run\..*|unit\.search_resume|unit\.torch(_extensions|_timed|_dry_run)?|cli\.(datasets|import_measured|import_judge|export_modelnew|kernelbench)'
 passed=0 failed=0 seconds_before=$SECONDS
 failures=() reasons=()
 output=$(mktemp)

@@ -969,12 +969,17 @@ static void memory_that_is_cleared_is_waited_for(void **state)
         if (w->finding_count) fail_msg("%s: %s", w->findings[0].rule, w->findings[0].text);
         assert_true(fabs(w->speedup.value - 1) < 0.01);
         assert_true(world.waited > 0.065 * w->pairs);
+        for (size_t s = 0; s < w->sample_count; s++) /* each of them, the baseline's alone included */
+            if (strchr("abc", w->samples[s].side) && w->samples[s].seconds / w->samples[s].calls > 1.03 * calls[i % 2] + 300e-6)
+                fail_msg("side %c, pair %d: %g s a call", w->samples[s].side, w->samples[s].pair,
+                         w->samples[s].seconds / w->samples[s].calls);
+        assert_int_equal(v->flag_count, 0);
         kf_verdict_free(v);
         stopped(m);
     }
 }
 
-/* One that is never quiet makes no job endless. */
+/* One that is never quiet makes no job endless, and is told. */
 static void nobody_waits_for_ever(void **state)
 {
     (void)state;
@@ -983,7 +988,22 @@ static void nobody_waits_for_ever(void **state)
     double before = world.now;
     kf_verdict *v = judged(m, 0);
     assert_int_equal(v->workloads->finding_count, 0);
-    assert_true(world.waited > 1 && world.waited <= 4.5 && world.now - before < m->options.seconds + 10);
+    assert_true(world.waited > 1 && world.waited <= 4.6 && world.now - before < m->options.seconds + 10);
+    assert_true(kf_verdict_has_flag(v, "memory.unquiet:main"));
+    kf_verdict_free(v);
+    stopped(m);
+}
+
+/* Where nothing is timed there is nothing to wait for. */
+static void checks_do_not_wait(void **state)
+{
+    (void)state;
+    machine *m = started(2e-3);
+    m->options.check_only = true;
+    world.clearing = 0.065;
+    kf_verdict *v = judged(m, 0);
+    assert_int_equal(v->workloads->status, KF_CORRECT);
+    assert_true(world.waited == 0);
     kf_verdict_free(v);
     stopped(m);
 }
@@ -1241,6 +1261,7 @@ int main(void)
         cmocka_unit_test(a_slower_baseline_is_the_machine_s_or_the_candidate_s_doing),
         cmocka_unit_test(memory_that_is_cleared_is_waited_for),
         cmocka_unit_test(nobody_waits_for_ever),
+        cmocka_unit_test(checks_do_not_wait),
         cmocka_unit_test(one_launch_for_a_batch_is_impossible),
         cmocka_unit_test(no_call_is_left_out_unnoticed),
         cmocka_unit_test(tf32_is_told_where_the_baseline_is_more_exact),
