@@ -256,9 +256,8 @@ void kf_run_await_quiet(kf_run *r)
     if (!r->timed || !r->device->await_quiet || r->unquiet) return;
     double began = kf_now();
     r->device->await_quiet(r->bench->device, KF_QUIET_SECONDS);
-    double waited = kf_now() - began; /* nobody's time */
-    r->bench->deadline += waited;
-    r->started += waited;
+    double waited = kf_now() - began;
+    r->started += waited; /* no time of pairs'; the job's end, which its runners have been told, stays */
     r->awaited += waited;
     r->unquiet = r->awaited > fmax(QUIET_IN_ALL, r->bench->seconds);
 }
