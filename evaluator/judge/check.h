@@ -32,8 +32,8 @@ typedef struct kf_doubts {
 bool kf_checker_compare(kf_checker *checker, kf_sets *sets, const kf_set_variation *variations, const uint32_t *list,
                         uint32_t count, bool baseline, kf_doubts *doubts, bool *passed, kf_error *error);
 
-/* From now on what the device's sums say is wrong beyond doubt, where no doubts are allowed, makes *passed false and no finding: for words an output is brought to the host and looked through,
- * which takes seconds for a gigabyte, and whoever asks the same of other inputs again has them already. */
+/* From now on what the device's sums say is wrong beyond doubt, where no doubts are allowed, makes *passed false and no finding. For words an output is brought
+ * to the host and looked through, which takes seconds for a gigabyte, and whoever asks the same of other inputs again has them already. */
 void kf_checker_be_brief(kf_checker *checker, bool brief);
 
 /* Words for damage: a finding against the candidate. */

@@ -81,7 +81,7 @@ static void cuda_free(kf_device *device)
 {
     kf_cuda_device *gpu = (kf_cuda_device *)device;
     const kf_cuda *cuda = &gpu->cuda;
-    kf_cuda_room *rooms[] = {&gpu->tasks, &gpu->results, &gpu->glances, &gpu->flush};
+    kf_cuda_room *rooms[] = {&gpu->tasks, &gpu->results, &gpu->glances, &gpu->flush, &gpu->quiet_room};
     for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++)
         if (rooms[i]->pointer && !gpu->lost) cuda->release(rooms[i]->pointer);
     if (!gpu->lost) kf_cuda_quiet_end(gpu);
@@ -429,16 +429,13 @@ static bool start(kf_cuda_device *gpu, kf_error *error)
         !kf_cuda_check(gpu, cuda->granularity(&gpu->granule, &allocation, 0), "the size of pages", error) ||
         !load_kernels(gpu, error) || !kf_cuda_room_need(gpu, &gpu->tasks, 1, error) ||
         !kf_cuda_room_need(gpu, &gpu->results, 1, error) || !kf_cuda_room_need(gpu, &gpu->glances, 1, error) ||
-        !kf_cuda_check(gpu, cuda->memory_info(&free_bytes, &total), "its memory", error))
-        return false;
-    size_t quiet = kf_cuda_quiet_bytes(total);
-    gpu->memory_bytes = total;
-    for (gpu->cooling_bytes = 1 << 20; gpu->cooling_bytes < 2 * gpu->l2_bytes;) gpu->cooling_bytes *= 2;
-    if (!kf_cuda_room_need(gpu, &gpu->flush, gpu->cooling_bytes > quiet ? gpu->cooling_bytes : quiet, error) ||
+        !kf_cuda_room_need(gpu, &gpu->flush, 2 * gpu->l2_bytes, error) ||
         !kf_cuda_check(gpu, cuda->set_bytes(gpu->flush.pointer, 0x5a, gpu->flush.bytes, gpu->stream), "memory to flush with",
                        error) ||
-        !kf_cuda_quiet_begin(gpu, error) || !kf_cuda_ceilings(gpu, error))
+        !kf_cuda_check(gpu, cuda->memory_info(&free_bytes, &total), "its memory", error) ||
+        !kf_cuda_quiet_begin(gpu, total, error) || !kf_cuda_ceilings(gpu, error))
         return false;
+    gpu->memory_bytes = total;
     gpu->head.python_spares = total / SPARE_BYTES < MOST_SPARES ? total / SPARE_BYTES : MOST_SPARES;
     /* The truth in float64 comes on top, and what candidates allocate. */
     gpu->head.set_bytes = free_bytes / 5 < 12ull << 30 ? free_bytes / 5 : 12ull << 30;

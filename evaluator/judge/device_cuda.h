@@ -47,11 +47,11 @@ typedef struct kf_cuda_device {
     uint64_t memory_bytes;
     char uuid[48], driver_folder[4096], driver[64], architecture[32];
     int driver_version;
-    kf_cuda_room tasks, results, glances, flush; /* flush: what is read before a batch, or to tell whether memory is quiet */
-    size_t cooling_bytes;                        /* of `flush`, before a batch: twice the L2 or more */
+    kf_cuda_room tasks, results, glances, flush; /* flush: twice the L2 */
     double copy_bytes_per_second, read_bytes_per_second;
-    kf_quiet quiet;           /* by reads of `flush` (quiet_cuda.c) */
-    cu_event quiet_events[2]; /* around one */
+    kf_quiet quiet; /* quiet_cuda.c: by reads of quiet_room, */
+    kf_cuda_room quiet_room;
+    cu_event quiet_events[2]; /* with these around each */
     /* What a runner is started with; the strings outlive it. */
     char program[4200], directory[4200], node[64], visible[80], libraries[4200];
     const char *environment[20];
@@ -81,9 +81,8 @@ bool kf_cuda_wait(kf_cuda_device *gpu, const char *doing, kf_error *error);
 bool kf_cuda_ceilings(kf_cuda_device *gpu, kf_error *error);
 /* The device's `measure_ceilings`. */
 bool kf_cuda_measure_ceilings(kf_device *device, kf_error *error);
-/* quiet_cuda.c: bytes of `flush` that it reads; what a read takes as a rule; the device's `await_quiet`. */
-size_t kf_cuda_quiet_bytes(uint64_t memory_bytes);
-bool kf_cuda_quiet_begin(kf_cuda_device *gpu, kf_error *error);
+/* quiet_cuda.c: finds out what a read takes as a rule, of a device with so much memory; the device's `await_quiet`. */
+bool kf_cuda_quiet_begin(kf_cuda_device *gpu, uint64_t memory_bytes, kf_error *error);
 void kf_cuda_quiet_end(kf_cuda_device *gpu);
 void kf_cuda_await_quiet(kf_device *device, double most);
 /* nvcc in the build jail; and a line that changes when nvcc or the host's compiler does, malloc'd. */

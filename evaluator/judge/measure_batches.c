@@ -1,5 +1,6 @@
 /* One batch: what comes before it, the clock around it, what it broke, what came out. The order of batches is the business of measure.c. */
 #include "measure_internal.h"
+#include "quiet.h"
 
 #include <math.h>
 #include <stdio.h>

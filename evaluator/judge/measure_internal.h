@@ -7,7 +7,6 @@
 #include "check.h"
 #include "kforge/file.h"
 #include "measure.h"
-#include "quiet.h"
 
 typedef enum kf_side { BASELINE, CANDIDATE } kf_side;
 

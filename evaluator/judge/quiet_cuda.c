@@ -3,23 +3,17 @@
  * synchronizing nor cuMemGetInfo tells of it. A long enough read does: of 512 MB it takes 130 us on an H200, 145 at least while memory is cleared, and of twice
  * the L2 either may take as long as the other. */
 #include "device_cuda.h"
-#include "kforge/file.h"
 
 #define BYTES (512u << 20)
 #define MEMORY_PART 128 /* of the device's memory, at most: a small one is slow, too */
-
-size_t kf_cuda_quiet_bytes(uint64_t memory_bytes)
-{
-    return memory_bytes / MEMORY_PART < BYTES ? memory_bytes / MEMORY_PART : BYTES;
-}
 
 /* 0: the driver says nothing, and somebody else will hear why. */
 static double read_once(void *context)
 {
     kf_cuda_device *gpu = context;
     const kf_cuda *cuda = &gpu->cuda;
-    unsigned long long blocks = kf_cuda_quiet_bytes(gpu->memory_bytes) / 16;
-    void *parameters[] = {&gpu->flush.pointer, &blocks, &gpu->tasks.pointer};
+    unsigned long long blocks = gpu->quiet_room.bytes / 16;
+    void *parameters[] = {&gpu->quiet_room.pointer, &blocks, &gpu->tasks.pointer};
     float milliseconds = 0;
     bool done = cuda->event_record(gpu->quiet_events[0], gpu->stream) == CU_SUCCESS &&
                 cuda->launch(gpu->kernels[KF_KERNEL_READ], (unsigned)gpu->multiprocessors * 8, 1, 1, KF_KERNEL_THREADS, 1, 1, 0,
@@ -30,8 +24,13 @@ static double read_once(void *context)
     return done ? milliseconds * 1e-3 : 0;
 }
 
-bool kf_cuda_quiet_begin(kf_cuda_device *gpu, kf_error *error)
+bool kf_cuda_quiet_begin(kf_cuda_device *gpu, uint64_t memory_bytes, kf_error *error)
 {
+    size_t bytes = memory_bytes / MEMORY_PART < BYTES ? memory_bytes / MEMORY_PART : BYTES;
+    if (!kf_cuda_room_need(gpu, &gpu->quiet_room, bytes, error) ||
+        !kf_cuda_check(gpu, gpu->cuda.set_bytes(gpu->quiet_room.pointer, 0x5a, gpu->quiet_room.bytes, gpu->stream),
+                       "memory to read", error))
+        return false;
     for (int i = 0; i < 2; i++)
         if (!kf_cuda_check(gpu, gpu->cuda.event_create(&gpu->quiet_events[i], CU_EVENT_DEFAULT), "making an event", error))
             return false;

@@ -441,7 +441,7 @@ void kf_cuda_cool(kf_sets *sets, const uint32_t *list, uint32_t count)
 {
     (void)list, (void)count;
     kf_cuda_device *gpu = sets->gpu;
-    unsigned long long blocks = gpu->cooling_bytes / 16;
+    unsigned long long blocks = gpu->flush.bytes / 16;
     void *parameters[] = {&gpu->flush.pointer, &blocks, &gpu->tasks.pointer};
     gpu->cuda.context_reset_l2();
     gpu->cuda.launch(gpu->kernels[KF_KERNEL_READ], (unsigned)gpu->multiprocessors * 8, 1, 1, KF_KERNEL_THREADS, 1, 1, 0,

@@ -233,8 +233,7 @@ typedef struct rule {
     const kf_problem_argument *argument;
     const void *data, *expected;
     double cap, slope, base, floor;
-    double largest; /* of the output's type */
-    bool rounded;   /* expected is rounded to that first */
+    bool rounded; /* expected is rounded to the output's type first */
 } rule;
 
 static bool is_coarse(kf_dtype dtype)
@@ -250,7 +249,8 @@ static double as_stored(kf_dtype dtype, double value)
     return kf_dtype_load(dtype, &room);
 }
 
-static bool element_passes(const rule *r, int64_t index, double got, double expected)
+/* `largest`: of the output's type. */
+static bool element_passes(const rule *r, double largest, int64_t index, double got, double expected)
 {
     kf_dtype dtype = r->argument->dtype;
     double error;
@@ -258,7 +258,7 @@ static bool element_passes(const rule *r, int64_t index, double got, double expe
         error = integer_distance(r->data, r->expected, index);
     } else {
         if (r->rounded) expected = as_stored(dtype, expected);
-        bool plain = fabs(got) <= DBL_MAX && fabs(expected) <= r->largest;
+        bool plain = fabs(got) <= DBL_MAX && fabs(expected) <= largest;
         if (!plain && !comparable(dtype, &got, &expected)) return false;
         error = fabs(got - expected);
     }
@@ -292,17 +292,16 @@ static bool block_passes(const rule *r, int64_t first, int count, const double *
     return failed == 0;
 }
 
-static kf_mismatches find_mismatches(rule *r, double scale)
+static kf_mismatches find_mismatches(const rule *r, double scale)
 {
-    r->largest = kf_dtype_largest(r->argument->dtype);
     kf_mismatches m = kf_mismatches_begin(r->argument, scale);
-    double got[BLOCK], truth[BLOCK];
+    double got[BLOCK], truth[BLOCK], largest = kf_dtype_largest(r->argument->dtype);
     for (int64_t first = 0; first < r->argument->elements; first += BLOCK) {
         int take = r->argument->elements - first < BLOCK ? (int)(r->argument->elements - first) : BLOCK;
         load_block(r->argument, r->data, r->expected, first, take, got, truth);
         if (block_passes(r, first, take, got, truth)) continue;
         for (int i = 0; i < take; i++)
-            if (!element_passes(r, first + i, got[i], truth[i])) kf_mismatch_add(&m, first + i, truth[i], got[i]);
+            if (!element_passes(r, largest, first + i, got[i], truth[i])) kf_mismatch_add(&m, first + i, truth[i], got[i]);
     }
     return m;
 }
@@ -353,7 +352,7 @@ static bool judge_ratio(const kf_problem_argument *argument, const void *data, c
     return false;
 }
 
-static bool judge_elements(rule *r, const kf_error_sums *own, kf_error_figures *figures)
+static bool judge_elements(const rule *r, const kf_error_sums *own, kf_error_figures *figures)
 {
     kf_mismatches m = find_mismatches(r, scale_rms(own));
     if (m.count > 0) fill_mismatches(&m, figures);
