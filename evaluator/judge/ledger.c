@@ -200,6 +200,11 @@ static bool check_entry(const kf_ledger *ledger, uint32_t set, uint32_t output, 
         find(fault, set, number, "output.type", "forward returned %s; expected %s",
              head.tensors ? "a tuple, list or dict" : "something that is no tensor",
              ledger->outputs == 1 ? "one tensor" : "as many tensors as the task has outputs");
+    else if (head.flaw == KF_LEDGER_REPLACED)
+        find(fault, set, number, "output.aliased",
+             "a later call's result has replaced it, as with torch.compile's CUDA graphs: a result has to stay as it is when "
+             "forward is "
+             "called again (clone it)");
     else if (head.flaw != KF_LEDGER_FINE)
         find(fault, set, number, "output.type", "forward returned a tensor that is sparse or on another device");
     else if (head.tensors != ledger->outputs)

@@ -12,8 +12,9 @@
 
 enum kf_ledger_flaw {
     KF_LEDGER_FINE,
-    KF_LEDGER_TYPE,   /* something else than a tensor was returned, or a container where one tensor is due */
-    KF_LEDGER_LAYOUT, /* sparse, or on another device */
+    KF_LEDGER_TYPE,     /* something else than a tensor was returned, or a container where one tensor is due */
+    KF_LEDGER_LAYOUT,   /* sparse, or on another device */
+    KF_LEDGER_REPLACED, /* PyTorch says that a later call's result is where it was */
 };
 
 typedef struct kf_ledger_head {
