@@ -49,6 +49,7 @@ static struct {
     int failure;                       /* which; 0: none does */
     double clearing; /* seconds that the driver clears memory behind a call of the oracle, which frees what it has computed in */
     double cleared, waited; /* when it will be; what was waited for that */
+    kf_peer *timed_last;    /* of the two sides */
 } world;
 
 double __wrap_kf_now(void)
@@ -77,6 +78,7 @@ typedef struct behaviour {
     double ahead;          /* seconds of a batch\'s work that it does in the single call before */
     double early;          /* and while it is woken for that */
     uint64_t left_out;     /* does nothing in that call of those behind the first two pairs; 0: in none */
+    double frees; /* seconds that the driver clears what it gives back as a batch ends, if its own was the last before that */
 } behaviour;
 
 struct kf_peer {
@@ -321,6 +323,8 @@ kf_peer_event kf_peer_batch(kf_peer *peer, kf_batch *batch)
             world.cached > 0 && batch->count == 32 && batch->order[3] == batch->order[0] ? world.cached * seconds : seconds;
         write_outputs(peer, batch);
         if (peer->does == &oracle_does && world.clearing > 0) world.cleared = world.now + batch->seconds + world.clearing;
+        if (peer->does->frees > 0 && world.timed_last == peer) world.cleared = world.now + batch->seconds + peer->does->frees;
+        if (peer->does != &oracle_does) world.timed_last = peer;
     }
     batch->claimed = batch->seconds - 20e-6;
     batch->worked = NAN;
@@ -979,6 +983,27 @@ static void memory_that_is_cleared_is_waited_for(void **state)
     }
 }
 
+/* A candidate gives memory back for the driver to clear in the baseline's batch, and never before one of its own: it knows when it has been called twice. */
+static void who_frees_memory_gains_nothing(void **state)
+{
+    (void)state;
+    static const double frees[] = {0.02, 0.065, 0.15, 0.36};
+    for (int i = 0; i < 8; i++) {
+        machine *m = started(9e-3);
+        world.random = (uint64_t)i;
+        m->options.seconds = 20;
+        m->options.half_width = 1e-6;
+        candidate_does.frees = frees[i / 2];
+        kf_verdict *v = judged(m, i);
+        const kf_workload_verdict *w = v->workloads;
+        if (w->finding_count) fail_msg("%s: %s", w->findings[0].rule, w->findings[0].text);
+        if (!(w->speedup.value < 1.01)) fail_msg("frees for %g s: %g times, of %d pairs", frees[i / 2], w->speedup.value, w->pairs);
+        assert_true(w->pairs >= 8);
+        kf_verdict_free(v);
+        stopped(m);
+    }
+}
+
 /* One that is never quiet makes no job endless, and is told. */
 static void nobody_waits_for_ever(void **state)
 {
@@ -1260,6 +1285,7 @@ int main(void)
         cmocka_unit_test(who_is_slow_at_first_gets_whole_batches),
         cmocka_unit_test(a_slower_baseline_is_the_machine_s_or_the_candidate_s_doing),
         cmocka_unit_test(memory_that_is_cleared_is_waited_for),
+        cmocka_unit_test(who_frees_memory_gains_nothing),
         cmocka_unit_test(nobody_waits_for_ever),
         cmocka_unit_test(checks_do_not_wait),
         cmocka_unit_test(one_launch_for_a_batch_is_impossible),
