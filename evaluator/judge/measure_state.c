@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../runner/wire.h"
 #include "kforge/file.h"
 #include "measure_internal.h"
 #include "torch_plan.h"
@@ -187,6 +188,14 @@ static bool lacks_weights(const kf_run *r)
            strstr(result->findings[0].text, "it has no parameter ");
 }
 
+/* It is written for the weights that its constructor makes, of another type or layout than the task's (runner.py says so). */
+static bool wants_its_own(const kf_run *r)
+{
+    const kf_workload_verdict *result = r->bench->result;
+    return r->over && result->finding_count == 1 && strcmp(result->findings[0].rule, "forward.raised") == 0 &&
+           result->findings[0].measured == KF_WIRE_EXCEPTION_OF_OTHERS;
+}
+
 static bool reword(kf_finding *finding, const char *with_rule, const char *words, kf_error *error)
 {
     char *rule = strdup(with_rule), *text = NULL;
@@ -215,7 +224,7 @@ bool kf_run_explain_state(kf_run *r, kf_error *error)
     };
     kf_workbench *bench = r->bench;
     if (bench->kinds[KF_ROLE_CANDIDATE] != KF_RUNNER_TORCH) return true;
-    if (lacks_weights(r)) {
+    if (lacks_weights(r) || wants_its_own(r)) {
         bench->freezes = bench->kinds[KF_ROLE_ORACLE] == KF_RUNNER_TORCH && admits_frozen(bench->task);
         return true;
     }

@@ -17,6 +17,7 @@
 #define KF_WIRE_MAX_SETS 1024
 #define KF_WIRE_MAX_ARGUMENTS 512
 #define KF_WIRE_EXCEPTION 20001 /* a code beside DEVICE_ERROR: Python code raised an exception; the words are on standard error */
+#define KF_WIRE_EXCEPTION_OF_OTHERS 20002 /* likewise, and its constructor makes weights of another type or layout */
 
 enum kf_wire_command_type {
     KF_WIRE_LOAD = 1, /* load the candidate; answered when its constructors have run */

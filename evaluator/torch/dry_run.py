@@ -77,14 +77,21 @@ def forget():
 
 
 def execute(plan, folder, place):
+    """With weights as the judge's are and, where the solution's constructor makes others, which may take other kernels, with those, as frozen weights and KernelBench's protocol do."""
     import runner
 
     loaded = runner.Loaded(plan, folder, place)
     loaded.load.seed_all(plan["seed"])
+    makes_others = loaded.makes_others
     given = loaded.like_judges(place.make(loaded.problem.inputs))
-    for _ in range(CALLS):
-        loaded.module(*given)
-    place.wait()
+    try:
+        for _ in range(CALLS):
+            loaded.module(*given)
+        place.wait()
+    finally:
+        del loaded, given
+        if makes_others:
+            execute(dict(plan, own_state=True), folder, place)
 
 
 def execute_all(plans, folder, place):

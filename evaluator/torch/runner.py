@@ -40,7 +40,7 @@ MUCH = 1 << 30  # bytes of a call's arguments: what an oracle computes in is giv
 LOAD, SCALARS, MAP, UNMAP, PING, BATCH, QUIT = 1, 2, 3, 4, 5, 6, 7
 NULL, READ_ONLY, LEDGER, FORGET, ARENA = 1, 2, 4, 8, 16
 OK, LOAD_FAILED, DEVICE_ERROR, MAP_FAILED, BAD_COMMAND = 0, 1, 2, 3, 4
-OUT_OF_MEMORY, EXCEPTION = 2, 20001  # codes beside DEVICE_ERROR
+OUT_OF_MEMORY, EXCEPTION, EXCEPTION_OF_OTHERS = 2, 20001, 20002  # codes beside DEVICE_ERROR
 OUT_OF_MEMORY_WORDS = ("can't allocate memory", "not enough memory", "CUDA out of memory")
 COMMAND = struct.Struct("<IIQIIIIQQQQQQII")
 ANSWER = struct.Struct("<IIQiIdd")
@@ -89,6 +89,7 @@ class Loaded:
         self.own_state = plan.get("own_state", False)
         self.module = self._build()
         self.targets = [] if self.own_state else self._bind()
+        self.makes_others = any(self._is_other(number, tensor) for number, tensor, _ in self.targets)
         self.forward = self.module
         self.library = None  # of an oracle: whether cuDNN computes its convolutions
         self.gives_back = self.role == "oracle" and self.place.kind != "cpu" and self._argument_bytes() >= MUCH
@@ -100,10 +101,17 @@ class Loaded:
     def _argument_bytes(self):
         return sum(math.prod(a["shape"]) * self.torch.empty(0, dtype=self.load.torch_dtype(a["dtype"])).element_size() for a in self.arguments)
 
+    def _dtype(self, number):
+        return self.load.torch_dtype(self.arguments[number]["dtype"])
+
+    def _is_other(self, number, tensor):
+        """Than the judge's, in more than its numbers."""
+        return tensor.dtype != self._dtype(number) or not tensor.is_contiguous()
+
     def like_judges(self, given):
-        """Inputs, and weights in the module, as a batch will have them: the judge's are contiguous and have the shapes of their arguments."""
-        for _, tensor, _ in self.targets:
-            tensor.data = tensor.data.contiguous()
+        """Inputs, and weights in the module, as a batch will have them: the judge's are contiguous and have the types and shapes of their arguments."""
+        for number, tensor, _ in self.targets:
+            tensor.data = tensor.data.to(self._dtype(number)).contiguous()
         shapes = [self.arguments[number]["shape"] for number in self.call_order]
         return [value.detach().contiguous().view(shape) if isinstance(value, self.torch.Tensor) else value for value, shape in zip(given, shapes)]
 
@@ -576,7 +584,9 @@ class Runner:
         complain("%s: %s" % (type(error).__name__, text) if text else type(error).__name__)
         short = isinstance(error, MemoryError) or any(words in text for words in OUT_OF_MEMORY_WORDS)
         known = getattr(error, "error_code", None)  # a cudaError_t
-        return OUT_OF_MEMORY if short else known if isinstance(known, int) and 0 < known < EXCEPTION else EXCEPTION
+        if short or isinstance(known, int) and 0 < known < EXCEPTION:
+            return OUT_OF_MEMORY if short else known
+        return EXCEPTION_OF_OTHERS if self.loaded is not None and self.loaded.makes_others else EXCEPTION
 
     def serve(self):
         gc.disable()  # a collection in the middle of a batch is nobody's work

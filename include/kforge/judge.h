@@ -51,7 +51,7 @@ const char *kf_judge_conditions(const kf_judge *judge);
 /* Add one with each change after which an unchanged candidate may get another time or status: what is timed, subtracted, repeated or left out; inputs,
  * tolerances, floors, convictions. Not for how fast the judge is, for its words, or for what it reports beside. On a GPU nothing else tells old
  * verdicts from new ones. */
-#define KF_JUDGE_RULES 21
+#define KF_JUDGE_RULES 22
 #define KF_JUDGE_MARK "; judge " /* between the hardware and the rest of the conditions */
 /* What the judge knows of its device, for `doctor` and provenance: a new JSON object, NULL when out of memory. */
 cJSON *kf_judge_describe(const kf_judge *judge);
