@@ -13,4 +13,4 @@ class ModelNew(nn.Module):
         self.table = torch.randn(features_out, features_out)
 
     def forward(self, x):
-        return torch.matmul(torch.tanh(torch.addmm(self.dense.bias + self.start, x, self.dense.weight.t())), self.table)
+        return torch.matmul(torch.tanh(torch.addmm(self.dense.bias + self.start.to(x.device), x, self.dense.weight.t())), self.table.to(x.device))

@@ -13,4 +13,5 @@ class ModelNew(nn.Module):
         self.folded = [known.weight.detach().t().contiguous(), known.bias.detach().clone()]
 
     def forward(self, x):
-        return torch.addmm(self.folded[1], x, self.folded[0])
+        weight, bias = (tensor.to(x.device) for tensor in self.folded)
+        return torch.addmm(bias, x, weight)
