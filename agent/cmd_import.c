@@ -275,7 +275,7 @@ static int run_torch(const kf_invocation *invocation, const void *values, kf_err
     {.name = "jobs", .letter = 'j', .type = KF_OPTION_INTEGER, .argument = "N", .offset = offsetof(settings, jobs), .fallback = "0", .low = 0, .high = 64, \
      .help = "Problems at a time; 0: one a processor."}, \
     {.name = "timeout", .type = KF_OPTION_DURATION, .argument = "TIME", .offset = offsetof(settings, timeout), .fallback = "120s", .low = 1, .high = 86400, \
-     .help = "For each problem."}, \
+     .help = "For each problem; an eighth of it is for finding out whether weights may stay frozen."}, \
     {.name = "memory", .type = KF_OPTION_NUMBER, .argument = "GIB", .offset = offsetof(settings, memory), .fallback = "8", .low = 0.25, .high = 4096, \
      .help = "Memory for each problem."}, \
     KF_ROW_SANDBOX(settings), \

@@ -27,11 +27,12 @@ static kf_sandbox *start(const kf_describe_request *request, const char *folder,
     const kf_python *python = kf_python_find(error);
     kf_autofree char *script = python ? kf_root_file("lib/kforge/torch/kforge_torch.py", error) : NULL;
     if (!script) return NULL;
-    char descriptor[16], threads[16], elements[32], omp[40];
+    char descriptor[16], threads[16], elements[32], seconds[32], omp[40];
     snprintf(descriptor, sizeof descriptor, "%d", ANSWER_FD);
     snprintf(threads, sizeof threads, "%d", request->threads > 0 ? request->threads : 1);
     snprintf(omp, sizeof omp, "OMP_NUM_THREADS=%s", threads);
     snprintf(elements, sizeof elements, "%lld", (long long)request->max_elements);
+    snprintf(seconds, sizeof seconds, "%g", request->seconds);
     const char *argv[MOST_ARGUMENTS] = {python->program,
                                         "-I",
                                         script,
@@ -46,7 +47,9 @@ static kf_sandbox *start(const kf_describe_request *request, const char *folder,
                                         "--class",
                                         request->class_name ? request->class_name : "Model",
                                         "--max-elements",
-                                        elements};
+                                        elements,
+                                        "--seconds",
+                                        seconds};
     int argc = 0;
     while (argv[argc]) argc++;
     for (const char *const *patch = request->patches; patch && *patch; patch++) {

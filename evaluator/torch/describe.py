@@ -148,7 +148,7 @@ def describe_at(path, patches, options, keep_state, times, tried):
         raise Unfit("size.unknown", "too large to run here, and PyTorch %s can't tell its shapes without running it: give --max-elements" % torch.__version__)
     measured = measure(args)
     args.look_at_mode(args.values(8), measured)
-    args.not_frozen = freezable.why_not(args)
+    args.not_frozen = freezable.why_not(args, options.seconds)
     state_names = list(args.state)
     return assemble(problem, patches, args, state_names, measured, size if small is not problem else None, notes), args.idle
 
@@ -253,6 +253,7 @@ def main(arguments):
     parser.add_argument("--mode", choices=("train", "eval"), default="train")
     parser.add_argument("--class", dest="class_name", default="Model")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--seconds", type=float, required=True, help="until it is ended, of which a part is for what can be done without")
     parser.add_argument("--descriptor", type=int, default=-1, help="where the JSON goes; what the problem prints does not")
     options = parser.parse_args(arguments)
     answer = sys.stdout if options.descriptor < 0 else os.fdopen(options.descriptor, "w", encoding="utf-8")

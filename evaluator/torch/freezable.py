@@ -28,7 +28,7 @@ MOST_CORRELATED = 0.5
 SAMPLE = 1 << 16  # numbers of a weight that are looked at
 SIDE = 512  # rows and columns
 ORDERS = 16
-MOST_SECONDS = 15  # for all of it
+PART = 8  # of the time for a problem, for all of it
 
 
 class Unfreezable(Exception):
@@ -165,16 +165,17 @@ def _require_outputs(args, limit, seeds):
 
 
 class Limit:
-    def __init__(self):
-        self.end = time.monotonic() + MOST_SECONDS
+    def __init__(self, seconds):
+        self.seconds = seconds
+        self.end = time.monotonic() + seconds
 
     def look(self):
-        require(time.monotonic() < self.end, "it takes longer than %g s to find out" % MOST_SECONDS)
+        require(time.monotonic() < self.end, "it takes longer than %g s to find out (an import's --timeout gives it more)" % self.seconds)
 
 
-def why_not(args):
-    """What keeps solutions of this problem from being judged with frozen weights; None: nothing."""
-    kept, limit = args.model, Limit()
+def why_not(args, seconds):
+    """What keeps solutions of this problem from being judged with frozen weights; None: nothing. `seconds` are those for the problem."""
+    kept, limit = args.model, Limit(seconds / PART)
     try:
         require(any(kind == "parameter" for _, kind, _ in args.state.values()), "it has no weights")
         require(all(v.dtype in dist.FLOATS for v, s in zip(args.first, args.specs) if s is not None), "an input is not floating")

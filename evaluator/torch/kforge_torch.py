@@ -4,7 +4,7 @@
     python3 -I kforge_torch.py check FILE                               is it a solution (check.py)
     python3 -I kforge_torch.py build PLANS                              compiles a solution's extensions (build.py)
     python3 -I kforge_torch.py dry_run PLANS [--cuda]                   executes a solution that compiles when it is called (dry_run.py)
-    python3 -I kforge_torch.py describe FILE [--patch NAME=VALUE …]     says what arguments a problem has (describe.py)
+    python3 -I kforge_torch.py describe FILE --seconds S [--patch N=V …] says what arguments a problem has (describe.py)
 
 Each mode is a file of its own with a function main(arguments) that returns the exit status.
 """
