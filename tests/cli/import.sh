@@ -42,19 +42,6 @@ json '[p["status"] for p in o["problems"]] == ["unchanged"]'
 (cd made && md5sum */*) | cmp - before || fail "a task that was there changed"
 ls -A made | grep -q '^\.' && fail "something temporary is left: $(ls -A made)"
 
-# Whether weights that constructors draw ask as much of a solution: each file's first line says it.
-expect 0 import torch "$root/tests/torch/freezable" -o freezable --json
-python3 - "$root/tests/torch/freezable" <<'END' || fail "torch.frozen is not what first lines say"
-import json, pathlib, sys
-files = sorted(pathlib.Path(sys.argv[1]).glob("*.py"))
-assert len(files) >= 15
-for file in files:
-    expected = file.read_text().split("\n", 1)[0]
-    task = json.load(open("freezable/%s/task.json" % file.stem))
-    frozen, reason = task["torch"].get("frozen", False), task["origin"].get("not_frozen", "")
-    assert (expected == "# frozen: yes") == frozen and (frozen or expected[len("# frozen: no: "):] in reason), (file.name, expected, frozen, reason)
-END
-
 # Where PyTorch may take tf32 on a GPU, so do task and description; a matrix product is none of it.
 expect 0 import torch "$root/tests/kernelbench/level1/7_Conv2d_Bias_Scale.py" -o tf32
 expect 0 task show tf32/7_Conv2d_Bias_Scale --json

@@ -1,5 +1,5 @@
 #!/bin/bash
-# import: what a problem is measured to be (evaluator/torch): whether rounding decides, what a smaller size leaves of its weights.
+# import: what a problem is measured to be (evaluator/torch): whether rounding decides, what a smaller size leaves of its weights, whether those may stay frozen.
 source "$(dirname "$0")/lib.sh"
 if ! /usr/bin/python3 -I -c 'import torch' 2>/dev/null && ! python3 -I -c 'import torch' 2>/dev/null; then
     finish
@@ -147,4 +147,17 @@ for row in "layers 14" "shortcut 4" "pooled 4"; do
     expect 0 task show "mine/$1" --json
     json "len(o[\"task\"][\"torch\"][\"state\"]) == $2"
 done
+
+# Whether weights that constructors draw ask as much of a solution: each file's first line says it.
+expect 0 import torch "$root/tests/torch/freezable" -o freezable --json
+python3 - "$root/tests/torch/freezable" <<'END' || fail "torch.frozen is not what first lines say"
+import json, pathlib, sys
+files = sorted(pathlib.Path(sys.argv[1]).glob("*.py"))
+assert len(files) >= 15
+for file in files:
+    expected = file.read_text().split("\n", 1)[0]
+    task = json.load(open("freezable/%s/task.json" % file.stem))
+    frozen, reason = task["torch"].get("frozen", False), task["origin"].get("not_frozen", "")
+    assert (expected == "# frozen: yes") == frozen and (frozen or expected[len("# frozen: no: "):] in reason), (file.name, expected, frozen, reason)
+END
 finish
