@@ -14,6 +14,7 @@
 
 #define SPAN_FACTOR 64 /* a result may lie scattered over so many times its size, and SPAN_LEAST */
 #define SPAN_LEAST ((uint64_t)64 << 20)
+#define HAS_TO_STAY "a result has to stay as it is when forward is called again"
 
 struct kf_ledger {
     int fd;
@@ -202,9 +203,7 @@ static bool check_entry(const kf_ledger *ledger, uint32_t set, uint32_t output, 
              ledger->outputs == 1 ? "one tensor" : "as many tensors as the task has outputs");
     else if (head.flaw == KF_LEDGER_REPLACED)
         find(fault, set, number, "output.aliased",
-             "a later call's result has replaced it, as with torch.compile's CUDA graphs: a result has to stay as it is when "
-             "forward is "
-             "called again (clone it)");
+             "a later call's result has replaced it, as with torch.compile's CUDA graphs: " HAS_TO_STAY " (clone it)");
     else if (head.flaw != KF_LEDGER_FINE)
         find(fault, set, number, "output.type", "forward returned a tensor that is sparse or on another device");
     else if (head.tensors != ledger->outputs)
@@ -293,7 +292,7 @@ bool kf_ledger_check_overlap(const kf_ledger *ledger, const bool *chosen, uint32
     for (size_t i = 1, widest = 0; i < used; i++) {
         if (ranges[i].first < ranges[widest].end && ranges[i].set != ranges[widest].set) {
             find(fault, ranges[i].set, arguments[ranges[i].output], "output.aliased",
-                 "two calls returned results that share memory: a result has to stay as it is when forward is called again");
+                 "two calls returned results that share memory: " HAS_TO_STAY);
             return true;
         }
         if (ranges[i].end > ranges[widest].end) widest = i;

@@ -86,12 +86,12 @@ bool kf_run_report(kf_run *r, kf_peer *peer, kf_role role, kf_peer_event event, 
     const char *name = NULL;
     if (event == KF_PEER_DEVICE_ERROR) {
         why.status = r->device->error_status(code, &name);
-        if (code == KF_WIRE_EXCEPTION || code == KF_WIRE_EXCEPTION_OF_OTHERS)
+        bool others = code == KF_WIRE_EXCEPTION_OF_OTHERS;
+        if (others || code == KF_WIRE_EXCEPTION) {
             snprintf(why.text, sizeof why.text, "forward failed while %s%s", doing,
-                     code == KF_WIRE_EXCEPTION ? ""
-                                               : " with the task's weights, where its constructor makes others (type or layout)"),
-                why.rule = "forward.raised";
-        else
+                     others ? " with the task's weights, where its constructor makes others (type or layout)" : "");
+            why.rule = "forward.raised";
+        } else
             snprintf(why.text + strlen(why.text), sizeof why.text - strlen(why.text), ": %s (%d)", name, code);
     }
     if (role != KF_ROLE_CANDIDATE) {

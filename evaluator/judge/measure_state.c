@@ -5,6 +5,8 @@
  * wrong" should know why. Others fold batch norms into convolutions, which is right once a module evaluates, but KernelBench's train. So fresh processes of the
  * solution are asked once more: on sets whose weights are all the same; with nobody's weights but its constructor's, the oracle with its own; and so in the other mode
  * where that matters. What is found in them goes to a verdict of its own, which nobody sees, and what goes wrong there changes nothing.
+ *
+ * One that can't be called with other weights than its constructor's (lacks_weights, wants_its_own) has no results to ask about: the round with frozen weights tells.
  */
 #include <stdlib.h>
 #include <string.h>
