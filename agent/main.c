@@ -12,7 +12,7 @@
 
 #include "help.h"
 #include "kforge/gpu.h"
-#include "secret.h"
+#include "api_key.h"
 
 /* One row a command, in the order of the overview; commands of a group ("task new", "task lint") stand together, and
  * before the one that is called like their group ("bench"). */

@@ -1,2 +1,2 @@
-kf_test(base kf_base)
-kf_test(signature kf_base)
+kf_test(base kf_common)
+kf_test(signature kf_common)

@@ -1,6 +1,6 @@
 # kforge bench: scores, suites and solutions as units; the command from the outside.
-kf_test(score kf_model)
-kf_test(bench kf_agent)
+kf_test(score kf_task)
+kf_test(bench kf_commands)
 foreach(name bench bench_faults bench_lane_faults)
   add_test(NAME cli.${name} COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/${name}.sh ${CMAKE_BINARY_DIR}/bin)
   set_tests_properties(cli.${name} PROPERTIES TIMEOUT 300)

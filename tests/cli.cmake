@@ -1,11 +1,11 @@
 # The command line: parsing and tables as units; whole commands as shell scripts against the built program (cli.NAME).
-kf_test(options kf_agent)
-kf_test(table kf_agent)
-kf_test(cli_memory kf_agent)
+kf_test(options kf_commands)
+kf_test(table kf_commands)
+kf_test(cli_memory kf_commands)
 target_link_options(test_cli_memory PRIVATE -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup,--wrap=strndup,--wrap=vasprintf)
 
 add_executable(make_store cli/make_store.c)
-target_link_libraries(make_store PRIVATE kf_store kf_model)
+target_link_libraries(make_store PRIVATE kf_store kf_task)
 set_target_properties(make_store PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 
 foreach(name completion docs doctor export export_learn gpu_faults gpu_silent help install run scan show store store_care task verdict)
@@ -18,6 +18,6 @@ set_tests_properties(cli.export cli.export_learn PROPERTIES TIMEOUT 300)
 foreach(name libcuda.so.1 libnvidia-ml.so.1 libnvrtc.so.13)
   string(MAKE_C_IDENTIFIER fake_${name} target)
   add_library(${target} SHARED cli/fake_driver.c cli/fake_driver_rest.c)
-  target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/judge)
+  target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/protocol ${CMAKE_SOURCE_DIR}/evaluator/judge/cuda)
   set_target_properties(${target} PROPERTIES PREFIX "" SUFFIX "" OUTPUT_NAME ${name} NO_SONAME ON LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/fake_driver)
 endforeach()

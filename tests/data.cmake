@@ -1,9 +1,9 @@
 # The store's second life: rewards, merging, exports.
-kf_test(reward kf_store kf_model)
+kf_test(reward kf_store kf_task)
 kf_test(store_merge kf_store PkgConfig::SQLITE)
 
 add_executable(make_dataset cli/make_dataset.c)
-target_link_libraries(make_dataset PRIVATE kf_store kf_model)
+target_link_libraries(make_dataset PRIVATE kf_store kf_task)
 set_target_properties(make_dataset PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 
 # Without kforge's sanitizers, whose runtime would have to come first.
@@ -21,6 +21,6 @@ set_tests_properties(cli.reward PROPERTIES TIMEOUT 300)
 kf_bench(export kf_store)
 kf_test(export kf_store)
 # Where exports are made: with every call that changes the file system as the last one, or as one that fails.
-kf_test(export_place kf_agent)
+kf_test(export_place kf_commands)
 target_link_options(test_export_place PRIVATE
   -Wl,--wrap=rename,--wrap=renameat2,--wrap=mkdir,--wrap=fsync,--wrap=write,--wrap=unlink,--wrap=unlinkat,--wrap=flock)

@@ -1,10 +1,8 @@
 # Strategies: units. The search itself is unit.search (workers.cmake).
 kf_test(form kf_scan)
-kf_test(population kf_agent)
-kf_test(strategy kf_agent)
+kf_test(population kf_commands)
+kf_test(strategy kf_commands)
 # The search benchmark (bench/bench_search.c says what it compares). Its workers speak the real protocol around a table of verdicts.
-kf_bench(search kf_agent)
-target_sources(bench_search PRIVATE cli/fake_prepare.c bench/search_space.c bench/search_table.c bench/search_measure.c bench/search_model.c bench/search_loop.c
-  ${CMAKE_SOURCE_DIR}/evaluator/judge/worker.c ${CMAKE_SOURCE_DIR}/evaluator/judge/spool.c ${CMAKE_SOURCE_DIR}/evaluator/judge/at_hand.c ${CMAKE_SOURCE_DIR}/evaluator/judge/works.c)
-target_include_directories(bench_search PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/judge)
+kf_bench(search kf_commands)
+target_sources(bench_search PRIVATE cli/fake_prepare.c bench/search_space.c bench/search_table.c bench/search_measure.c bench/search_model.c bench/search_loop.c)
 target_compile_definitions(bench_search PRIVATE KFORGE_SOURCE_DIR="${CMAKE_SOURCE_DIR}")

@@ -1,7 +1,7 @@
-kf_test(tasks kf_agent)
+kf_test(tasks kf_commands)
 # Baselines and seeds against the oracles, on the CPU device: unit.tasks_run.TASK.
 add_executable(test_tasks_run unit/test_tasks_run.c)
-target_link_libraries(test_tasks_run PRIVATE kf_model kf_base ${CMAKE_DL_LIBS} PkgConfig::CMOCKA kf_options)
+target_link_libraries(test_tasks_run PRIVATE kf_task kf_common ${CMAKE_DL_LIBS} PkgConfig::CMOCKA kf_options)
 target_compile_definitions(test_tasks_run PRIVATE KFORGE_SOURCE_DIR="${CMAKE_SOURCE_DIR}" KFORGE_CPUCC="$<TARGET_FILE:kforge-cpucc>")
 set_target_properties(test_tasks_run PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 add_dependencies(test_tasks_run kforge-cpucc kfcpu-headers)

@@ -1,9 +1,7 @@
 # The PyTorch worker: solutions in Python through the judge; skipped where there is no PyTorch.
 kf_test(torch kf_judge)
-target_include_directories(test_torch PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/judge)
 kf_test(torch_timed kf_judge)
 kf_test(torch_crew kf_judge)
-target_include_directories(test_torch_crew PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/model ${CMAKE_SOURCE_DIR}/evaluator/judge)
 add_test(NAME cli.torch COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/torch.sh ${CMAKE_BINARY_DIR}/bin)
 set_tests_properties(cli.torch PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
 # What the worker in Python decides by itself.
@@ -19,8 +17,6 @@ set_tests_properties(unit.torch_extensions PROPERTIES SKIP_RETURN_CODE 77 TIMEOU
 kf_test(torch_dry_run kf_judge)
 set_tests_properties(unit.torch_dry_run PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 900 ENVIRONMENT "KFORGE_ROOT=${CMAKE_BINARY_DIR}")
 # What divides a GPU runner's memory; no GPU and no PyTorch needed.
-kf_test(blocks kf_base)
+kf_test(blocks kf_common)
 target_sources(test_blocks PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/runner/blocks.c)
-target_include_directories(test_blocks PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/judge)
 kf_test(arena kf_judge)
-target_include_directories(test_arena PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/model ${CMAKE_SOURCE_DIR}/evaluator/judge)

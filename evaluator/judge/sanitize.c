@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../runner/sanitize_plan.h"
+#include "sanitize_plan.h"
 #include "device_cuda.h"
 #include "kforge/file.h"
 #include "kforge/inputs.h"

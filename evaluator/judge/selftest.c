@@ -1,4 +1,4 @@
-#include "kforge/selftest.h"
+#include "selftest.h"
 
 #include <dirent.h>
 #include <errno.h>

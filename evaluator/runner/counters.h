@@ -2,7 +2,7 @@
 #ifndef KFORGE_RUNNER_COUNTERS_H
 #define KFORGE_RUNNER_COUNTERS_H
 
-#include "../judge/driver_cuda.h"
+#include "driver_cuda.h"
 #include "counters_wire.h"
 
 /* Environment of such a runner: the library's path, and the metrics' names with commas between them. Where there is a semicolon instead, those behind it are

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../judge/driver_cuda.h"
+#include "driver_cuda.h"
 
 typedef int cupti_result; /* 0: success */
 enum {

@@ -1,12 +1,12 @@
 /* The runner's CUDA device: the driver API, loaded at run time. The primary context is the one that the candidate's own CUDA runtime will use.
  *
- * Each allocation of the judge's (a region, see evaluator/judge/sets_cuda.c) comes as a descriptor; it is imported once, mapped between two
+ * Each allocation of the judge's (a region, see evaluator/judge/cuda/sets_cuda.c) comes as a descriptor; it is imported once, mapped between two
  * unmapped granules, and holds one buffer or many small ones. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../judge/driver_cuda.h"
+#include "driver_cuda.h"
 #include "counters.h"
 #include "device.h"
 #include "regions_cuda.h"

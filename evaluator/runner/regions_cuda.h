@@ -2,7 +2,7 @@
 #ifndef KFORGE_REGIONS_CUDA_H
 #define KFORGE_REGIONS_CUDA_H
 
-#include "../judge/driver_cuda.h"
+#include "driver_cuda.h"
 
 #define KF_REGION_GRANULE (2u << 20) /* unmapped on both sides */
 

@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../judge/driver_cuda.h"
+#include "driver_cuda.h"
 #include "sanitize_plan.h"
 
 typedef void (*entry_function)(void *const *buffers, const uint64_t *scalars, void *stream);

@@ -2,7 +2,7 @@
  * for cudaMalloc and cudaFree (LD_PRELOAD), so that all that PyTorch's own allocator ever gets lies in one allocation of the judge's, the arena.
  *
  * Why there: results stay where PyTorch put them, and the judge, which has mapped the arena, too, reads them in its own context without anybody copying
- * anything in anybody's time (evaluator/judge/arena_cuda.c). Why below PyTorch's allocator and not in its place: blocks, caching, streams, graph pools and
+ * anything in anybody's time (evaluator/judge/cuda/arena_cuda.c). Why below PyTorch's allocator and not in its place: blocks, caching, streams, graph pools and
  * out-of-memory behaviour stay those that a solution has anywhere else.
  *
  * As long as there is no arena (before the judge sends one, and in the oracle, which gets none) the CUDA runtime's own functions do the work. An arena has
@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../judge/driver_cuda.h"
+#include "driver_cuda.h"
 #include "blocks.h"
 #include "regions_cuda.h"
 #include "wire.h"

@@ -4,7 +4,7 @@
  * with a type and a name. From there to the end of its scope the name is written as @NUMBER; a name that is not bound is written as it is. Which
  * places bind is found when a statement or a parameter list begins (`binds`), what a name means when it is reached (`lookup`).
  */
-#include "kforge/form.h"
+#include "form.h"
 
 #include <ctype.h>
 #include <stdint.h>

@@ -4,7 +4,7 @@ import mmap
 import os
 import weakref
 
-READ_ONLY = 2  # evaluator/runner/wire.h
+READ_ONLY = 2  # evaluator/protocol/wire.h
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 LIBC.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]

@@ -4,7 +4,7 @@
 
 A runner starts no programs, so such a solution is executed once beforehand in a process that may, on the device that it will be judged on: each workload is loaded as a
 runner would, and called twice on inputs of the problem file's own, never the judge's. The files that compilers have left (caches.py) and what programs said (commands.py)
-go to descriptor 3 as one record (evaluator/judge/crate.h), and from there to the solution's own runners, which find everything in the same folders (`take`). What fails here
+go to descriptor 3 as one record (evaluator/judge/python/crate.h), and from there to the solution's own runners, which find everything in the same folders (`take`). What fails here
 is no verdict: the runner, which executes the same again, has the words for that.
 """
 import gc

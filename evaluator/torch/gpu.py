@@ -8,7 +8,7 @@ import ctypes
 import os
 from time import monotonic
 
-READ_ONLY = 2  # evaluator/runner/wire.h
+READ_ONLY = 2  # evaluator/protocol/wire.h
 GRANULE = 2 << 20  # in front of each allocation, on both sides
 NO_ADDRESS = 0
 

@@ -1,4 +1,4 @@
-"""A runner in Python: speaks evaluator/runner/wire.h as kforge-runner does, for the three roles that a module of PyTorch can have.
+"""A runner in Python: speaks evaluator/protocol/wire.h as kforge-runner does, for the three roles that a module of PyTorch can have.
 
   baseline   the problem's own Model in its precision, eager or through torch.compile (compiled.py)
   oracle     the same module in float64; writes what it computes into the truth's buffers
@@ -8,8 +8,8 @@ A plan with "claim" makes loading it run KernelBench's protocol on the solution 
 
 The judge believes nothing that this program says, because in the last role a stranger's code lives in the same interpreter. Inputs and weights
 are the judge's buffers, mapped by descriptor. Results are left where PyTorch put them: once "done" has been said every thread of this process is
-stopped, and the judge reads them out of its memory (evaluator/judge/ledger.h), on a GPU out of the arena, which is the judge's own
-(evaluator/judge/arena_cuda.h). cpu.py and gpu.py know the difference. So no copy is in anybody's time, and nothing that is asked for later can
+stopped, and the judge reads them out of its memory (evaluator/judge/python/ledger.h), on a GPU out of the arena, which is the judge's own
+(evaluator/judge/cuda/arena_cuda.h). cpu.py and gpu.py know the difference. So no copy is in anybody's time, and nothing that is asked for later can
 be computed then. The ledger, shared memory too, says where each result lies. Results are kept until the judge says that it has read them, which
 keeps a batch's results from sharing memory unless the module itself does that.
 

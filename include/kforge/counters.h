@@ -27,7 +27,7 @@
 
 #define KF_COUNTERS_LIST_BYTES 4096 /* longest list of names */
 
-struct kf_count_header; /* evaluator/runner/counters_wire.h */
+struct kf_count_header; /* evaluator/protocol/counters_wire.h */
 struct kf_count_launch;
 
 /* The metrics of "all", by CUPTI's names; their number. Those that say most come first, and behind them what fits into the same pass: all take 11 on a GH100. */

@@ -1,4 +1,4 @@
-/* Element types of task arguments. One table row a type (evaluator/model/dtype.c); storage size in bytes, name in task.json, C type of
+/* Element types of task arguments. One table row a type (evaluator/numeric/dtype.c); storage size in bytes, name in task.json, C type of
  * the candidate's signature. */
 #ifndef KFORGE_DTYPE_H
 #define KFORGE_DTYPE_H

@@ -2,7 +2,7 @@
  *
  * Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC'11): a counter-based generator, so that any
  * element of any buffer can be computed alone, in any order, on any device. Key: the 64 bits of the batch's secret; counter: block number
- * (four words each) with 16 bits of purpose, the argument's number, the set. Every formula is at the top of evaluator/model/inputs.c,
+ * (four words each) with 16 bits of purpose, the argument's number, the set. Every formula is at the top of evaluator/numeric/inputs.c,
  * the elementary ones are code shared with CUDA (inputs_formula.h); tested against the published known-answer vectors.
  */
 #ifndef KFORGE_INPUTS_H

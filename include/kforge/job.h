@@ -86,7 +86,7 @@ cJSON *kf_job_to_json_around(const kf_job *job, const char *bundle);
  * file. */
 bool kf_source_check(const char *source, size_t size, const char *where, kf_error *error);
 
-/* Refuses a compiler flag that is not on the allow list (evaluator/model/flags.c): flags reach nvcc or the host compiler, so none may name a
+/* Refuses a compiler flag that is not on the allow list (evaluator/task/flags.c): flags reach nvcc or the host compiler, so none may name a
  * file, a program or another option. */
 bool kf_flag_check(const char *flag, kf_error *error);
 

@@ -16,9 +16,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../evaluator/judge/cool.h"
-#include "../../evaluator/judge/device.h"
-#include "../../evaluator/judge/paths.h"
+#include "cool.h"
+#include "device.h"
+#include "paths.h"
 #include "kforge/build.h"
 #include "kforge/file.h"
 #include "kforge/inputs.h"

@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 
 #include "kforge/file.h"
-#include "kforge/llm.h"
+#include "llm.h"
 #include "model_server.h"
 
 static double cpu_seconds(void)

@@ -23,7 +23,7 @@
 #include "kforge/hash.h"
 #include "kforge/json.h"
 #include "kforge/store.h"
-#include "kforge/worker.h"
+#include "worker.h"
 #include "search.h"
 
 #define REPLIES 100

@@ -10,7 +10,7 @@
 #include "kforge/file.h"
 #include "kforge/hash.h"
 #include "kforge/json.h"
-#include "kforge/worker.h"
+#include "worker.h"
 
 #define TABLE_BYTES (64u << 20)
 

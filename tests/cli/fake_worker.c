@@ -36,7 +36,7 @@
 #include "kforge/file.h"
 #include "kforge/hash.h"
 #include "kforge/json.h"
-#include "kforge/worker.h"
+#include "worker.h"
 #include "works.h"
 
 struct kf_judge {

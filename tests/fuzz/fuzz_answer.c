@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kforge/extract.h"
+#include "extract.h"
 #include "llm_dialect.h"
 #include "sse.h"
 

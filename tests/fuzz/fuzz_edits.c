@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "kforge/cleanup.h"
-#include "kforge/extract.h"
+#include "extract.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

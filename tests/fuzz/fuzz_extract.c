@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "kforge/cleanup.h"
-#include "kforge/extract.h"
-#include "kforge/tuner.h"
+#include "extract.h"
+#include "tuner.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

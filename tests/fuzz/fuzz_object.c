@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kforge/extract.h"
+#include "extract.h"
 #include "kforge/json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -3,7 +3,7 @@
  *
  * Byte by byte: what to do; some take an argument, the byte behind. Whether an answer may count is known here, so that a forged, replayed, early or
  * second answer that the judge takes for good is a crash, and so is a wait that does not end. */
-#include "../../evaluator/judge/peer.c"
+#include "../../evaluator/judge/device/peer.c"
 
 #include <fcntl.h>
 #include <sys/eventfd.h>

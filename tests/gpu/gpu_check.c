@@ -8,7 +8,7 @@
 #include "gpu_check.h"
 #include "kforge/file.h"
 #include "kforge/gpu.h"
-#include "kforge/selftest.h"
+#include "selftest.h"
 #include "kforge/stats.h"
 
 static kf_task *load(const char *path)

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../agent/workers.h"
+#include "workers.h"
 #include "device_cuda.h"
 #include "gpu_check.h"
 #include "judge_internal.h"

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../../evaluator/runner/wire.h"
+#include "wire.h"
 
 static void answer(uint32_t magic, uint32_t result, uint64_t nonce, int32_t code, size_t size)
 {

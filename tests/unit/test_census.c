@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "kforge/census.h"
+#include "census.h"
 #include "kforge/file.h"
 
 static char *folder;

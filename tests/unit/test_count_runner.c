@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "../../evaluator/runner/counters.h"
-#include "../../evaluator/runner/wire.h"
+#include "wire.h"
 #include "fake_cupti.h"
 
 #define TEN "m1,m2,m3,m4,m5,m6,m7,m8,m9,m10"

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../../evaluator/runner/counters_wire.h"
+#include "counters_wire.h"
 #include "../../evaluator/runner/cupti.h"
 #include "device_cuda.h"
 #include "kforge/counters.h"

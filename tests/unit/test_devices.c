@@ -6,7 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../../agent/devices.h"
+#include "devices.h"
 
 static void lists(void **state)
 {

@@ -2,7 +2,7 @@
  * tested through the command (tests/cli/export.sh). */
 #include <sched.h>
 
-#include "../../store/export_internal.h"
+#include "export_internal.h"
 #include "kforge/export.h"
 #include "kforge/json.h"
 #include "test_store_common.h"

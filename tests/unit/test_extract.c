@@ -9,10 +9,10 @@
 #include <time.h>
 #include <cmocka.h>
 
-#include "../../agent/extract_code.h"
+#include "extract_code.h"
 #include "kforge/buffer.h"
 #include "kforge/cleanup.h"
-#include "kforge/extract.h"
+#include "extract.h"
 
 #define ENTRY "extern \"C\" void f(const float *x, int64_t n, cudaStream_t s)\n{\n    k<<<1, 1, 0, s>>>(x, n);\n}\n"
 

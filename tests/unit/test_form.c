@@ -12,7 +12,7 @@
 
 #include "kforge/cleanup.h"
 #include "kforge/file.h"
-#include "kforge/form.h"
+#include "form.h"
 
 static char *form_of(const char *source)
 {

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../../evaluator/model/dtype_bulk.h"
-#include "../../evaluator/model/inputs_formula.h"
+#include "dtype_bulk.h"
+#include "inputs_formula.h"
 #include "kforge/cleanup.h"
 #include "kforge/inputs.h"
 

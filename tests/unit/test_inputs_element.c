@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "../../evaluator/model/inputs_plan_make.h"
+#include "inputs_plan_make.h"
 
-#include "../../evaluator/model/inputs_element.h"
+#include "inputs_element.h"
 
 #define MOST 5003
 

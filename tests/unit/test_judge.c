@@ -2,7 +2,7 @@
 #include "test_judge_common.h"
 
 #include "judge_internal.h"
-#include "kforge/faults.h"
+#include "faults.h"
 #include "works.h"
 
 #ifdef __SANITIZE_ADDRESS__

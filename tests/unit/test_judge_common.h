@@ -13,10 +13,10 @@
 
 #include <cmocka.h>
 
-#include "kforge/census.h"
+#include "census.h"
 #include "kforge/file.h"
 #include "kforge/judge.h"
-#include "kforge/selftest.h"
+#include "selftest.h"
 
 static kf_judge *judge;
 static kf_census *before;

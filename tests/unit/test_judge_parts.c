@@ -9,15 +9,15 @@
 
 #include <cmocka.h>
 
-#include "../../evaluator/judge/check.h"
-#include "../../evaluator/judge/compiler.h"
-#include "../../evaluator/judge/device.h"
-#include "../../evaluator/judge/device_cpu.h"
-#include "../../evaluator/judge/digest.h"
-#include "../../evaluator/judge/libraries.h"
-#include "../../evaluator/judge/parallel.h"
-#include "../../evaluator/judge/paths.h"
-#include "../../evaluator/judge/secret.h"
+#include "check.h"
+#include "compiler.h"
+#include "device.h"
+#include "device_cpu.h"
+#include "digest.h"
+#include "libraries.h"
+#include "parallel.h"
+#include "paths.h"
+#include "api_key.h"
 #include "kforge/file.h"
 
 /* ---- compilers ------------------------------------------------------------------------------------------------------------------------------- */

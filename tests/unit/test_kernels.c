@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "../../evaluator/judge/kernels_build.h"
+#include "kernels_build.h"
 
 static void they_compile(void **state)
 {

@@ -15,11 +15,11 @@
 
 #include "kforge/buffer.h"
 #include "kforge/cleanup.h"
-#include "kforge/extract.h"
+#include "extract.h"
 #include "kforge/file.h"
 #include "kforge/hash.h"
-#include "kforge/llm.h"
-#include "kforge/tuner.h"
+#include "llm.h"
+#include "tuner.h"
 
 static kf_llm *open_spec(const char *spec)
 {

@@ -12,7 +12,7 @@
 
 #include "budget.h"
 #include "kforge/file.h"
-#include "kforge/llm.h"
+#include "llm.h"
 #include "model_server.h"
 
 #define TEXT "```cuda\n// gr\xc3\xb6\xc3\x9f\x65 \xf0\x9f\x98\x80\nint x;\n```\n"

@@ -18,11 +18,11 @@
 #include "budget.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
-#include "kforge/llm.h"
+#include "llm.h"
 #include "llm_dialect.h"
 #include "model_server.h"
 #include "prices.h"
-#include "secret.h"
+#include "api_key.h"
 
 #define TEXT "```cuda\n// gr\xc3\xb6\xc3\x9f\x65 \xf0\x9f\x98\x80\nint x;\n```\n"
 

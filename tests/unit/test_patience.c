@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "../../evaluator/judge/patience.h"
+#include "patience.h"
 #include "kforge/file.h"
 
 static void time_that_is_looked_at_counts(void **state)

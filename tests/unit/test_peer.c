@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "../../evaluator/judge/peer.h"
+#include "peer.h"
 #include "kforge/file.h"
 
 static double start_seconds = 20;

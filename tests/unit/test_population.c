@@ -9,7 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../../agent/population.h"
+#include "population.h"
 
 #define DRAWS 20000
 

@@ -9,11 +9,11 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "../../agent/prompt_template.h"
+#include "prompt_template.h"
 #include "kforge/buffer.h"
 #include "kforge/cleanup.h"
 #include "kforge/file.h"
-#include "kforge/prompt.h"
+#include "prompt.h"
 
 static const kf_template_value values[] = {
     {"name", "softmax", false},

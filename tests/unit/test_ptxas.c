@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "../../evaluator/judge/ptxas.h"
+#include "ptxas.h"
 
 static double number(const cJSON *object, const char *name)
 {

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../../agent/strategy.h"
+#include "strategy.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
 

@@ -12,7 +12,7 @@
 
 #include "kforge/lint.h"
 #include "kforge/task.h"
-#include "kforge/tuner.h"
+#include "tuner.h"
 
 static const char *const names[] = {"axpy",        "gemv",      "gemm",      "spmv_csr", "jacobi2d",  "cg_step",   "reduction",
                                     "row_softmax", "layernorm", "transpose", "conv2d",   "histogram", "attention", "bias_gelu"};

@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "../../evaluator/judge/timing_lock.h"
+#include "timing_lock.h"
 #include "kforge/file.h"
 
 static char name[64];

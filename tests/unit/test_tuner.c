@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "kforge/buffer.h"
-#include "kforge/tuner.h"
+#include "tuner.h"
 #include "tuner_internal.h"
 
 #define GUARDED(name, value) "#ifndef " name "\n#define " name " " value "\n#endif\n"

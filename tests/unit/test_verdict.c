@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "kforge/json.h"
-#include "kforge/faults.h"
+#include "faults.h"
 #include "kforge/verdict.h"
 
 /* ---- allocation that fails on demand (the linker routes libkforge's calls here) -------------------------------------------------------- */

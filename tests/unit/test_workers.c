@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "kforge/json.h"
-#include "kforge/worker.h"
+#include "worker.h"
 #include "test_workers_common.h"
 
 static void judges(void **state)

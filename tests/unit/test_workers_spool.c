@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "kforge/json.h"
-#include "kforge/worker.h"
+#include "worker.h"
 #include "test_workers_common.h"
 
 static const char *lease = "0.4"; /* seconds that a worker may be silent before another takes its job */

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "at_hand.h"
-#include "kforge/faults.h"
+#include "faults.h"
 
 static struct {
     bool broken; /* the machine; else only candidates that say so bring about its faults */

@@ -1,0 +1,272 @@
+/* What a bench is going to do, as its runs remember it: begun, or taken up again from them. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "bench.h"
+#include "kforge/buffer.h"
+#include "kforge/file.h"
+#include "kforge/json.h"
+#include "llm.h"
+
+#define OPTION_BYTES (16u << 20)
+#define EPOCH 1735689600 /* 2025-01-01 */
+#define TASK_WORD "{task}"
+
+static bool out_of_memory(kf_error *error)
+{
+    return kf_fail(error, KF_ERROR_MEMORY, "out of memory for the plan");
+}
+
+/* ---- beginning --------------------------------------------------------------------------------------------------------------------------------- */
+
+/* 'b', then the time and three characters of chance in Crockford's base32: ids sort by when they began. */
+static bool make_id(char id[KF_RUN_ID], kf_error *error)
+{
+    static const char digits[] = "0123456789abcdefghjkmnpqrstvwxyz";
+    uint16_t chance;
+    if (!kf_random(&chance, sizeof chance)) return kf_fail(error, KF_ERROR_MACHINE, "the kernel gives no random numbers");
+    uint64_t value = ((uint64_t)(time(NULL) - EPOCH) << 15) | (chance & 0x7fff);
+    id[0] = 'b';
+    for (int i = KF_RUN_ID - 2; i >= 1; i--, value >>= 5) id[i] = digits[value & 31];
+    id[KF_RUN_ID - 1] = '\0';
+    return true;
+}
+
+static void describe_tasks(const kf_bench_suite *suite, cJSON *description)
+{
+    cJSON *tasks = cJSON_AddArrayToObject(description, "tasks");
+    for (size_t i = 0; i < suite->count; i++) {
+        const kf_bench_task *task = &suite->tasks[i];
+        cJSON *entry = cJSON_CreateObject();
+        cJSON_AddStringToObject(entry, "name", task->name);
+        if (task->fault) cJSON_AddStringToObject(entry, "fault", task->fault);
+        if (task->rule) cJSON_AddStringToObject(entry, "rule", task->rule);
+        if (task->hash[0]) cJSON_AddStringToObject(entry, "hash", task->hash);
+        if (task->level >= 0) cJSON_AddNumberToObject(entry, "level", (double)task->level);
+        if (task->problem >= 0) cJSON_AddNumberToObject(entry, "problem", (double)task->problem);
+        if (task->torch) cJSON_AddTrueToObject(entry, "torch");
+        cJSON_AddItemToArray(tasks, entry);
+    }
+}
+
+bool kf_bench_plan_begin(kf_bench_plan *plan, kf_error *error)
+{
+    if (!make_id(plan->id, error)) return false;
+    if (!plan->name && !(plan->name = strdup(plan->suite.name))) return out_of_memory(error);
+    cJSON *json = plan->description = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "schema", KF_BENCH_SCHEMA);
+    cJSON_AddStringToObject(json, "id", plan->id);
+    cJSON_AddStringToObject(json, "name", plan->name);
+    cJSON_AddStringToObject(json, "suite", plan->suite.path);
+    cJSON_AddNumberToObject(json, "started", (double)time(NULL));
+    cJSON_AddNumberToObject(json, "cost", plan->cost_usd);
+    if (plan->source) cJSON_AddStringToObject(json, "source", plan->source);
+    cJSON *models = cJSON_AddArrayToObject(json, "models");
+    for (size_t i = 0; i < plan->search.model_count; i++) cJSON_AddItemToArray(models, cJSON_CreateString(plan->search.models[i]));
+    if (plan->once) cJSON_AddTrueToObject(json, "once");
+    if (!plan->protocol) cJSON_AddFalseToObject(json, "protocol"); /* left out in older ones, which all ran it */
+    cJSON *against = plan->against_count ? cJSON_AddArrayToObject(json, "against") : NULL;
+    for (size_t i = 0; i < plan->against_count; i++) cJSON_AddItemToArray(against, cJSON_CreateString(plan->against[i]));
+    describe_tasks(&plan->suite, json);
+    cJSON *imports = plan->suite.imports ? cJSON_Duplicate(plan->suite.imports, true) : NULL;
+    if (imports) cJSON_AddItemToObject(json, "imports", imports);
+    plan->search.bench = json;
+    return (models && (imports || !plan->suite.imports)) || out_of_memory(error);
+}
+
+char *kf_bench_model_for(const char *spec, const char *task)
+{
+    kf_autobuffer text = {0};
+    for (const char *at = spec; at;) {
+        const char *word = strstr(at, TASK_WORD);
+        kf_buffer_append(&text, at, word ? (size_t)(word - at) : strlen(at));
+        if (word) kf_buffer_string(&text, task);
+        at = word ? word + strlen(TASK_WORD) : NULL;
+    }
+    return kf_buffer_take(&text);
+}
+
+/* ---- finding one ------------------------------------------------------------------------------------------------------------------------------- */
+
+static const char *text_of(const cJSON *json, const char *key)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, key);
+    return cJSON_IsString(item) ? item->valuestring : "";
+}
+
+const cJSON *kf_bench_of_options(const char *options, cJSON **memory)
+{
+    *memory = NULL;
+    if (!strstr(options, KF_BENCH_SCHEMA)) return NULL; /* most runs: not parsed */
+    *memory = kf_json_parse(options, strlen(options), OPTION_BYTES, "options of the run", NULL);
+    const cJSON *bench = cJSON_GetObjectItemCaseSensitive(*memory, "bench");
+    return strcmp(text_of(bench, "schema"), KF_BENCH_SCHEMA) == 0 ? bench : NULL;
+}
+
+bool kf_bench_find(kf_store *store, const char *word, char id[KF_RUN_ID], kf_error *error)
+{
+    bool last = kf_store_means_latest(word), several = false;
+    kf_auto(kf_store_cursor) cursor = kf_store_runs(store, NULL, error);
+    kf_autoresult kf_store_run run = {0};
+    int row = cursor ? 1 : -1;
+    id[0] = '\0';
+    while ((row = row == 1 ? kf_store_next_run(cursor, &run, error) : row) == 1) {
+        kf_auto(cJSON) memory = NULL;
+        const char *found = text_of(kf_bench_of_options(run.options, &memory), "id");
+        if (!*found || strlen(found) >= KF_RUN_ID || (!last && strncmp(found, word, strlen(word)) != 0)) continue;
+        if (last ? strcmp(found, id) > 0 : !*id) snprintf(id, KF_RUN_ID, "%s", found); /* ids sort by when they began */
+        several |= !last && strcmp(found, id) != 0;
+    }
+    if (row < 0) return false;
+    if (several) return kf_fail(error, KF_ERROR_INPUT, "several benches begin with \"%s\"; give more of the id", word);
+    if (*id) return true;
+    return last ? kf_fail(error, KF_ERROR_INPUT, "%s holds no bench", kf_store_path(store))
+                : kf_fail(error, KF_ERROR_INPUT, "no bench \"%s\" in %s; \"kforge bench report\" lists them", word,
+                          kf_store_path(store));
+}
+
+/* ---- going on ------------------------------------------------------------------------------------------------------------------------------------ */
+
+static bool read_tasks(kf_bench_plan *plan, kf_error *error)
+{
+    const cJSON *entry, *tasks = cJSON_GetObjectItemCaseSensitive(plan->description, "tasks");
+    int count = cJSON_GetArraySize(tasks);
+    plan->suite.tasks = calloc(count > 0 ? (size_t)count : 1, sizeof *plan->suite.tasks);
+    if (!plan->suite.tasks) return out_of_memory(error);
+    cJSON_ArrayForEach(entry, tasks)
+    {
+        kf_bench_task *task = &plan->suite.tasks[plan->suite.count++];
+        const char *fault = text_of(entry, "fault"), *rule = text_of(entry, "rule");
+        const cJSON *level = cJSON_GetObjectItemCaseSensitive(entry, "level");
+        const cJSON *problem = cJSON_GetObjectItemCaseSensitive(entry, "problem");
+        task->name = strdup(text_of(entry, "name"));
+        task->folder = strdup("");
+        task->fault = *fault ? strdup(fault) : NULL;
+        task->rule = *rule ? strdup(rule) : NULL;
+        task->level = cJSON_IsNumber(level) ? (int64_t)level->valuedouble : -1;
+        task->torch = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(entry, "torch"));
+        task->problem = cJSON_IsNumber(problem) ? (int64_t)problem->valuedouble : -1;
+        if (!task->name || !task->folder || (*fault && !task->fault) || (*rule && !task->rule)) return out_of_memory(error);
+    }
+    return true;
+}
+
+static kf_bench_task *task_named(kf_bench_suite *suite, const char *name)
+{
+    for (size_t i = 0; i < suite->count; i++)
+        if (!suite->tasks[i].fault && strcmp(suite->tasks[i].name, name) == 0) return &suite->tasks[i];
+    return NULL;
+}
+
+/* The first of its runs that is seen: settings and description are the same in all. */
+static bool read_settings(kf_bench_plan *plan, const kf_store_run *run, kf_error *error)
+{
+    if (!kf_search_options_read(run->options, &plan->search, plan->models, &plan->options, error)) return false;
+    plan->description = cJSON_Duplicate(plan->search.bench, true);
+    cJSON_DeleteItemFromObjectCaseSensitive(plan->description, "solutions"); /* that run's own */
+    plan->search.bench = plan->description;
+    const char *source = text_of(plan->description, "source");
+    const cJSON *cost = cJSON_GetObjectItemCaseSensitive(plan->description, "cost"), *model;
+    plan->name = strdup(text_of(plan->description, "name"));
+    plan->suite.path = strdup(text_of(plan->description, "suite"));
+    plan->suite.name = strdup(text_of(plan->description, "name"));
+    plan->source = *source ? strdup(source) : NULL;
+    plan->cost_usd = cJSON_IsNumber(cost) ? cost->valuedouble : 0;
+    plan->once = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(plan->description, "once"));
+    plan->protocol = !cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(plan->description, "protocol"));
+    plan->search.model_count = 0;
+    cJSON_ArrayForEach(model, cJSON_GetObjectItemCaseSensitive(plan->description, "models"))
+    {
+        if (cJSON_IsString(model) && plan->search.model_count < KF_SEARCH_MODELS)
+            plan->models[plan->search.model_count++] = model->valuestring;
+    }
+    /* The device as the store calls it may say more than the hardware does. */
+    const char *more = plan->search.baseline ? strstr(run->device, ", against baseline ") : NULL;
+    plan->hardware = more ? strndup(run->device, (size_t)(more - run->device)) : strdup(run->device);
+    bool complete = plan->description && plan->name && plan->suite.path && plan->suite.name && plan->hardware;
+    return complete ? read_tasks(plan, error) : out_of_memory(error);
+}
+
+static bool read_runs(kf_bench_plan *plan, kf_store *store, kf_error *error)
+{
+    kf_auto(kf_store_cursor) cursor = kf_store_runs(store, NULL, error);
+    kf_autoresult kf_store_run run = {0};
+    int row = cursor ? 1 : -1;
+    while ((row = row == 1 ? kf_store_next_run(cursor, &run, error) : row) == 1) {
+        kf_auto(cJSON) memory = NULL;
+        if (strcmp(text_of(kf_bench_of_options(run.options, &memory), "id"), plan->id) != 0) continue;
+        if (!plan->description && !read_settings(plan, &run, error)) return false;
+        kf_bench_task *task = task_named(&plan->suite, run.task_name);
+        if (!task || task->run[0]) continue;
+        snprintf(task->run, sizeof task->run, "%s", run.id);
+        snprintf(task->hash, sizeof task->hash, "%s", run.task);
+        task->finished = run.status == KF_RUN_FINISHED;
+    }
+    return row == 0;
+}
+
+/* Tasks that were not begun come from their folders. */
+static bool find_folders(kf_bench_plan *plan, const char *path, kf_error *error)
+{
+    kf_bench_suite found = {0};
+    size_t missing = 0;
+    for (size_t i = 0; i < plan->suite.count; i++) missing += !plan->suite.tasks[i].fault && !plan->suite.tasks[i].run[0];
+    if (!missing) return true;
+    bool loaded = kf_bench_suite_load(path ? path : plan->suite.path, NULL, 0, &found, error);
+    for (size_t i = 0; loaded && i < plan->suite.count; i++) {
+        kf_bench_task *task = &plan->suite.tasks[i], *there = task_named(&found, task->name);
+        if (task->fault || task->run[0]) continue;
+        if (!there) {
+            loaded = kf_fail(error, KF_ERROR_INPUT, "task %s was planned and is not in %s any more; give the suite's folder",
+                             task->name, found.path);
+            continue;
+        }
+        free(task->folder);
+        task->folder = kf_steal(&there->folder);
+        memcpy(task->hash, there->hash, sizeof task->hash);
+        memcpy(task->text_hash, there->text_hash, sizeof task->text_hash);
+    }
+    kf_bench_suite_clear(&found);
+    return loaded;
+}
+
+/* A search that a budget has ended, and could go on: it has drawn fewer replies than it should, or counts none. */
+static bool open_again(kf_bench_plan *plan, kf_store *store, kf_error *error)
+{
+    for (size_t i = 0; i < plan->suite.count; i++) {
+        kf_bench_task *task = &plan->suite.tasks[i];
+        kf_autofree char *text = NULL;
+        size_t size;
+        if (!task->finished || plan->source) continue;
+        if (!kf_store_run_state(store, task->run, &text, &size, error)) return false;
+        kf_auto(cJSON) state = size ? cJSON_Parse(text) : NULL;
+        task->finished = plan->search.samples && kf_json_get_number(state, "answered", 0) >= (double)plan->search.samples;
+    }
+    return true;
+}
+
+bool kf_bench_plan_resume(kf_bench_plan *plan, kf_store *store, const char *id, const char *suite, bool more, kf_error *error)
+{
+    return kf_bench_find(store, id, plan->id, error) && read_runs(plan, store, error) &&
+           (!more || open_again(plan, store, error)) && find_folders(plan, suite, error);
+}
+
+bool kf_bench_begun_elsewhere(const kf_bench_plan *plan, kf_error *error)
+{
+    const kf_error why = *error;
+    return kf_fail(error, KF_ERROR_INPUT, "bench %s was begun under other conditions: %s; resume it there, or begin another here",
+                   plan->id, why.text);
+}
+
+void kf_bench_plan_clear(kf_bench_plan *plan)
+{
+    for (size_t i = 0; i < KF_SEARCH_MODELS; i++) free(plan->frozen[i]);
+    kf_bench_suite_clear(&plan->suite);
+    cJSON_Delete(plan->description);
+    cJSON_Delete(plan->options);
+    free(plan->name);
+    free(plan->source);
+    free(plan->hardware);
+    *plan = (kf_bench_plan){0};
+}

@@ -1,0 +1,619 @@
+/* A result out of the store. One run a task; its attempts are the samples. */
+#include "bench_result.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+#include "kforge/json.h"
+#include "llm.h"
+#include "show.h"
+
+#define SKIPPED 64 /* baseline and seeds of a run that its best candidate may not be */
+
+static bool out_of_memory(kf_error *error)
+{
+    return kf_fail(error, KF_ERROR_MEMORY, "out of memory for the result");
+}
+
+/* ---- texts ------------------------------------------------------------------------------------------------------------------------------------ */
+
+const char *kf_bench_text(kf_bench_result *result, const char *text)
+{
+    if (!text || !*text) return "";
+    char *copy = kf_text_clean(text, strlen(text), true);
+    char **grown = copy && !(result->text_count & (result->text_count - 1)) /* grows at powers of two */
+                       ? realloc(result->texts, (result->text_count ? 2 * result->text_count : 1) * sizeof *grown)
+                       : result->texts;
+    if (!copy || !grown) {
+        result->failed = true;
+        free(copy);
+        return "";
+    }
+    result->texts = grown;
+    return result->texts[result->text_count++] = copy;
+}
+
+void kf_bench_result_clear(kf_bench_result *result)
+{
+    for (size_t i = 0; i < result->count; i++) {
+        free(result->rows[i].samples);
+        free(result->rows[i].scores);
+    }
+    for (size_t i = 0; i < result->text_count; i++) free(result->texts[i]);
+    free(result->rows);
+    free(result->problems);
+    free(result->outcomes);
+    free(result->texts);
+    *result = (kf_bench_result){0};
+}
+
+static const char *text_of(const cJSON *json, const char *key)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, key);
+    return cJSON_IsString(item) ? item->valuestring : "";
+}
+
+static double number_of(const cJSON *json, const char *key, double fallback)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, key);
+    return cJSON_IsNumber(item) ? item->valuedouble : fallback;
+}
+
+/* ---- verdicts ------------------------------------------------------------------------------------------------------------------------------------ */
+
+static const kf_workload_verdict *first_timed(const kf_verdict *verdict)
+{
+    for (size_t i = 0; i < verdict->workload_count; i++)
+        if (verdict->workloads[i].timed) return &verdict->workloads[i];
+    return NULL;
+}
+
+static kf_bench_times times_of(const kf_workload_verdict *workload, char side, double median)
+{
+    kf_bench_times times = {median, NAN, NAN, NAN, NAN, 0};
+    double sum = 0, squares = 0;
+    for (size_t i = 0; i < workload->sample_count; i++) {
+        const kf_sample *sample = &workload->samples[i];
+        if (sample->side != side || sample->pair < 0 || sample->calls < 1) continue;
+        double seconds = fmax(0, sample->seconds - workload->batch_cost_seconds) / sample->calls;
+        sum += seconds, squares += seconds * seconds;
+        times.least = fmin(seconds, times.least); /* of a NaN and a number the number */
+        times.most = fmax(seconds, times.most);
+        times.batches++;
+    }
+    if (!times.batches) return times;
+    times.mean = sum / (double)times.batches;
+    times.deviation = sqrt(fmax(0, squares / (double)times.batches - times.mean * times.mean));
+    return times;
+}
+
+static const kf_finding *first_finding(const kf_verdict *verdict)
+{
+    const kf_finding *note = NULL;
+    for (size_t i = 0; i < verdict->finding_count; i++) {
+        if (verdict->findings[i].status == verdict->status) return &verdict->findings[i];
+        note = note ? note : &verdict->findings[i];
+    }
+    for (size_t i = 0; i < verdict->workload_count; i++)
+        for (size_t j = 0; j < verdict->workloads[i].finding_count; j++)
+            if (verdict->workloads[i].findings[j].status == verdict->status) return &verdict->workloads[i].findings[j];
+    return note;
+}
+
+static kf_verdict *stored_verdict(kf_store *store, int64_t id)
+{
+    size_t size;
+    kf_autofree char *text = kf_store_verdict_json(store, id, &size, NULL);
+    kf_auto(cJSON) json = text ? kf_json_parse(text, size, KF_JOB_BYTES, "verdict", NULL) : NULL;
+    return json ? kf_verdict_from_json(json, NULL) : NULL;
+}
+
+static void read_verdict(kf_bench_result *result, const kf_verdict *verdict, kf_bench_sample *sample)
+{
+    const kf_finding *finding = first_finding(verdict);
+    const kf_workload_verdict *timed = first_timed(verdict);
+    if (finding && verdict->status != KF_CORRECT) sample->rule = kf_bench_text(result, finding->rule);
+    static const char *const flags[] = {KF_FLAG_FULL_F32, KF_FLAG_TF32, KF_FLAG_FROZEN}; /* the last says most */
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (verdict->status == KF_CORRECT && kf_verdict_has_flag(verdict, flags[i])) sample->rule = flags[i];
+    if (verdict->status == KF_CORRECT && timed) {
+        sample->times = times_of(timed, 'c', timed->candidate_seconds);
+        sample->baseline_times = times_of(timed, 'b', timed->baseline_seconds);
+    }
+    const cJSON *claim = verdict->kernelbench;
+    sample->kernelbench = claim;
+    sample->kernelbench_correct = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(claim, "correctness"));
+    sample->kernelbench_speedup = number_of(claim, "speedup", NAN);
+    const cJSON *device = cJSON_GetObjectItemCaseSensitive(verdict->provenance, "device");
+    double bandwidth = number_of(device, "copy_bytes_per_second", number_of(device, "read_bytes_per_second", NAN));
+    if (!(result->bytes_per_second >= bandwidth)) result->bytes_per_second = bandwidth;
+}
+
+/* Of a call of the problem that a task was imported from, at the size it has: the module's own operations, which a candidate may do with less of. 0: not known. */
+static double reference_flops(const kf_task *task)
+{
+    const cJSON *origin = cJSON_GetObjectItemCaseSensitive(kf_task_json(task), "origin");
+    return kf_task_workload_count(task) == 1 ? number_of(origin, "flops", 0) : 0;
+}
+
+static void read_roofs(kf_bench_row *row, const kf_verdict *verdict, const kf_task *task, kf_bench_result *result)
+{
+    char family[16];
+    snprintf(family, sizeof family, "%.*s", (int)strcspn(verdict->device, ":"), verdict->device);
+    for (int i = 0; task && i < kf_task_workload_count(task) && row->roof_count < KF_BENCH_ROOFS; i++) {
+        kf_problem problem;
+        bool applies;
+        const kf_workload_verdict *w = NULL;
+        for (size_t k = 0; k < verdict->workload_count && !w; k++)
+            if (strcmp(verdict->workloads[k].workload, kf_task_workload_name(task, i)) == 0) w = &verdict->workloads[k];
+        if (!w || !w->timed || !(w->candidate_seconds > 0) || !kf_task_resolve(task, i, family, &problem, &applies, NULL) ||
+            !applies)
+            continue;
+        row->roofs[row->roof_count++] =
+            (kf_bench_roof){.workload = kf_bench_text(result, w->workload),
+                            .bytes = problem.work_bytes,
+                            .flops = problem.work_flops > 0 ? problem.work_flops : reference_flops(task),
+                            .seconds = w->candidate_seconds,
+                            .floor_seconds = w->floor_seconds};
+    }
+}
+
+/* ---- samples -------------------------------------------------------------------------------------------------------------------------------------- */
+
+typedef struct reader {
+    kf_store *store;
+    kf_bench_result *result;
+    kf_bench_row *row;
+    const cJSON *solutions; /* of this run's task; NULL: models were asked */
+    bool models;            /* any was asked */
+    int64_t skipped[SKIPPED];
+    size_t skipped_count;
+    kf_error *error;
+} reader;
+
+/* A place for another sample, or the one of the same reply or solution, which was judged again. */
+static kf_bench_sample *place_for(reader *r, int64_t call, int64_t number)
+{
+    kf_bench_row *row = r->row;
+    for (size_t i = 0; i < row->count; i++)
+        if (call ? row->samples[i].model_call == call : number >= 0 && row->samples[i].number == number) return &row->samples[i];
+    kf_bench_sample *grown = row->count & (row->count - 1)
+                                 ? row->samples /* grows at powers of two */
+                                 : realloc(row->samples, (row->count ? 2 * row->count : 1) * sizeof *grown);
+    if (!grown) return NULL;
+    row->samples = grown;
+    return &row->samples[row->count++];
+}
+
+static kf_bench_sample empty_sample(void)
+{
+    const kf_bench_times none = {NAN, NAN, NAN, NAN, NAN, 0};
+    return (kf_bench_sample){.label = "",
+                             .status = "",
+                             .rule = "",
+                             .text = "",
+                             .proposer = "",
+                             .number = -1,
+                             .speedup = {NAN, NAN, NAN},
+                             .claimed = NAN,
+                             .kernelbench_speedup = NAN,
+                             .build_seconds = NAN,
+                             .judge_seconds = NAN,
+                             .times = none,
+                             .baseline_times = none,
+                             .score = {.speedup = NAN}};
+}
+
+static bool fill_candidate(reader *r, int64_t id, kf_bench_sample *sample)
+{
+    kf_autoresult kf_store_candidate c = {0};
+    if (!kf_store_get_candidate(r->store, id, r->row->run, &c, r->error)) return false;
+    sample->candidate = id;
+    memcpy(sample->hash, c.hash, sizeof sample->hash);
+    if (!c.verdict) return true;
+    sample->verdict = true;
+    sample->status = kf_status_name(c.status);
+    sample->text = c.status == KF_CORRECT ? "" : kf_bench_text(r->result, c.message);
+    sample->speedup = c.speedup;
+    sample->reverified = c.reverified;
+    sample->build_seconds = c.build_seconds;
+    sample->judge_seconds = c.judge_seconds;
+    sample->score = kf_score_of(c.status, c.blame, c.speedup.value);
+    kf_auto(kf_verdict) verdict = stored_verdict(r->store, c.verdict);
+    if (verdict) read_verdict(r->result, verdict, sample);
+    return true;
+}
+
+/* Was there no answer at all? Then it is no sample: the provider failed, not the model. */
+static bool is_no_answer(reader *r, int64_t call, bool *none)
+{
+    kf_autoresult kf_store_model_call stored = {0};
+    if (!kf_store_get_model_call(r->store, call, &stored, r->error)) return false;
+    *none = strcmp(stored.outcome, kf_llm_outcome_name(KF_LLM_FAILED)) == 0;
+    return true;
+}
+
+/* Solutions are told apart by their files. */
+static int64_t number_of_solution(const cJSON *solutions, const char *file)
+{
+    const cJSON *solution;
+    int64_t number = 0;
+    cJSON_ArrayForEach(solution, solutions)
+    {
+        if (strcmp(text_of(solution, "file"), file) == 0) return number;
+        number++;
+    }
+    return -1;
+}
+
+static bool take_attempt(reader *r, const kf_store_attempt *attempt)
+{
+    bool seed = strcmp(attempt->step, "seed") == 0, baseline = strcmp(attempt->step, "baseline") == 0, none = false;
+    if ((baseline || (seed && r->models)) && attempt->candidate && r->skipped_count < SKIPPED)
+        r->skipped[r->skipped_count++] = attempt->candidate;
+    if (attempt->outcome == KF_ATTEMPT_REVERIFIED || strncmp(attempt->step, "critic_", 7) == 0 ||
+        strcmp(attempt->step, "summary") == 0)
+        return true;
+    if (r->solutions ? strcmp(attempt->step, "solution") != 0 : r->models ? !attempt->model_call : baseline) return true;
+    if (attempt->outcome == KF_ATTEMPT_MODEL_FAILED && !is_no_answer(r, attempt->model_call, &none)) return false;
+    if (none) return true;
+    int64_t number = r->solutions ? number_of_solution(r->solutions, attempt->proposer) : -1;
+    kf_bench_sample *sample = place_for(r, attempt->model_call, number);
+    if (!sample) return out_of_memory(r->error);
+    *sample = empty_sample();
+    sample->model_call = attempt->model_call;
+    sample->number = number;
+    sample->proposer = kf_bench_text(r->result, attempt->proposer);
+    sample->status = kf_attempt_outcome_name(attempt->outcome);
+    sample->text = kf_bench_text(r->result, attempt->message);
+    sample->score = attempt->outcome == KF_ATTEMPT_LOST ? (kf_score_sample){.speedup = NAN} : kf_score_no_candidate();
+    if (attempt->candidate && attempt->verdict) return fill_candidate(r, attempt->candidate, sample);
+    sample->candidate = attempt->candidate;
+    return true;
+}
+
+/* Names what is known of each solution, and adds those that were not judged. */
+static bool take_solutions(reader *r)
+{
+    const cJSON *solution;
+    int64_t number = 0;
+    cJSON_ArrayForEach(solution, r->solutions)
+    {
+        size_t before = r->row->count;
+        kf_bench_sample *sample = place_for(r, 0, number);
+        if (!sample) return out_of_memory(r->error);
+        if (r->row->count > before) {
+            const char *why = text_of(solution, "why");
+            *sample = empty_sample();
+            sample->number = number;
+            sample->status = "not_judged";
+            sample->text = kf_bench_text(r->result, *why ? why : "not judged yet");
+        }
+        sample->label = kf_bench_text(r->result, text_of(solution, "file"));
+        sample->claimed = number_of(solution, "claimed", NAN);
+        sample->python = strcmp(text_of(solution, "language"), "python") == 0;
+        sample->other_text = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(solution, "other_text"));
+        number++;
+    }
+    return true;
+}
+
+/* ---- a problem ------------------------------------------------------------------------------------------------------------------------------------ */
+
+/* "2 correct, 1 wrong_result", most first. */
+static const char *count_statuses(kf_bench_result *result, const kf_bench_row *row)
+{
+    kf_autobuffer text = {0};
+    bool *told = calloc(row->count ? row->count : 1, sizeof *told);
+    for (;;) {
+        size_t best = 0, most = 0;
+        for (size_t i = 0; told && i < row->count; i++) {
+            size_t same = 0;
+            for (size_t k = 0; k < row->count && !told[i]; k++) same += strcmp(row->samples[k].status, row->samples[i].status) == 0;
+            if (same > most) most = same, best = i;
+        }
+        if (!most) break;
+        kf_buffer_format(&text, "%s%zu %s", text.size ? ", " : "", most, row->samples[best].status);
+        for (size_t k = 0; k < row->count; k++) told[k] |= strcmp(row->samples[k].status, row->samples[best].status) == 0;
+    }
+    free(told);
+    return kf_bench_text(result, text.data);
+}
+
+static bool find_best_of_run(reader *r, kf_bench_sample *best)
+{
+    kf_store_scope scope = {.run = r->row->run, .island = -1};
+    kf_auto(kf_store_cursor) cursor = kf_store_best(r->store, &scope, SKIPPED + 1, r->error);
+    kf_autoresult kf_store_candidate candidate = {0};
+    int row = cursor ? 1 : -1;
+    int64_t found = 0;
+    while (!found && (row = row == 1 ? kf_store_next_candidate(cursor, &candidate, r->error) : row) == 1) {
+        found = candidate.id;
+        for (size_t i = 0; i < r->skipped_count; i++)
+            if (r->skipped[i] == candidate.id) found = 0;
+    }
+    return row >= 0 && (!found || fill_candidate(r, found, best));
+}
+
+static bool conclude_row(reader *r, kf_task *task)
+{
+    kf_bench_row *row = r->row;
+    row->best = empty_sample();
+    row->scores = calloc(row->count ? row->count : 1, sizeof *row->scores);
+    if (!row->scores) return out_of_memory(r->error);
+    size_t best = SIZE_MAX, number = 0;
+    for (size_t i = 0; i < row->count; i++) {
+        kf_bench_sample *sample = &row->samples[i];
+        row->scores[i] = sample->score;
+        if (!*sample->label) {
+            char label[32];
+            snprintf(label, sizeof label, "sample %zu", number);
+            sample->label = kf_bench_text(r->result, label);
+        }
+        number++;
+    }
+    if (r->result->independent) {
+        kf_score_best(&(kf_score_problem){row->scores, row->count}, &best);
+        if (best < row->count) row->best = row->samples[best];
+    } else if (row->run[0] && !find_best_of_run(r, &row->best)) {
+        return false;
+    }
+    row->outcome = row->best.candidate ? row->best.score : (kf_score_sample){.counts = row->count > 0, .speedup = NAN};
+    row->statuses = count_statuses(r->result, row);
+    kf_autoresult kf_store_candidate c = {0};
+    if (!row->best.candidate || !kf_store_get_candidate(r->store, row->best.candidate, row->run, &c, r->error))
+        return !row->best.candidate;
+    kf_auto(kf_verdict) verdict = stored_verdict(r->store, c.verdict);
+    if (verdict) read_roofs(row, verdict, task, r->result);
+    return true;
+}
+
+/* What the best is against further baselines. Such a verdict is one like any other on that candidate, under other conditions (bench_against.c). */
+static bool read_others(reader *r, const kf_task *task)
+{
+    const kf_bench_result *result = r->result;
+    const char *own = strstr(result->device, ", against baseline ");
+    int length = own ? (int)(own - result->device) : (int)strlen(result->device);
+    kf_autofree char *hardware = strndup(result->device, (size_t)length);
+    for (size_t i = 0; i < result->other_count && r->row->best.candidate; i++) {
+        kf_bench_versus *versus = &r->row->others[i];
+        kf_autofree char *conditions = hardware ? kf_search_conditions(hardware, result->others[i].name) : NULL;
+        kf_autoresult kf_store_candidate c = {0};
+        bool found;
+        if (!conditions) return out_of_memory(r->error);
+        if (task && !kf_task_baseline_named(task, result->others[i].name)) {
+            versus->why = "its task has no baseline of this name";
+            continue;
+        }
+        if (!kf_store_find_candidate(r->store, r->row->hash, r->row->best.hash, conditions, &c, &found, r->error)) return false;
+        if (!found) {
+            versus->why = "not measured";
+        } else if (c.status != KF_CORRECT || !(c.speedup.value > 0)) {
+            versus->why = kf_bench_text(r->result, *c.message ? c.message : kf_status_name(c.status));
+        } else {
+            versus->speedup = c.speedup;
+            kf_auto(kf_verdict) verdict = stored_verdict(r->store, c.verdict);
+            const kf_workload_verdict *timed = verdict ? first_timed(verdict) : NULL;
+            if (timed) versus->seconds = timed->baseline_seconds;
+        }
+    }
+    return true;
+}
+
+static bool load_run(kf_bench_result *result, kf_store *store, const kf_store_run *run, const cJSON *bench, kf_bench_row *row,
+                     kf_error *error)
+{
+    reader r = {.store = store, .result = result, .row = row, .models = *result->models, .error = error};
+    r.solutions = cJSON_GetObjectItemCaseSensitive(bench, "solutions");
+    snprintf(row->run, sizeof row->run, "%s", run->id);
+    row->state = kf_bench_text(result, kf_run_state(run));
+    kf_store_spent spent;
+    if (!kf_store_run_spent(store, run->id, &spent, error)) return false;
+    row->cost_usd = spent.cost_usd;
+    row->device_seconds = spent.device_seconds;
+    row->calls = spent.calls;
+    row->tokens = spent.prompt_tokens + spent.completion_tokens;
+    kf_auto(kf_store_cursor) cursor = kf_store_attempts(store, run->id, 1, error);
+    kf_autoresult kf_store_attempt attempt = {0};
+    int got = cursor ? 1 : -1;
+    while ((got = got == 1 ? kf_store_next_attempt(cursor, &attempt, error) : got) == 1)
+        if (!take_attempt(&r, &attempt)) return false;
+    kf_store_cursor_free(kf_steal(&cursor));
+    if (got < 0 || !take_solutions(&r)) return false;
+    kf_auto(kf_task) task = kf_stored_task(store, run->task, NULL); /* only for its work: none is none */
+    if (task) {
+        const cJSON *torch = cJSON_GetObjectItemCaseSensitive(kf_task_json(task), "torch");
+        row->scaled = cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(torch, "patches")) > 0;
+        kf_bench_origin(kf_task_json(task), &row->level, &row->problem);
+    }
+    snprintf(row->hash, sizeof row->hash, "%s", run->task);
+    return conclude_row(&r, task) && read_others(&r, task);
+}
+
+/* ---- all of it -------------------------------------------------------------------------------------------------------------------------------------- */
+
+/* "kernelbench, https://…, at 0123456789ab, scaled to 1000000 elements; …" */
+static const char *tell_imports(kf_bench_result *result, const cJSON *imports)
+{
+    kf_autobuffer text = {0};
+    const cJSON *entry;
+    cJSON_ArrayForEach(entry, imports)
+    {
+        double scale = number_of(entry, "scale", 0);
+        const char *url = text_of(entry, "url"), *commit = text_of(entry, "commit"), *mode = text_of(entry, "mode");
+        kf_buffer_format(&text, "%s%s", text.size ? "; " : "", text_of(entry, "suite"));
+        if (*url) kf_buffer_format(&text, ", %s", url);
+        if (*commit) kf_buffer_format(&text, ", at %.12s", commit);
+        if (scale > 0) kf_buffer_format(&text, ", scaled to %.0f elements", scale);
+        if (*mode && strcmp(mode, "train") != 0) kf_buffer_format(&text, ", mode %s", mode);
+    }
+    return kf_bench_text(result, text.data);
+}
+
+static bool describe(kf_bench_result *result, const kf_store_run *run, const cJSON *bench, kf_error *error)
+{
+    kf_search_settings settings;
+    const char *models[KF_SEARCH_MODELS];
+    kf_auto(cJSON) memory = NULL;
+    kf_autobuffer names = {0};
+    const cJSON *model, *entry, *tasks = cJSON_GetObjectItemCaseSensitive(bench, "tasks");
+    if (!kf_search_options_read(run->options, &settings, models, &memory, error)) return false;
+    cJSON_ArrayForEach(model, cJSON_GetObjectItemCaseSensitive(bench, "models"))
+    {
+        kf_autofree char *name = cJSON_IsString(model) ? kf_search_model_name(model->valuestring) : NULL;
+        if (name && strcmp(name, "none") != 0) kf_buffer_format(&names, "%s%s", names.size ? ", " : "", name);
+    }
+    result->name = kf_bench_text(result, text_of(bench, "name"));
+    result->suite = kf_bench_text(result, text_of(bench, "suite"));
+    result->source = kf_bench_text(result, text_of(bench, "source"));
+    result->device = kf_bench_text(result, run->device);
+    result->models = kf_bench_text(result, names.data);
+    bool solutions = *result->source;
+    result->strategy = solutions ? "solutions" : *result->models ? kf_bench_text(result, settings.strategy.name) : "tune";
+    result->baseline = kf_bench_text(result, settings.baseline);
+    result->imported = tell_imports(result, cJSON_GetObjectItemCaseSensitive(bench, "imports"));
+    cJSON_ArrayForEach(entry, cJSON_GetObjectItemCaseSensitive(bench, "against"))
+    {
+        if (cJSON_IsString(entry) && result->other_count < KF_BENCH_OTHERS)
+            result->others[result->other_count++] =
+                (kf_bench_other){.name = kf_bench_text(result, entry->valuestring), .measured = true, .hardware = ""};
+    }
+    result->samples = settings.samples;
+    result->independent = solutions || (settings.samples && kf_strategy_is_independent(&settings.strategy));
+    result->started = number_of(bench, "started", NAN);
+    int count = cJSON_GetArraySize(tasks);
+    result->rows = calloc(count > 0 ? (size_t)count : 1, sizeof *result->rows);
+    if (!result->rows) return out_of_memory(error);
+    cJSON_ArrayForEach(entry, tasks)
+    {
+        kf_bench_row *row = &result->rows[result->count++];
+        *row = (kf_bench_row){.state = "not begun", .statuses = "", .best = empty_sample(), .outcome = {.speedup = NAN}};
+        for (size_t i = 0; i < KF_BENCH_OTHERS; i++) row->others[i] = (kf_bench_versus){{NAN, NAN, NAN}, NAN, ""};
+        row->task = kf_bench_text(result, text_of(entry, "name"));
+        row->rule = kf_bench_text(result, text_of(entry, "rule"));
+        snprintf(row->hash, sizeof row->hash, "%.64s", text_of(entry, "hash"));
+        row->fault = kf_bench_text(result, text_of(entry, "fault"));
+        row->level = (int64_t)number_of(entry, "level", -1);
+        row->problem = (int64_t)number_of(entry, "problem", -1);
+    }
+    return true;
+}
+
+static kf_bench_row *row_named(kf_bench_result *result, const char *name)
+{
+    for (size_t i = 0; i < result->count; i++)
+        if (!*result->rows[i].fault && strcmp(result->rows[i].task, name) == 0) return &result->rows[i];
+    return NULL;
+}
+
+bool kf_bench_load(kf_store *store, const char *id, kf_bench_result *result, kf_error *error)
+{
+    kf_auto(kf_store_cursor) cursor = kf_store_runs(store, NULL, error);
+    kf_autoresult kf_store_run run = {0};
+    int got = cursor ? 1 : -1;
+    snprintf(result->id, sizeof result->id, "%s", id);
+    result->bytes_per_second = NAN;
+    result->name = result->suite = result->source = result->device = result->models = result->strategy = result->baseline =
+        result->imported = "";
+    while ((got = got == 1 ? kf_store_next_run(cursor, &run, error) : got) == 1) {
+        kf_auto(cJSON) memory = NULL;
+        const cJSON *bench = kf_bench_of_options(run.options, &memory);
+        if (strcmp(text_of(bench, "id"), id) != 0) continue;
+        if (!result->rows && !describe(result, &run, bench, error)) return false;
+        kf_bench_row *row = row_named(result, run.task_name);
+        if (row && !row->run[0] && !load_run(result, store, &run, bench, row, error)) return false;
+    }
+    if (got < 0) return false;
+    if (!result->rows) return kf_fail(error, KF_ERROR_INPUT, "no bench \"%s\" in %s", id, kf_store_path(store));
+    return kf_bench_score(result, error);
+}
+
+static bool is_frozen(const kf_bench_sample *sample)
+{
+    return sample->score.correct && strcmp(sample->rule, KF_FLAG_FROZEN) == 0;
+}
+
+/* Only the best, which has been measured again: of many samples one may be above 1 by chance. */
+static bool is_surely_faster(const kf_bench_row *row)
+{
+    return row->best.candidate && row->best.score.correct && row->best.speedup.low > 1;
+}
+
+bool kf_bench_score(kf_bench_result *result, kf_error *error)
+{
+    size_t count = result->count;
+    result->problems = calloc(2 * count + 1, sizeof *result->problems);
+    result->outcomes = calloc(2 * count + 1, sizeof *result->outcomes);
+    if (!result->problems || !result->outcomes || result->failed) return out_of_memory(error);
+    for (size_t i = 0; i < count; i++) {
+        kf_bench_row *row = &result->rows[i];
+        result->problems[i] = (kf_score_problem){row->scores, row->count};
+        result->outcomes[i] = result->independent ? result->problems[i] : (kf_score_problem){&row->outcome, row->run[0] ? 1 : 0};
+        result->refused += *row->rule != '\0';
+        if (row->run[0] && !*row->fault) {
+            result->problems[count + result->judged] = result->problems[i];
+            result->outcomes[count + result->judged++] = result->outcomes[i];
+        }
+        result->cost_usd += row->cost_usd;
+        result->device_seconds += row->device_seconds;
+        result->calls += row->calls;
+        result->tokens += row->tokens;
+    }
+    result->surely_faster = result->frozen = 0;
+    for (size_t i = 0; i < count; i++) {
+        result->surely_faster += is_surely_faster(&result->rows[i]);
+        for (size_t k = 0; k < result->rows[i].count; k++) result->frozen += is_frozen(&result->rows[i].samples[k]);
+    }
+    result->judged_problems = result->problems + count;
+    result->judged_outcomes = result->outcomes + count;
+    for (size_t k = 0; k < result->other_count; k++) {
+        result->others[k].known = 0;
+        for (size_t i = 0; i < count; i++) result->others[k].known += result->rows[i].others[k].speedup.value > 0;
+    }
+    result->score = kf_score_suite(result->problems, count, &result->scoring);
+    if (result->independent) return true;
+    kf_score searches = kf_score_suite(result->outcomes, count, &result->scoring);
+    result->score.solved = searches.solved;
+    result->score.faster = searches.faster;
+    result->score.geometric_mean = searches.geometric_mean;
+    result->score.median = searches.median;
+    return true;
+}
+
+kf_interval kf_bench_fast_other(const kf_bench_result *result, size_t other, double p, bool judged)
+{
+    size_t count = 0;
+    kf_interval none = {NAN, NAN, NAN};
+    kf_autofree kf_score_sample *samples = calloc(result->count + 1, sizeof *samples);
+    kf_autofree kf_score_problem *problems = calloc(result->count + 1, sizeof *problems);
+    if (!samples || !problems || !result->others[other].known) return none;
+    for (size_t i = 0; i < result->count; i++) {
+        const kf_bench_row *row = &result->rows[i];
+        if (judged && (!row->run[0] || *row->fault)) continue;
+        bool solved = row->best.candidate != 0;
+        samples[count] = (kf_score_sample){true, solved, solved, false, row->others[other].speedup.value};
+        problems[count] = (kf_score_problem){&samples[count], 1};
+        count++;
+    }
+    return kf_score_fast(problems, count, p, 1, &result->scoring);
+}
+
+bool kf_bench_thresholds(const kf_option_list *fast, kf_bench_result *result, kf_error *error)
+{
+    static const double usual[] = {0, 0.5, 0.8, 1, 1.5, 2}; /* KernelBench's */
+    result->fast_count = 0;
+    for (size_t i = 0; i < fast->count; i++) {
+        char *end;
+        double p = strtod(fast->items[i], &end);
+        if (end == fast->items[i] || *end || !(p >= 0 && p < 1e9))
+            return kf_fail(error, KF_ERROR_INPUT, "--fast %s: expected a number of at least 0", fast->items[i]);
+        if (result->fast_count == KF_BENCH_FAST) return kf_fail(error, KF_ERROR_INPUT, "--fast: more than %d", KF_BENCH_FAST);
+        result->fast[result->fast_count++] = p;
+    }
+    if (result->fast_count) return true;
+    memcpy(result->fast, usual, sizeof usual);
+    result->fast_count = sizeof usual / sizeof *usual;
+    return true;
+}

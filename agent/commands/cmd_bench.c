@@ -1,0 +1,389 @@
+/* `kforge bench`: a suite from its settings to its report. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench_against.h"
+#include "bench_result.h"
+#include "bench_solutions.h"
+#include "devices.h"
+#include "kforge/judge.h"
+#include "llm.h"
+
+#define TUNER_SECONDS 40.0 /* of a task without a model, as `optimize` has it */
+#define MODEL_SECONDS 1800.0
+#define CALLS 4 /* of independent samples at a time: a device need not wait for a model */
+
+typedef struct settings {
+    const char *strategy, *store, *device, *devices, *baseline, *sandbox, *resume, *prompts, *ensemble, *name, *solutions;
+    double time, cost, seconds, timeout;
+    int64_t samples, candidates, seed, calls;
+    bool anew, once, protocol;
+    kf_option_list models, llms, workers, only, against;
+    kf_bench_outputs outputs;
+} settings;
+
+static void plan_clear(kf_bench_plan *plan)
+{
+    kf_bench_plan_clear(plan);
+}
+
+static void solutions_clear(kf_bench_solutions *solutions)
+{
+    kf_bench_solutions_clear(solutions);
+}
+
+/* ---- the plan ------------------------------------------------------------------------------------------------------------------------------------ */
+
+static bool add_model(kf_bench_plan *plan, const char *spec, kf_error *error)
+{
+    size_t index = plan->search.model_count;
+    if (strcmp(spec, "none") == 0) return true;
+    if (index == KF_SEARCH_MODELS) return kf_fail(error, KF_ERROR_INPUT, "--model: more than %d models", KF_SEARCH_MODELS);
+    /* One that is another for each task has no price to be frozen; the first is tried, so that a wrong one is told at once. */
+    const char *first = "";
+    for (size_t i = plan->suite.count; i-- > 0;)
+        if (!plan->suite.tasks[i].fault) first = plan->suite.tasks[i].name;
+    kf_autofree char *of_task = kf_bench_model_for(spec, first);
+    kf_autofree char *frozen = of_task ? kf_llm_freeze(of_task, error) : NULL;
+    if (!frozen) return of_task ? false : kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    plan->frozen[index] = strcmp(of_task, spec) == 0 ? kf_steal(&frozen) : strdup(spec);
+    if (!plan->frozen[index]) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    plan->models[index] = plan->frozen[index];
+    plan->search.model_count++;
+    return true;
+}
+
+static bool set_models(kf_bench_plan *plan, const settings *wanted, kf_error *error)
+{
+    if (!wanted->models.count && !wanted->llms.count) return true;
+    plan->search.model_count = 0;
+    for (size_t i = 0; i < wanted->models.count; i++)
+        if (!add_model(plan, wanted->models.items[i], error)) return false;
+    for (size_t i = 0; i < wanted->llms.count; i++)
+        if (!add_model(plan, wanted->llms.items[i], error)) return false;
+    return true;
+}
+
+static bool plan_new(kf_bench_plan *plan, const settings *wanted, const char *path, kf_error *error)
+{
+    kf_search_settings *search = &plan->search;
+    search->models = plan->models;
+    if (!kf_bench_suite_load(path, wanted->only.items, wanted->only.count, &plan->suite, error)) return false;
+    if (wanted->name && !(plan->name = kf_text_clean(wanted->name, strlen(wanted->name), true)))
+        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (wanted->solutions) {
+        if (wanted->models.count || wanted->llms.count)
+            return kf_fail(error, KF_ERROR_INPUT, "--solutions and --model: existing solutions are judged, or models are asked");
+        plan->source = realpath(wanted->solutions, NULL);
+        if (!plan->source) return kf_fail(error, KF_ERROR_INPUT, "%s: there are no such solutions", wanted->solutions);
+    }
+    if (!set_models(plan, wanted, error)) return false;
+    if (!kf_strategy_load(wanted->strategy, &search->strategy, error)) return kf_fail_prefix(error, "--strategy");
+    search->seed = (uint64_t)wanted->seed;
+    search->prompts = wanted->prompts;
+    search->by_share = strcmp(wanted->ensemble, "share") == 0;
+    search->anew = wanted->anew;
+    search->timing_seconds = wanted->seconds;
+    search->timeout_seconds = wanted->timeout;
+    search->strict_sandbox = strcmp(wanted->sandbox, "strict") == 0;
+    search->baseline = wanted->baseline;
+    search->declared_flags = true;
+    search->samples = search->model_count ? wanted->samples : 0;
+    search->calls = (int)wanted->calls;
+    if (!search->calls && search->samples > 1 && kf_strategy_is_independent(&search->strategy))
+        search->calls = (int)(wanted->samples < CALLS ? wanted->samples : CALLS);
+    search->budget.candidates = wanted->candidates;
+    search->budget.seconds = wanted->time > 0 ? wanted->time : search->model_count ? MODEL_SECONDS : TUNER_SECONDS;
+    plan->cost_usd = wanted->cost;
+    plan->once = wanted->once;
+    plan->protocol = wanted->protocol;
+    plan->against = wanted->against.items;
+    plan->against_count = wanted->against.count;
+    if (plan->against_count > KF_BENCH_OTHERS)
+        return kf_fail(error, KF_ERROR_INPUT, "--against: more than %d baselines", KF_BENCH_OTHERS);
+    return kf_bench_plan_begin(plan, error);
+}
+
+static bool plan_resume(kf_bench_plan *plan, const settings *wanted, const char *path, kf_error *error)
+{
+    kf_auto(kf_store) store = kf_store_open(wanted->store, KF_STORE_READ, error);
+    bool more = wanted->cost > 0 || wanted->time > 0 || wanted->candidates > 0;
+    if (!store || !kf_bench_plan_resume(plan, store, wanted->resume, path, more, error) || !set_models(plan, wanted, error))
+        return false;
+    if (wanted->candidates > 0) plan->search.budget.candidates = wanted->candidates;
+    if (wanted->cost > 0) plan->cost_usd = wanted->cost;
+    if (wanted->time > 0) plan->search.budget.seconds = wanted->time;
+    return true;
+}
+
+/* ---- carrying it out ------------------------------------------------------------------------------------------------------------------------------- */
+
+static bool open_devices(const settings *wanted, kf_devices *devices, const char **device, kf_error *error)
+{
+    devices->count = 0;
+    *device = wanted->device;
+    if (!wanted->devices) return true;
+    if (wanted->device && strcmp(wanted->device, "cuda") != 0)
+        return kf_fail(error, KF_ERROR_INPUT, "--devices %s and --device %s: one of them", wanted->devices, wanted->device);
+    *device = "cuda";
+    return kf_devices_parse(wanted->devices, kf_judge_gpu_count(), devices, error);
+}
+
+static void tell_faults(const kf_bench_plan *plan, const kf_bench_solutions *solutions, FILE *log)
+{
+    if (solutions->strangers)
+        fprintf(log, "%zu solutions of no task of the suite are left out, such as %s\n", solutions->strangers, solutions->stranger);
+    for (size_t i = 0; i < plan->suite.count; i++)
+        if (plan->suite.tasks[i].fault)
+            fprintf(log, "left out, counts as unsolved: %s: %s%s%s\n", plan->suite.tasks[i].name,
+                    plan->suite.tasks[i].rule ? plan->suite.tasks[i].rule : "", plan->suite.tasks[i].rule ? ": " : "",
+                    plan->suite.tasks[i].fault);
+}
+
+static bool report(const kf_bench_plan *plan, const settings *wanted, const kf_invocation *invocation, const char *path,
+                   bool *correct, kf_error *error)
+{
+    kf_auto(kf_store) store = kf_store_open(path, KF_STORE_READ, error);
+    kf_autobenchresult result = {0};
+    if (!store || !kf_bench_thresholds(&wanted->outputs.fast, &result, error) || !kf_bench_load(store, plan->id, &result, error) ||
+        !kf_bench_elsewhere(&wanted->outputs.times, &result, error))
+        return false;
+    *correct = result.score.solved > 0;
+    return kf_bench_write(&result, &wanted->outputs, invocation, error);
+}
+
+/* As the writer of these files will see it in the end (bench_kernelbench.c). */
+static bool has_origins(const kf_bench_suite *suite, kf_error *error)
+{
+    for (size_t i = 0; i < suite->count; i++)
+        if (suite->tasks[i].level >= 0 && suite->tasks[i].problem >= 0) return true;
+    return kf_bench_no_origin(error);
+}
+
+static int run(const kf_invocation *invocation, const void *values, kf_error *error)
+{
+    const settings *wanted = values;
+    const char *path = invocation->argument_count ? invocation->arguments[0] : NULL;
+    __attribute__((cleanup(plan_clear))) kf_bench_plan plan = {0};
+    __attribute__((cleanup(solutions_clear))) kf_bench_solutions solutions = {0};
+    kf_devices devices;
+    kf_bench_how how = {.log = invocation->log, .terminal = invocation->terminal, .interrupts = invocation->interrupts};
+    if (!path && !wanted->resume)
+        return kf_fail(error, KF_ERROR_INPUT, "bench: expected a SUITE, a folder of tasks; or --resume BENCH") - 1;
+    if (!kf_bench_outputs_check(&wanted->outputs, error) || !open_devices(wanted, &devices, &how.device, error)) return -1;
+    if (!(wanted->resume ? plan_resume(&plan, wanted, path, error) : plan_new(&plan, wanted, path, error))) return -1;
+    if (wanted->outputs.kernelbench && !has_origins(&plan.suite, error)) return -1;
+    kf_autofree char *store = wanted->store ? strdup(wanted->store) : kf_store_default_path(error);
+    if (!store) return -1;
+    how.store = store;
+    how.workers = wanted->workers.items;
+    how.worker_count = wanted->workers.count;
+    how.devices = devices.items;
+    how.device_count = devices.count;
+    if (plan.source && !kf_bench_solutions_load(plan.source, &plan.suite, &solutions, error)) return -1;
+    tell_faults(&plan, &solutions, invocation->log);
+    fprintf(invocation->log, "bench %s: %s, %zu tasks\n", plan.id, plan.name, plan.suite.count);
+    kf_bench_outcome outcome = {0};
+    bool correct = false;
+    bool ran =
+        plan.source ? kf_bench_judge(&plan, &solutions, &how, &outcome, error) : kf_bench_search(&plan, &how, &outcome, error);
+    if (!ran) return -1;
+    bool begun = false;
+    for (size_t i = 0; i < plan.suite.count; i++) begun |= plan.suite.tasks[i].run[0] != '\0';
+    if (!begun)
+        return kf_fail(error, outcome.why.code ? outcome.why.code : KF_ERROR_BUSY, "%s",
+                       outcome.why.text[0] ? outcome.why.text : "interrupted before a task was begun") -
+               1;
+    if (!outcome.gave_up && !kf_bench_against(&plan, &how, error)) {
+        if (error->code != KF_ERROR_MACHINE) return -1;
+        outcome.gave_up = true; /* what was judged is reported all the same */
+        outcome.why = *error;
+    }
+    if (!report(&plan, wanted, invocation, store, &correct, error)) return -1;
+    outcome.interrupted |= *how.interrupts > 0;
+    const char *option = wanted->store ? " --store " : "", *other = wanted->store ? wanted->store : "";
+    if (outcome.gave_up && !outcome.interrupted) {
+        fprintf(invocation->log,
+                "kforge: %s; %zu of %zu %s are judged, and this goes on from there: kforge bench --resume %s%s%s\n",
+                outcome.why.text, outcome.settled, outcome.total, plan.source ? "solutions" : "tasks", plan.id, option, other);
+        return KF_EXIT_MACHINE;
+    }
+    if (outcome.interrupted || outcome.failed || outcome.spent)
+        fprintf(invocation->log, "go on with: kforge bench --resume %s%s%s\n", plan.id, option, other);
+    if (outcome.interrupted) return KF_EXIT_INTERRUPTED;
+    if (outcome.failed) {
+        fprintf(invocation->log, "kforge: %zu tasks failed; the last: %s\n", outcome.failed, outcome.why.text);
+        return KF_EXIT_MACHINE;
+    }
+    return correct ? KF_EXIT_DONE : outcome.spent ? KF_EXIT_BUDGET : KF_EXIT_NOTHING;
+}
+
+static const kf_option options[] = {
+    {.name = "model",
+     .letter = 'm',
+     .type = KF_OPTION_LIST,
+     .argument = "SPEC",
+     .offset = offsetof(settings, models),
+     .config = true,
+     .help = "A model that is asked, as `kforge optimize` takes it; {task} in it becomes the task's name, as in "
+             "replay:replies/{task}.jsonl. Without one the tuner works alone."},
+    KF_ROW_LLM(settings),
+    {.name = "samples",
+     .letter = 'k',
+     .type = KF_OPTION_INTEGER,
+     .argument = "K",
+     .offset = offsetof(settings, samples),
+     .fallback = "1",
+     .low = 1,
+     .high = 1e6,
+     .help = "Replies that are drawn of each task, whatever becomes of them."},
+    {.name = "solutions",
+     .type = KF_OPTION_PATH,
+     .argument = "PATH",
+     .offset = offsetof(settings, solutions),
+     .help = "Judge these instead of asking models: a folder of level_L_problem_P_sample_S_kernel.cu, CUDA-L1's JSON lines, or a "
+             "folder "
+             "of TASK.cu or TASK/*.cu. Python ones (ModelNew, .py) need tasks for PyTorch."},
+    {.name = "strategy",
+     .type = KF_OPTION_TEXT,
+     .argument = "NAME|FILE",
+     .offset = offsetof(settings, strategy),
+     .fallback = "sample",
+     .help =
+         "How each task is searched (docs/strategies.md). Only the samples of `sample` are independent of each other, which pass@k "
+         "needs."},
+    {.name = "only",
+     .type = KF_OPTION_LIST,
+     .argument = "PATTERN",
+     .offset = offsetof(settings, only),
+     .help = "Only tasks whose name fits, as in '1_*'; may be given again."},
+    {.name = "name",
+     .type = KF_OPTION_TEXT,
+     .argument = "NAME",
+     .offset = offsetof(settings, name),
+     .help = "What reports call it; default the suite's name."},
+    {.name = "resume",
+     .letter = 'r',
+     .type = KF_OPTION_TEXT,
+     .argument = "BENCH",
+     .offset = offsetof(settings, resume),
+     .help = "Go on with a bench, by its id, the beginning of it, or \"last\" (\"latest\"), with its own settings: what was judged "
+             "stays, the rest is done. With more "
+             "of --cost, --time or --candidates, tasks that these have ended go on, too."},
+    {.name = "time",
+     .letter = 't',
+     .type = KF_OPTION_DURATION,
+     .argument = "DURATION",
+     .offset = offsetof(settings, time),
+     .low = KF_LEAST_SECONDS,
+     .high = 1e9,
+     .config = true,
+     .help = "Most time for each task; measuring its best again comes on top. Default 30m, without a model 40s."},
+    {.name = "candidates",
+     .letter = 'n',
+     .type = KF_OPTION_INTEGER,
+     .argument = "N",
+     .offset = offsetof(settings, candidates),
+     .low = 1,
+     .high = 1e12,
+     .config = true,
+     .help = "Most candidates that are judged of each task."},
+    {.name = "cost",
+     .type = KF_OPTION_NUMBER,
+     .argument = "USD",
+     .offset = offsetof(settings, cost),
+     .low = KF_LEAST_USD,
+     .high = 1e9,
+     .config = true,
+     .help = "Most that the models may cost for all tasks together; what one does not spend is left for the others."},
+    KF_ROW_WORKERS(settings),
+    KF_ROW_DEVICE(settings),
+    {.name = "devices",
+     .type = KF_OPTION_TEXT,
+     .argument = "LIST",
+     .offset = offsetof(settings, devices),
+     .config = true,
+     .help = "Judge on several GPUs of this machine, a task each at a time: all, or their numbers as in 0,2."},
+    KF_ROW_ENSEMBLE(settings),
+    {.name = "seed",
+     .type = KF_OPTION_INTEGER,
+     .argument = "N",
+     .offset = offsetof(settings, seed),
+     .fallback = "1",
+     .low = 0,
+     .high = 9e15,
+     .config = true,
+     .help = "Of the random choices of the search."},
+    {.name = "calls",
+     .type = KF_OPTION_INTEGER,
+     .argument = "N",
+     .offset = offsetof(settings, calls),
+     .low = 0,
+     .high = 64,
+     .config = true,
+     .help = "Model calls of a task at a time; default up to 4 for independent samples, else 1."},
+    {.name = "seconds",
+     .type = KF_OPTION_DURATION,
+     .argument = "SECONDS",
+     .offset = offsetof(settings, seconds),
+     .fallback = "0.6",
+     .low = 0.01,
+     .high = 86400,
+     .help = "Most time for timing a candidate; the best of each task is measured again for longer."},
+    KF_ROW_TIMEOUT(settings),
+    {.name = "anew",
+     .type = KF_OPTION_FLAG,
+     .offset = offsetof(settings, anew),
+     .help = "Judge also what the store has a verdict on, from whatever run."},
+    {.name = "once",
+     .type = KF_OPTION_FLAG,
+     .offset = offsetof(settings, once),
+     .help = "Measure existing solutions once; else each correct one twice, in fresh processes."},
+    {.name = "protocol",
+     .type = KF_OPTION_FLAG,
+     .fallback = "true",
+     .offset = offsetof(settings, protocol),
+     .help =
+         "Of existing solutions in Python: also say what KernelBench's own protocol would, which takes some seconds more each (the "
+         "default; --no-protocol does not)."},
+    KF_ROW_BASELINE(settings),
+    {.name = "against",
+     .type = KF_OPTION_LIST,
+     .argument = "NAME",
+     .offset = offsetof(settings, against),
+     .help = "Measure the best of each problem beside this one of its task's further baselines, too; may be given again."},
+    KF_ROW_SANDBOX(settings),
+    KF_ROW_PROMPTS(settings),
+    KF_ROWS_BENCH_OUTPUTS(settings),
+    KF_ROW_STORE(settings),
+    {0},
+};
+
+const kf_command kf_command_bench = {
+    .name = "bench",
+    .synopsis = "[SUITE_DIR]",
+    .summary = "Score models, or existing solutions, on a suite of tasks",
+    .description =
+        "SUITE_DIR is a folder of tasks, such as `tasks` or what an import wrote, or a suite.json that names some. Of each "
+        "task so many samples "
+        "are drawn and judged, a run of the store each; workers work on a task each at a time. A task that can't be "
+        "loaded is listed and "
+        "counts as unsolved; the others go on.\n\n"
+        "Scores: compile, correctness and cheat rates; fast_p, the share of all problems with a correct sample more "
+        "than p times as fast as "
+        "the baseline; pass@k; geometric mean and median speedup of the solved problems; each with a 95 % interval "
+        "(docs/bench.md).\n\n"
+        "Exit status: 0 something correct was found, 1 nothing correct, 2 bad input, 3 a task failed for the machine's "
+        "or a model's sake, 4 "
+        "the budget was spent before anything was correct, 130 interrupted.",
+    .examples =
+        "kforge bench tasks --model anthropic:claude-sonnet-4-5 --samples 5 --cost 20\tdraws five samples of each task\n"
+        "kforge bench tasks --only 'axpy' --only 'g*' --time 10s\ttunes the seeds of some tasks, without a model\n"
+        "kforge bench tasks --llm qwen2.5-coder@http://localhost:11434/v1 -k 10 --html report.html\twrites the report as a page\n"
+        "kforge bench suite --solutions runs/mine --kernelbench scores\tjudges existing solutions\n"
+        "kforge bench --resume last\tgoes on with what was interrupted\n",
+    .most_arguments = 1,
+    .options = options,
+    .settings_size = sizeof(settings),
+    .run = run,
+};

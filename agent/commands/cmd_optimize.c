@@ -1,0 +1,468 @@
+/* `kforge optimize`: a search from its settings to its result. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "devices.h"
+#include "kforge/counters.h"
+#include "kforge/judge.h"
+#include "llm.h"
+#include "optimize_result.h"
+#include "progress.h"
+#include "show.h"
+
+#define TUNER_SECONDS 40.0
+#define MODEL_SECONDS 1800.0
+#define MODEL_CANDIDATES 64
+
+typedef struct settings {
+    const char *strategy, *store, *device, *devices, *baseline, *counters, *sandbox, *flags, *resume, *output, *prompts;
+    double time, cost, budget_usd, gpu_seconds, seconds, timeout;
+    int64_t candidates, tokens, budget_tokens, budget_requests, seed, calls;
+    bool json;
+    const char *ensemble;
+    kf_option_list models, llms, workers;
+} settings;
+
+/* ---- what is to be done --------------------------------------------------------------------------------------------------------------------- */
+
+typedef struct plan {
+    kf_search_settings search;
+    const char *models[KF_SEARCH_MODELS];
+    char *frozen[KF_SEARCH_MODELS]; /* those given now, with the prices they have now */
+    cJSON *options;                 /* of the run that goes on; texts of `search` point into it */
+    kf_task *task;
+    char run[KF_RUN_ID]; /* "" a new one */
+    char *hardware;      /* that the run was judged on */
+} plan;
+
+static void plan_clear(plan *p)
+{
+    cJSON_Delete(p->options);
+    for (size_t i = 0; i < KF_SEARCH_MODELS; i++) free(p->frozen[i]);
+    kf_task_free(p->task);
+    free(p->hardware);
+}
+
+static bool add_model(plan *p, char *spec, kf_error *error)
+{
+    size_t count = p->search.model_count;
+    if (count == KF_SEARCH_MODELS || !spec) {
+        free(spec);
+        return count == KF_SEARCH_MODELS ? kf_fail(error, KF_ERROR_INPUT, "--model: more than %d models", KF_SEARCH_MODELS)
+                                         : kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    }
+    p->models[count] = p->frozen[count] = spec;
+    p->search.models = p->models;
+    p->search.model_count++;
+    return true;
+}
+
+/* The i-th of --model and --llm; NULL behind the last. */
+static const char *model_given(const settings *wanted, size_t i)
+{
+    if (i < wanted->models.count) return wanted->models.items[i];
+    i -= wanted->models.count;
+    return i < wanted->llms.count ? wanted->llms.items[i] : NULL;
+}
+
+static bool set_models(plan *p, const settings *wanted, kf_error *error)
+{
+    const char *spec;
+    p->search.model_count = 0;
+    for (size_t i = 0; (spec = model_given(wanted, i)); i++) {
+        char *frozen = kf_llm_freeze(spec, error);
+        if (!frozen || !add_model(p, frozen, error)) return false;
+    }
+    return true;
+}
+
+static bool has_model(const plan *p)
+{
+    for (size_t i = 0; i < p->search.model_count; i++)
+        if (strcmp(p->search.models[i], "none") != 0) return true;
+    return false;
+}
+
+static void set_budget(plan *p, const settings *wanted)
+{
+    kf_search_budget *budget = &p->search.budget;
+    if (wanted->time > 0) budget->seconds = wanted->time;
+    if (wanted->candidates > 0) budget->candidates = wanted->candidates;
+    if (wanted->cost > 0) budget->cost_usd = wanted->cost;
+    if (wanted->budget_usd > 0) budget->cost_usd = wanted->budget_usd;
+    if (wanted->tokens > 0) budget->tokens = wanted->tokens;
+    if (wanted->budget_tokens > 0) budget->tokens = wanted->budget_tokens;
+    if (wanted->budget_requests > 0) budget->requests = wanted->budget_requests;
+    if (wanted->gpu_seconds > 0) budget->device_seconds = wanted->gpu_seconds;
+    if (budget->seconds > 0 || p->run[0]) return;
+    /* Another budget alone is one, too; time has no default then. What only models spend is none to the tuner alone: it would end nothing. */
+    bool models = has_model(p), of_models = budget->cost_usd > 0 || budget->tokens > 0 || budget->requests > 0;
+    if (budget->candidates > 0 || budget->device_seconds > 0 || (models && of_models)) return;
+    budget->seconds = models ? MODEL_SECONDS : TUNER_SECONDS;
+    if (models) budget->candidates = MODEL_CANDIDATES;
+}
+
+/* ---- a run that is repeated ---------------------------------------------------------------------------------------------------------------------- */
+
+/* What a spec says of the model's part among several: ",weight=2,role=both". */
+static void copy_traits(const char *spec, kf_buffer *text)
+{
+    static const char *const names[] = {"weight=", "role=", "temperature_from=", "temperature_to=", "temperature_calls="};
+    size_t head = strcspn(spec, ":");
+    for (const char *at = memchr(spec, ',', head); at; at = memchr(at + 1, ',', (size_t)(spec + head - at - 1)))
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+            if (strncmp(at + 1, names[i], strlen(names[i])) == 0) kf_buffer_append(text, at, 1 + strcspn(at + 1, ",:"));
+}
+
+/* Each model of the run, `old`, becomes one that answers what it answered. */
+static bool replay_models(plan *p, const char *options, const char *const *old, size_t count, kf_store *store, const char *run,
+                          kf_error *error)
+{
+    kf_autofree char *path = realpath(kf_store_path(store), NULL);
+    p->search.model_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        kf_autofree char *name = kf_search_model_name(old[i]);
+        kf_autobuffer spec = {0};
+        bool twice = false;
+        for (size_t k = 0; k < i && name; k++) {
+            kf_autofree char *other = kf_search_model_name(old[k]);
+            twice |= other && strcmp(other, name) == 0;
+        }
+        if (strcmp(old[i], "none") == 0) continue;
+        if (twice)
+            return kf_fail(error, KF_ERROR_INPUT,
+                           "run %s has two models that are both called \"%s\": it can't be told what each said", run, name);
+        kf_buffer_format(&spec, "replay%s", options);
+        copy_traits(old[i], &spec);
+        kf_buffer_format(&spec, ":%s#%s#%s", path ? path : kf_store_path(store), run, name ? name : "");
+        if (!name || !add_model(p, kf_buffer_take(&spec), error)) return false;
+    }
+    return p->search.model_count || kf_fail(error, KF_ERROR_INPUT, "run %s asked no model: there is nothing to replay", run);
+}
+
+/* `--model replay:RUN` alone: the same task, settings and replies, judged anew. */
+static bool plan_replay(plan *p, const kf_invocation *invocation, const settings *wanted, const char *spec, const char *word,
+                        kf_error *error)
+{
+    kf_auto(kf_store) store = kf_store_open(wanted->store, KF_STORE_READ, error);
+    kf_autoresult kf_store_run run = {0};
+    const char *old[KF_SEARCH_MODELS];
+    if (!store || !kf_store_find_run(store, word, &run, error)) return false;
+    p->task = invocation->argument_count ? kf_task_load(invocation->arguments[0], error) : kf_stored_task(store, run.task, error);
+    if (!p->task || !kf_search_options_read(run.options, &p->search, p->models, &p->options, error)) return false;
+    size_t count = p->search.model_count;
+    memcpy(old, p->models, sizeof old);
+    kf_autofree char *options = strndup(spec + 6, strcspn(spec, ":") - 6); /* ",strict=1" */
+    if (!options) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    p->search.anew = true;
+    set_budget(p, wanted);
+    return replay_models(p, options, old, count, store, run.id, error);
+}
+
+static bool plan_new(plan *p, const kf_invocation *invocation, const settings *wanted, kf_error *error)
+{
+    const char *only = model_given(wanted, 0);
+    kf_autofree char *repeated = only && !model_given(wanted, 1) ? kf_llm_replayed_run(only) : NULL;
+    if (repeated) return plan_replay(p, invocation, wanted, only, repeated, error);
+    if (invocation->argument_count == 0)
+        return kf_fail(error, KF_ERROR_INPUT, "optimize: expected a TASK, or --resume RUN; \"kforge list --tasks\" shows tasks");
+    p->task = kf_task_load(invocation->arguments[0], error);
+    if (!p->task || !set_models(p, wanted, error)) return false;
+    if (wanted->counters && !kf_counters_check(wanted->counters, error)) return kf_fail_prefix(error, "--counters");
+    kf_search_settings *search = &p->search;
+    search->seed = (uint64_t)wanted->seed;
+    search->prompts = wanted->prompts;
+    if (!kf_strategy_load(wanted->strategy, &search->strategy, error)) return kf_fail_prefix(error, "--strategy");
+    search->by_share = strcmp(wanted->ensemble, "share") == 0;
+    search->calls = (int)wanted->calls;
+    search->timing_seconds = wanted->seconds;
+    search->timeout_seconds = wanted->timeout;
+    search->strict_sandbox = strcmp(wanted->sandbox, "strict") == 0;
+    search->declared_flags = strcmp(wanted->flags, "declared") == 0;
+    search->baseline = wanted->baseline;
+    search->counters = wanted->counters;
+    set_budget(p, wanted);
+    return true;
+}
+
+/* The run to go on with: by its id, or the latest unfinished one ("last", "latest"), of the task when there is one. */
+static bool find_run(kf_store *store, const kf_invocation *invocation, const char *word, kf_store_run *run, kf_error *error)
+{
+    bool found;
+    if (!kf_store_means_latest(word)) return kf_store_find_run(store, word, run, error);
+    kf_auto(kf_task) task = NULL;
+    if (invocation->argument_count && !(task = kf_task_load(invocation->arguments[0], error))) return false;
+    if (!kf_store_latest_run(store, task ? kf_task_hash(task) : NULL, true, run, &found, error)) return false;
+    return found ||
+           kf_fail(error, KF_ERROR_INPUT, "--resume %s: no unfinished run; \"kforge list\" shows all, give the id of one", word);
+}
+
+static bool plan_resume(plan *p, kf_store *store, const kf_invocation *invocation, const settings *wanted, kf_error *error)
+{
+    kf_autoresult kf_store_run run = {0};
+    if (!find_run(store, invocation, wanted->resume, &run, error)) return false;
+    snprintf(p->run, sizeof p->run, "%s", run.id);
+    p->task = kf_stored_task(store, run.task, error);
+    if (!p->task || !kf_search_options_read(run.options, &p->search, p->models, &p->options, error)) return false;
+    if (model_given(wanted, 0) && !set_models(p, wanted, error)) return false;
+    set_budget(p, wanted);
+    /* The device as the store calls it may say more than the hardware does. */
+    const char *more = p->search.baseline ? strstr(run.device, ", against baseline ") : NULL;
+    p->hardware = more ? strndup(run.device, (size_t)(more - run.device)) : strdup(run.device);
+    return p->hardware || kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+}
+
+/* ---- the command ----------------------------------------------------------------------------------------------------------------------------------- */
+
+/* Which device the workers of this program judge on, or on which several. */
+static bool choose_devices(const settings *wanted, const char **device, kf_devices *devices, kf_error *error)
+{
+    devices->count = 0;
+    *device = wanted->device;
+    if (!wanted->devices) return true;
+    if (wanted->device && strcmp(wanted->device, "cuda") != 0)
+        return kf_fail(error, KF_ERROR_INPUT, "--devices %s and --device %s: one of them", wanted->devices, wanted->device);
+    *device = "cuda";
+    return kf_devices_parse(wanted->devices, kf_judge_gpu_count(), devices, error);
+}
+
+/* Looked for before anything is spent on what could not be written then. */
+static bool has_place(const plan *p, const settings *wanted, kf_error *error)
+{
+    return kf_outcome_has_place(wanted->output, kf_task_name(p->task), p->run, error);
+}
+
+static int run(const kf_invocation *invocation, const void *values, kf_error *error)
+{
+    const settings *wanted = values;
+    kf_devices devices;
+    const char *device;
+    if (!choose_devices(wanted, &device, &devices, error)) return -1;
+    __attribute__((cleanup(plan_clear))) plan p = {0};
+    kf_auto(kf_store) store = NULL;
+    if (!wanted->resume && !(plan_new(&p, invocation, wanted, error) && has_place(&p, wanted, error))) return -1;
+    store = kf_store_open(wanted->store, wanted->resume ? KF_STORE_WRITE : KF_STORE_CREATE, error);
+    if (!store) return -1;
+    if (wanted->resume && !(plan_resume(&p, store, invocation, wanted, error) && has_place(&p, wanted, error))) return -1;
+    kf_auto(kf_workers) workers =
+        kf_workers_open(wanted->workers.items, wanted->workers.count,
+                        &(kf_workers_options){.device = device, .devices = devices.items, .device_count = devices.count}, error);
+    if (!workers || (p.hardware && !kf_workers_expect(workers, p.hardware))) return -1;
+    p.search.device = device;
+    bool alone = !p.run[0] && !has_model(&p);
+    kf_progress_view view = {.log = invocation->log,
+                             .terminal = invocation->terminal,
+                             .note = alone ? "no model is given (--model), so the tuner works alone" : NULL,
+                             .trouble = device || wanted->workers.count ? NULL : kf_judge_gpu_trouble};
+    kf_search_observer observer = {.notify = kf_progress_notify, .context = &view};
+    kf_search_result result;
+    bool ran = kf_search_run(store, p.task, p.run[0] ? p.run : NULL, &p.search, workers, invocation->interrupts, &observer, &result,
+                             error);
+    kf_progress_clear(&view);
+    kf_workers_close(kf_steal(&workers)); /* before anything is said: nothing is left running then */
+    __attribute__((cleanup(kf_outcome_clear)))
+    kf_outcome o = {.result = &result, .task = kf_task_name(p.task), .store = wanted->store, .output = wanted->output};
+    if (!ran) {
+        /* What was found is in the store; say how to go on. */
+        if (result.progress.run[0] && kf_outcome_word_resume(&o, kf_store_path(store), NULL))
+            fprintf(invocation->log, "what was found until now is stored; go on with: %s\n", o.resume);
+        return -1;
+    }
+    if (!kf_outcome_report(&o, store, wanted->json, invocation->output, error)) return -1;
+    if (result.end == KF_SEARCH_STOPPED) fprintf(invocation->log, "kforge: %s\n", result.why.text);
+    return kf_outcome_status(&result);
+}
+
+static const kf_option options[] = {
+    {.name = "model",
+     .letter = 'm',
+     .type = KF_OPTION_LIST,
+     .argument = "SPEC",
+     .offset = offsetof(settings, models),
+     .config = true,
+     .help =
+         "A model that proposes candidates: openai:MODEL, anthropic:MODEL, gemini:MODEL, openrouter:MODEL, azure:DEPLOYMENT, "
+         "MODEL@http://HOST:PORT/v1, exec:COMMAND, replay:FILE, 'fallback:SPEC then SPEC' or none (docs/models.md); may be given "
+         "again. Without one the tuner works alone. replay:RUN repeats a stored run (its id, or last), with its task, settings and "
+         "replies."},
+    KF_ROW_LLM(settings),
+    KF_ROW_ENSEMBLE(settings),
+    {.name = "strategy",
+     .type = KF_OPTION_TEXT,
+     .argument = "NAME|FILE",
+     .offset = offsetof(settings, strategy),
+     .fallback = "auto",
+     .config = true,
+     .help =
+         "What models are asked for and from which parents: auto, sample, evolve, contrast, critic, fsr, tune, or a JSON file with "
+         "settings of your own (docs/strategies.md)."},
+    {.name = "time",
+     .letter = 't',
+     .type = KF_OPTION_DURATION,
+     .argument = "DURATION",
+     .offset = offsetof(settings, time),
+     .low = KF_LEAST_SECONDS,
+     .high = 1e9,
+     .config = true,
+     .help = "Stop searching after this time, earlier sessions of the run included; measuring the best again comes on top. "
+             "Default, when no "
+             "budget is given: 40s, with a model 30m and 64 candidates. Money, tokens and requests are budgets of models alone."},
+    {.name = "candidates",
+     .letter = 'n',
+     .type = KF_OPTION_INTEGER,
+     .argument = "N",
+     .offset = offsetof(settings, candidates),
+     .low = 1,
+     .high = 1e12,
+     .config = true,
+     .help = "Stop when this many candidates have been judged."},
+    {.name = "cost",
+     .type = KF_OPTION_NUMBER,
+     .argument = "USD",
+     .offset = offsetof(settings, cost),
+     .low = KF_LEAST_USD,
+     .high = 1e9,
+     .config = true,
+     .help = "Stop before the models cost more than this; what a request may cost is set aside before it leaves."},
+    {.name = "tokens",
+     .type = KF_OPTION_INTEGER,
+     .argument = "N",
+     .offset = offsetof(settings, tokens),
+     .low = 1,
+     .high = 1e15,
+     .config = true,
+     .help = "Stop before the models read and write more than this many tokens."},
+    {.name = "budget-usd",
+     .type = KF_OPTION_NUMBER,
+     .argument = "USD",
+     .offset = offsetof(settings, budget_usd),
+     .low = KF_LEAST_USD,
+     .high = 1e9,
+     .config = true,
+     .help = "The same as --cost, which it replaces where both are given."},
+    {.name = "budget-tokens",
+     .type = KF_OPTION_INTEGER,
+     .argument = "N",
+     .offset = offsetof(settings, budget_tokens),
+     .low = 1,
+     .high = 1e15,
+     .config = true,
+     .help = "The same as --tokens, which it replaces where both are given."},
+    {.name = "budget-requests",
+     .type = KF_OPTION_INTEGER,
+     .argument = "N",
+     .offset = offsetof(settings, budget_requests),
+     .low = 1,
+     .high = 1e12,
+     .config = true,
+     .help = "Send no more than this many requests to models, retries included."},
+    {.name = "gpu-seconds",
+     .type = KF_OPTION_DURATION,
+     .argument = "DURATION",
+     .offset = offsetof(settings, gpu_seconds),
+     .low = KF_LEAST_SECONDS,
+     .high = 1e9,
+     .config = true,
+     .help = "Stop when workers have held their devices for so long, all of them together, to build and judge candidates; "
+             "measuring the best "
+             "again at the end comes on top."},
+    KF_ROW_WORKERS(settings),
+    KF_ROW_DEVICE(settings),
+    {.name = "devices",
+     .type = KF_OPTION_TEXT,
+     .argument = "LIST",
+     .offset = offsetof(settings, devices),
+     .config = true,
+     .help = "Judge on several GPUs of this machine at once, one worker each: all, or their numbers as in 0,2."},
+    {.name = "resume",
+     .letter = 'r',
+     .type = KF_OPTION_TEXT,
+     .argument = "RUN",
+     .offset = offsetof(settings, resume),
+     .help = "Go on with a run, by its id, the beginning of it, or \"last\" (\"latest\") for the last that is not finished, with "
+             "its own settings; budgets and models given here replace its own."},
+    {.name = "output",
+     .letter = 'o',
+     .type = KF_OPTION_PATH,
+     .argument = "FILE",
+     .offset = offsetof(settings, output),
+     .help = "Where the best candidate is written, tried before anything else is done; default kforge-out/TASK/RUN/best.cu."},
+    {.name = "seed",
+     .type = KF_OPTION_INTEGER,
+     .argument = "N",
+     .offset = offsetof(settings, seed),
+     .fallback = "1",
+     .low = 0,
+     .high = 9e15,
+     .config = true,
+     .help = "Of the random choices; the same seed and the same verdicts give the same candidates."},
+    {.name = "calls",
+     .type = KF_OPTION_INTEGER,
+     .argument = "N",
+     .offset = offsetof(settings, calls),
+     .low = 0,
+     .high = 64,
+     .config = true,
+     .help = "Model calls at a time; default as many as workers."},
+    {.name = "seconds",
+     .type = KF_OPTION_DURATION,
+     .argument = "SECONDS",
+     .offset = offsetof(settings, seconds),
+     .fallback = "0.6",
+     .low = 0.01,
+     .high = 86400,
+     .help = "Most time for timing a candidate while searching; the best is measured again for longer."},
+    KF_ROW_TIMEOUT(settings),
+    {.name = "counters",
+     .type = KF_OPTION_TEXT,
+     .argument = "WHICH",
+     .offset = offsetof(settings, counters),
+     .help = "Hardware counters of every correct candidate, for prompts: all, none, or CUPTI's names with commas between them. "
+             "Each takes about a "
+             "second. Default: on a GPU all of every best candidate that is measured again."},
+    KF_ROW_BASELINE(settings),
+    KF_ROW_SANDBOX(settings),
+    {.name = "flags",
+     .type = KF_OPTION_CHOICE,
+     .argument = "WHICH",
+     .choices = "all|declared",
+     .fallback = "all",
+     .offset = offsetof(settings, flags),
+     .config = true,
+     .help = "Which compiler flags the tuner tries: those that a source declares and those known to matter on the device, or only "
+             "the former."},
+    KF_ROW_PROMPTS(settings),
+    KF_ROW_STORE(settings),
+    KF_ROW_JSON(settings),
+    {0},
+};
+
+const kf_command kf_command_optimize = {
+    .name = "optimize",
+    .synopsis = "[TASK]",
+    .summary = "Search for a faster implementation of a task's kernel",
+    .description = "It measures the baseline and the task's seeds, tunes what they declare as tunable, and has models, where some "
+                   "are given, draft, repair "
+                   "and improve candidates. Every candidate is judged in a sandbox and stored. What is reported as best was "
+                   "measured again in fresh "
+                   "processes.\n\n"
+                   "Ctrl-C once waits for the verdicts under way and stops; twice stops at once. Either way nothing that was "
+                   "judged is lost, and the "
+                   "command that goes on is shown.\n\n"
+                   "Exit status: 0 something correct was found, 1 nothing correct, 2 bad input, 3 the machine or a model failed, 4 "
+                   "the budget was spent "
+                   "before anything was correct, 130 interrupted.",
+    .examples = "kforge optimize tasks/row_softmax\ttunes the seeds of a task for 40 seconds\n"
+                "kforge optimize tasks/gemm --model anthropic:claude-sonnet-4-5 --cost 5\tfor at most $5, with the key in "
+                "ANTHROPIC_API_KEY\n"
+                "kforge optimize tasks/gemm --model qwen2.5-coder@http://localhost:11434/v1\tasks a server of your own\n"
+                "kforge optimize tasks/gemm --model exec:./ask.sh --cost 2\tlets a program of yours ask a model, for at most $2 by "
+                "what it says\n"
+                "kforge optimize --resume last --time 5m\tgoes on with what was interrupted\n"
+                "kforge optimize tasks/gemm --workers 'ssh gpu1 kforge worker' --json\tjudges on another machine\n",
+    .most_arguments = 1,
+    .options = options,
+    .settings_size = sizeof(settings),
+    .run = run,
+};

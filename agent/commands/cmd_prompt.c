@@ -1,0 +1,169 @@
+/* `kforge prompt`: what a model would be sent, without sending it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "kforge/file.h"
+#include "kforge/json.h"
+#include "prompt.h"
+#include "search.h"
+#include "show.h"
+#include "table.h"
+
+#define HELLO_SECONDS 60
+
+typedef struct settings {
+    const char *store, *device, *strategy, *run, *step, *hardware, *prompts;
+    bool json;
+} settings;
+
+typedef struct preview {
+    kf_task *task;
+    kf_search_settings search;
+    const char *models[KF_SEARCH_MODELS];
+    cJSON *options;
+    char run[KF_RUN_ID];
+    char *hardware;
+    kf_search_preview_text text;
+} preview;
+
+static void preview_clear(preview *p)
+{
+    kf_task_free(p->task);
+    cJSON_Delete(p->options);
+    free(p->hardware);
+    free(p->text.system);
+    free(p->text.prompt);
+}
+
+/* The device of the run, what was given, or what a worker here says it has. */
+static bool find_hardware(preview *p, const settings *wanted, const kf_invocation *invocation, kf_error *error)
+{
+    if (wanted->hardware) {
+        p->hardware = strdup(wanted->hardware);
+        return p->hardware || kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    }
+    if (p->hardware) return true;
+    kf_auto(kf_workers) workers =
+        kf_workers_open((const char *const[]){"local"}, 1, &(kf_workers_options){.device = wanted->device}, error);
+    double until = kf_now() + HELLO_SECONDS;
+    while (workers && !kf_workers_hardware(workers)) {
+        kf_workers_result result;
+        if (*invocation->interrupts) return kf_fail(error, KF_ERROR_BUSY, "interrupted");
+        if (kf_now() > until) return kf_fail(error, KF_ERROR_MACHINE, "no device has said what it is; give --hardware");
+        if (kf_workers_wait(workers, 0.1, &result, error) < 0) return false;
+    }
+    p->hardware = workers ? strdup(kf_workers_hardware(workers)) : NULL;
+    return p->hardware || (workers && kf_fail(error, KF_ERROR_MEMORY, "out of memory"));
+}
+
+static bool read_run(preview *p, kf_store *store, const settings *wanted, kf_error *error)
+{
+    kf_autoresult kf_store_run run = {0};
+    if (!kf_store_find_run(store, wanted->run, &run, error)) return false;
+    snprintf(p->run, sizeof p->run, "%s", run.id);
+    p->task = kf_stored_task(store, run.task, error);
+    const char *more = strstr(run.device, ", against baseline ");
+    p->hardware = more ? strndup(run.device, (size_t)(more - run.device)) : strdup(run.device);
+    return p->task && p->hardware && kf_search_options_read(run.options, &p->search, p->models, &p->options, error);
+}
+
+static bool print(const preview *p, const settings *wanted, const kf_invocation *invocation, kf_error *error)
+{
+    long long system = (long long)kf_prompt_tokens(strlen(p->text.system)),
+              prompt = (long long)kf_prompt_tokens(strlen(p->text.prompt));
+    if (wanted->json) {
+        kf_auto(cJSON) json = cJSON_CreateObject();
+        cJSON_AddStringToObject(json, "step", p->text.step);
+        cJSON_AddStringToObject(json, "strategy", p->search.strategy.name);
+        cJSON_AddStringToObject(json, "hardware", p->hardware);
+        cJSON_AddNumberToObject(json, "system_tokens", (double)system);
+        cJSON_AddNumberToObject(json, "prompt_tokens", (double)prompt);
+        cJSON_AddStringToObject(json, "system", p->text.system);
+        cJSON_AddStringToObject(json, "prompt", p->text.prompt);
+        return kf_print_json(invocation->output, kf_steal(&json), error);
+    }
+    fprintf(invocation->log, "%s: %lld tokens of system text, %lld of the prompt (estimated from the bytes)\n", p->text.step,
+            system, prompt);
+    fprintf(invocation->output, "%s\n%s\n", p->text.system, p->text.prompt);
+    return true;
+}
+
+static int run(const kf_invocation *invocation, const void *values, kf_error *error)
+{
+    const settings *wanted = values;
+    __attribute__((cleanup(preview_clear))) preview p = {0};
+    kf_auto(kf_store) store = NULL;
+    if (wanted->run) {
+        if (!kf_open_to_read(wanted->store, &store, error)) return -1;
+        if (!store) return kf_fail(error, KF_ERROR_INPUT, "--run %s: there are no runs yet", wanted->run), -1;
+        if (!read_run(&p, store, wanted, error)) return -1;
+    } else {
+        if (!invocation->argument_count)
+            return kf_fail(error, KF_ERROR_INPUT, "prompt: expected a TASK, or --run RUN; \"kforge list --tasks\" shows tasks"), -1;
+        p.task = kf_task_load(invocation->arguments[0], error);
+        if (!p.task) return -1;
+    }
+    if (wanted->prompts) p.search.prompts = wanted->prompts;
+    if (wanted->device) p.search.device = wanted->device;
+    if (wanted->strategy || !*p.search.strategy.name) {
+        if (!kf_strategy_load(wanted->strategy ? wanted->strategy : "auto", &p.search.strategy, error))
+            return kf_fail_prefix(error, "--strategy"), -1;
+    }
+    if (!find_hardware(&p, wanted, invocation, error)) return -1;
+    if (!p.search.device) p.search.device = strncmp(p.hardware, "cpu", 3) == 0 ? "cpu" : "cuda";
+    if (!kf_search_preview(store, p.task, wanted->run ? p.run : NULL, &p.search, p.hardware, wanted->step, &p.text, error))
+        return -1;
+    return print(&p, wanted, invocation, error) ? KF_EXIT_DONE : -1;
+}
+
+static const kf_option options[] = {
+    {.name = "strategy",
+     .type = KF_OPTION_TEXT,
+     .argument = "NAME|FILE",
+     .offset = offsetof(settings, strategy),
+     .config = true,
+     .help =
+         "What models are asked for and from which parents: auto, sample, evolve, contrast, critic, fsr, tune, or a JSON file with "
+         "settings of your own (docs/strategies.md). Default: auto, or that of the run."},
+    {.name = "run",
+     .letter = 'r',
+     .type = KF_OPTION_TEXT,
+     .argument = "RUN",
+     .offset = offsetof(settings, run),
+     .help = "What this run (id, the beginning of one, or last) would send next, with parents, exemplars and notes from it."},
+    {.name = "step",
+     .type = KF_OPTION_TEXT,
+     .argument = "STEP",
+     .offset = offsetof(settings, step),
+     .help =
+         "This prompt instead of what the strategy would choose: draft, improve, repair_build, repair_wrong, contrast, crossover, "
+         "rethink, critic_optimise or critic_repair; all but draft need --run."},
+    {.name = "hardware",
+     .type = KF_OPTION_TEXT,
+     .argument = "TEXT",
+     .offset = offsetof(settings, hardware),
+     .help =
+         "As on this hardware, in words (\"NVIDIA H100 80GB HBM3\" or \"GPU of compute capability 8.9\") instead of what is here."},
+    KF_ROW_PROMPTS(settings),
+    KF_ROW_DEVICE(settings),
+    KF_ROW_STORE(settings),
+    KF_ROW_JSON(settings),
+    {0},
+};
+
+const kf_command kf_command_prompt = {
+    .name = "prompt",
+    .synopsis = "[TASK]",
+    .summary = "Show what a model would be sent, and how many tokens it has",
+    .description = "Writes system text and prompt to standard output; nothing is sent. Of a task it is the first draft that a "
+                   "strategy asks for; with "
+                   "--run what a run would ask for next.",
+    .examples = "kforge prompt tasks/gemm\tthe first prompt of a search\n"
+                "kforge prompt --run 0k7c --step contrast\twith candidates of a run\n"
+                "kforge prompt tasks/gemm --hardware \"GPU of compute capability 9.0\" --json | jq .prompt_tokens\twith the card "
+                "of another GPU",
+    .most_arguments = 1,
+    .options = options,
+    .settings_size = sizeof(settings),
+    .run = run,
+};

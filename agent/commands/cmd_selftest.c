@@ -1,0 +1,231 @@
+/* `kforge selftest`: does this machine's judge catch what it has to, and leave the honest alone. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "census.h"
+#include "kforge/file.h"
+#include "kforge/json.h"
+#include "selftest.h"
+#include "table.h"
+#include "show.h"
+
+typedef struct settings {
+    const char *device, *folder, *filter;
+    bool json, all;
+} settings;
+
+typedef struct report {
+    const kf_invocation *invocation;
+    const settings *wanted;
+    kf_table table;
+    cJSON *cases; /* with --json */
+    int seen;
+} report;
+
+static void take_case(void *context, const kf_selftest_case *row)
+{
+    report *r = context;
+    const char *kind = row->hostile ? "hostile" : "honest";
+    r->seen++;
+    if (r->invocation->terminal) fprintf(r->invocation->log, "\r\033[K%d %s/%s/%.50s", r->seen, kind, row->task, row->name);
+    if (r->cases) {
+        cJSON *object = cJSON_CreateObject();
+        cJSON_AddStringToObject(object, "kind", kind);
+        cJSON_AddStringToObject(object, "task", row->task);
+        cJSON_AddStringToObject(object, "name", row->name);
+        cJSON_AddStringToObject(object, "rule", row->rule);
+        cJSON_AddStringToObject(object, "expected", row->expected);
+        cJSON_AddStringToObject(object, "status", row->status);
+        cJSON_AddStringToObject(object, "finding", row->finding);
+        cJSON_AddStringToObject(object, "message", row->verdict->message);
+        cJSON_AddBoolToObject(object, "passed", row->passed);
+        kf_json_add_number(object, "seconds", row->seconds);
+        cJSON_AddItemToArray(r->cases, object);
+    }
+    if (row->passed && row->seconds <= row->limit && !r->wanted->all) return;
+    char seconds[KF_FIGURE];
+    bool late = row->seconds > row->limit;
+    kf_table_cell(&r->table, "%s", late ? "LATE" : row->passed ? "ok" : row->hostile ? "MISSED" : "ACCUSED");
+    kf_table_cell(&r->table, "%s/%s/%s", kind, row->task, row->name);
+    kf_table_cell(&r->table, "%s%s%s", row->status, row->finding[0] ? " " : "", row->finding);
+    kf_table_cell(&r->table, "%s", row->passed ? "" : row->expected);
+    kf_table_cell(&r->table, "%s", kf_figure_seconds(row->seconds, seconds));
+}
+
+/* The judge's temporary files go to a folder of their own, so that whatever is left there was left by it or by a candidate. */
+typedef struct scratch {
+    char *folder, *before_folder; /* $TMPDIR now and before */
+    kf_census *before;
+} scratch;
+
+static void scratch_free(scratch *s)
+{
+    if (!s) return;
+    if (s->folder) kf_directory_remove(s->folder, NULL);
+    if (s->before_folder)
+        setenv("TMPDIR", s->before_folder, 1);
+    else
+        unsetenv("TMPDIR");
+    kf_census_free(s->before);
+    free(s->folder);
+    free(s->before_folder);
+    free(s);
+}
+
+KF_DEFINE_AUTO(scratch, scratch_free)
+
+static scratch *scratch_new(kf_error *error)
+{
+    kf_auto(scratch) s = calloc(1, sizeof *s);
+    const char *given = getenv("TMPDIR");
+    if (!s || (given && !(s->before_folder = strdup(given)))) {
+        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return NULL;
+    }
+    if (!(s->folder = kf_directory_temporary("kforge-selftest", error))) return NULL;
+    if (setenv("TMPDIR", s->folder, 1) != 0) {
+        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return NULL;
+    }
+    if (!(s->before = kf_census_take(s->folder, error))) return NULL;
+    return kf_steal(&s);
+}
+
+/* What a GPU's driver opens for a judge stays open for as long as this program lives. By a verdict of the judge's own it is there, and is not left
+ * behind: the census is taken anew. */
+static bool use_driver(scratch *own, kf_judge *judge, const char *folder, kf_error *error)
+{
+    kf_autofree char *path = kf_path_join(folder, "selftest/vecadd");
+    if (!path) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (strncmp(kf_judge_device(judge), "cpu", 3) == 0 || access(path, F_OK) != 0) return true;
+    kf_task *task = kf_task_load(path, error);
+    if (!task) return false;
+    const char *text = kf_task_baseline(task)->text;
+    kf_auto(kf_job) job = kf_job_new("first", task, text, strlen(text), NULL, 0, error);
+    if (!job) return false;
+    kf_auto(kf_verdict) verdict = kf_judge_run(judge, job, NULL, error);
+    if (!verdict) return false;
+    kf_census_free(own->before);
+    own->before = kf_census_take(own->folder, error);
+    return own->before != NULL;
+}
+
+static double percent(int part, int whole)
+{
+    return whole ? 100.0 * part / whole : 100;
+}
+
+static int run(const kf_invocation *invocation, const void *values, kf_error *error)
+{
+    const settings *wanted = values;
+    kf_view view = kf_view_of(invocation, wanted->json);
+    kf_autofree char *folder = wanted->folder ? strdup(wanted->folder) : kf_selftest_folder(error);
+    if (!folder) return -1;
+    kf_auto(scratch) own = scratch_new(error);
+    if (!own) return -1;
+    kf_auto(kf_judge) judge = kf_judge_new(&(kf_judge_settings){.device = wanted->device}, error);
+    if (!judge || !use_driver(own, judge, folder, error)) return -1;
+    kf_auto(cJSON) json = wanted->json ? cJSON_CreateObject() : NULL;
+    report r = {.invocation = invocation, .wanted = wanted, .cases = json ? cJSON_AddArrayToObject(json, "cases") : NULL};
+    kf_table_add_column(&r.table, "", KF_LEFT, false);
+    kf_table_add_column(&r.table, "CASE", KF_LEFT, true);
+    kf_table_add_column(&r.table, "VERDICT", KF_LEFT, false);
+    kf_table_add_column(&r.table, "EXPECTED", KF_LEFT, true);
+    kf_table_add_column(&r.table, "TIME", KF_RIGHT, false);
+    kf_selftest_summary sum;
+    bool done = kf_selftest_run(judge, folder, KF_SELFTEST_ALL, wanted->filter, take_case, &r, invocation->interrupts, &sum, error);
+    if (invocation->terminal) fputs("\r\033[K", invocation->log);
+    kf_autobuffer left = {0};
+    kf_census_news news = {0};
+    kf_autofree char *device = done ? strdup(kf_judge_device(judge)) : NULL,
+                     *hardware = done ? strdup(kf_judge_hardware(judge)) : NULL;
+    /* "0 of 0 caught (100 %)" would read as a proof. */
+    if (done && sum.hostile + sum.honest == 0 && wanted->filter)
+        done = kf_fail(error, KF_ERROR_INPUT, "--filter: no case for this device has \"%.200s\" in its path; cases are in %s",
+                       wanted->filter, folder);
+    if (done && (!device || !hardware)) done = kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (done) { /* what it still holds is not left behind */
+        kf_judge_free(kf_steal(&judge));
+        kf_auto(kf_census) after = kf_census_take(own->folder, error);
+        done = after != NULL;
+        if (after) news = kf_census_compare(own->before, after, &left);
+    }
+    bool good = done && news.own == 0 && sum.late == 0 && sum.hostile + sum.honest > 0 && sum.caught == sum.hostile &&
+                sum.accepted == sum.honest;
+    int status = good ? KF_EXIT_DONE : KF_EXIT_NOTHING;
+    if (!done) {
+        status = error && error->code == KF_ERROR_BUSY ? KF_EXIT_INTERRUPTED : -1;
+    } else if (json) {
+        cJSON_AddStringToObject(json, "schema", "kforge-selftest/1");
+        cJSON_AddStringToObject(json, "version", KFORGE_VERSION);
+        cJSON_AddStringToObject(json, "device", device);
+        cJSON_AddStringToObject(json, "hardware", hardware);
+        cJSON_AddNumberToObject(json, "hostile", sum.hostile);
+        cJSON_AddNumberToObject(json, "caught", sum.caught);
+        cJSON_AddNumberToObject(json, "honest", sum.honest);
+        cJSON_AddNumberToObject(json, "accused", sum.honest - sum.accepted);
+        kf_json_add_number(json, "seconds", sum.seconds);
+        kf_json_add_number(json, "longest_seconds", sum.longest);
+        cJSON_AddNumberToObject(json, "late", sum.late);
+        cJSON_AddNumberToObject(json, "left_behind", (double)news.own);
+        cJSON_AddStringToObject(json, "new_on_machine", left.data ? left.data : "");
+        if (!kf_print_json(view.out, kf_steal(&json), error)) status = -1;
+    } else {
+        char seconds[KF_FIGURE], longest[KF_FIGURE];
+        kf_table_print(&r.table, view.out, view.width, 0, view.color);
+        fprintf(view.out,
+                "%sselftest on %s (%s): %d of %d hostile candidates caught (%.1f %%), %d of %d honest ones accused (%.1f %%), %s, "
+                "longest %s\n",
+                r.table.cell_count ? "\n" : "", device, hardware, sum.caught, sum.hostile, percent(sum.caught, sum.hostile),
+                sum.honest - sum.accepted, sum.honest, sum.honest ? 100 - percent(sum.accepted, sum.honest) : 0,
+                kf_figure_seconds(sum.seconds, seconds), kf_figure_seconds(sum.longest, longest));
+        if (news.own)
+            fprintf(view.out, "left behind: %s", left.data);
+        else if (news.others)
+            fprintf(view.out, "nothing left behind; new on this machine, perhaps by other programs:\n%s", left.data);
+        else
+            fputs("nothing left behind: no process, descriptor, file, shared memory or socket\n", view.out);
+    }
+    kf_table_free(&r.table);
+    return status;
+}
+
+static const kf_option options[] = {
+    KF_ROW_DEVICE(settings),
+    {.name = "filter",
+     .type = KF_OPTION_TEXT,
+     .argument = "TEXT",
+     .offset = offsetof(settings, filter),
+     .help = "Only cases whose path contains this: hostile/, scale/graph, …"},
+    {.name = "folder",
+     .type = KF_OPTION_PATH,
+     .argument = "DIR",
+     .offset = offsetof(settings, folder),
+     .help = "Cases of your own: DIR/hostile/TASK/NAME.cu, DIR/honest/TASK/NAME.cu and DIR/selftest/TASK/task.json."},
+    {.name = "all",
+     .letter = 'a',
+     .type = KF_OPTION_FLAG,
+     .offset = offsetof(settings, all),
+     .help = "List every case, not only those that went wrong."},
+    KF_ROW_JSON(settings),
+    {0},
+};
+
+const kf_command kf_command_selftest = {
+    .name = "selftest",
+    .synopsis = "",
+    .summary = "Prove that this machine's judge catches cheats and leaves honest candidates alone",
+    .description = "Judges a collection of cheating candidates and one of odd but honest ones as any other, and tells which did "
+                   "not get the verdict that "
+                   "they must get. What it prints belongs beside every leaderboard that this machine's verdicts enter.\n\n"
+                   "The exit status is 0 when every hostile candidate was caught, no honest one accused, and none held the judge "
+                   "for longer than its "
+                   "limits or left a process, an open descriptor or a file behind, else 1.",
+    .examples = "kforge selftest --device cpu\ton the processor\nkforge selftest --filter honest/ --all\twhat is done with the "
+                "honest ones\n",
+    .options = options,
+    .settings_size = sizeof(settings),
+    .run = run,
+};

@@ -1,0 +1,202 @@
+/* Describing and writing many problems, several at a time. Each thread takes the next problem, starts its sandbox, waits for it and writes the folder: the
+ * thread that spawned a sandbox has to outlive it. An error that would refuse every problem stops all threads after what they have begun. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "import.h"
+#include "kforge/buffer.h"
+#include "describe.h"
+#include "kforge/file.h"
+#include "kforge/json.h"
+#include "kforge/task.h"
+
+const char *kf_import_status_name(kf_import_status status)
+{
+    static const char *const names[] = {[KF_IMPORT_NOT_TRIED] = "not_tried",
+                                        [KF_IMPORT_MADE] = "made",
+                                        [KF_IMPORT_UNCHANGED] = "unchanged",
+                                        [KF_IMPORT_UNFIT] = "unfit",
+                                        [KF_IMPORT_FAILED] = "failed"};
+    return names[status];
+}
+
+void kf_import_results_clear(kf_import_result *results, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        free(results[i].notes);
+        free(results[i].patches);
+        results[i] = (kf_import_result){0};
+    }
+}
+
+/* ---- one problem ---- */
+
+static char *whole_text(const kf_import_problem *problem, size_t *size, kf_error *error)
+{
+    if (problem->text && (*size = strlen(problem->text)) > KF_SOURCE_BYTES) {
+        kf_fail(error, KF_ERROR_LIMIT, "its text is larger than %d bytes", (int)KF_SOURCE_BYTES);
+        return NULL;
+    }
+    kf_autofree char *own = problem->text ? strdup(problem->text) : kf_file_read(problem->path, KF_SOURCE_BYTES, size, error);
+    if (!own || !problem->append) return kf_steal(&own);
+    kf_autobuffer text = {0};
+    kf_buffer_append(&text, own, *size);
+    kf_buffer_string(&text, problem->append);
+    *size = text.size;
+    char *both = kf_buffer_take(&text);
+    if (!both) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    return both;
+}
+
+static void refuse(kf_import_result *result, kf_import_status status, const char *rule, const char *reason)
+{
+    result->status = status;
+    snprintf(result->rule, sizeof result->rule, "%.60s", rule);
+    snprintf(result->reason, sizeof result->reason, "%.1000s", reason);
+}
+
+static const char *text_in(const cJSON *object, const char *key)
+{
+    const cJSON *value = cJSON_GetObjectItemCaseSensitive(object, key);
+    return cJSON_IsString(value) ? value->valuestring : "";
+}
+
+static int64_t count_elements(const cJSON *list)
+{
+    const cJSON *row, *extent;
+    double sum = 0;
+    cJSON_ArrayForEach(row, list)
+    {
+        double product = 1;
+        cJSON_ArrayForEach(extent, cJSON_GetObjectItemCaseSensitive(row, "shape")) product *= extent->valuedouble;
+        sum += product;
+    }
+    return sum < 9e15 ? (int64_t)sum : INT64_MAX;
+}
+
+static void summarise(kf_import_result *result, const cJSON *description)
+{
+    static const char *const lists[] = {"inputs", "state", "outputs"};
+    int *const counts[] = {&result->inputs, &result->state, &result->outputs};
+    for (int i = 0; i < 3; i++) {
+        const cJSON *list = cJSON_GetObjectItemCaseSensitive(description, lists[i]);
+        *counts[i] = cJSON_GetArraySize(list);
+        result->elements += count_elements(list);
+    }
+    const cJSON *flops = cJSON_GetObjectItemCaseSensitive(description, "flops"), *element;
+    if (cJSON_IsNumber(flops)) result->flops = flops->valuedouble;
+    kf_autobuffer notes = {0}, patches = {0};
+    cJSON_ArrayForEach(element, cJSON_GetObjectItemCaseSensitive(description, "notes")) if (cJSON_IsString(element))
+        kf_buffer_format(&notes, "%s%s", notes.size ? "; " : "", element->valuestring);
+    cJSON_ArrayForEach(element, cJSON_GetObjectItemCaseSensitive(description, "patches"))
+        kf_buffer_format(&patches, "%s%s=%.0f", patches.size ? " " : "", element->string, element->valuedouble);
+    result->notes = kf_buffer_take(&notes);
+    result->patches = kf_buffer_take(&patches);
+}
+
+/* Errors that the next problem would meet alike. */
+static bool is_everybodys(kf_error_code code)
+{
+    return code == KF_ERROR_MACHINE || code == KF_ERROR_IO || code == KF_ERROR_MEMORY || code == KF_ERROR_INTERNAL ||
+           code == KF_ERROR_BUSY;
+}
+
+/* False: an error that would refuse them all. */
+static bool import_one(const kf_import_suite *suite, const kf_import_problem *problem, const kf_import_options *options,
+                       kf_import_result *result, const volatile int *stop, kf_error *error)
+{
+    kf_error reason = {0};
+    size_t size;
+    kf_autofree char *text = whole_text(problem, &size, &reason);
+    if (!text) return refuse(result, KF_IMPORT_FAILED, "file", reason.text), true;
+    const kf_describe_request request = {.text = text,
+                                         .size = size,
+                                         .name = strrchr(problem->path, '/') + 1,
+                                         .class_name = problem->class_name ? problem->class_name : options->class_name,
+                                         .mode = options->mode,
+                                         .patches = options->patches,
+                                         .max_elements = options->max_elements,
+                                         .threads = 1,
+                                         .seconds = options->seconds,
+                                         .memory_bytes = options->memory_bytes,
+                                         .strict = options->strict};
+    kf_auto(cJSON) description = kf_describe(&request, stop, &reason);
+    if (!description) {
+        if (is_everybodys(reason.code)) return kf_fail_copy(error, &reason);
+        refuse(result, KF_IMPORT_FAILED, reason.code == KF_ERROR_LIMIT ? "limit" : "file", reason.text);
+        return true;
+    }
+    const cJSON *unfit = cJSON_GetObjectItemCaseSensitive(description, "unfit");
+    if (cJSON_IsObject(unfit)) return refuse(result, KF_IMPORT_UNFIT, text_in(unfit, "rule"), text_in(unfit, "reason")), true;
+    summarise(result, description);
+    kf_auto(cJSON) task = kf_import_task(suite, problem, options, description, text, size, &reason);
+    bool unchanged = false;
+    if (task && kf_import_write(problem, options, task, text, size, &unchanged, &reason)) {
+        result->status = unchanged ? KF_IMPORT_UNCHANGED : KF_IMPORT_MADE;
+        return true;
+    }
+    if (is_everybodys(reason.code)) return kf_fail_copy(error, &reason);
+    refuse(result, KF_IMPORT_FAILED, "task", reason.text);
+    return true;
+}
+
+/* ---- all of them ---- */
+
+typedef struct work {
+    const kf_import_suite *suite;
+    const kf_import_options *options;
+    kf_import_result *results;
+    kf_import_progress *progress;
+    void *context;
+    const volatile int *stop;
+    pthread_mutex_t lock;
+    size_t next;
+    bool failed;
+    kf_error error; /* the first that is everybody's */
+} work;
+
+static void *work_off(void *argument)
+{
+    work *w = argument;
+    pthread_mutex_lock(&w->lock);
+    while (w->next < w->suite->count && !w->failed && !(w->stop && *w->stop)) {
+        size_t i = w->next++;
+        kf_import_result result = {0};
+        kf_error error = {0};
+        pthread_mutex_unlock(&w->lock);
+        double started = kf_now();
+        bool good = import_one(w->suite, &w->suite->problems[i], w->options, &result, w->stop, &error);
+        result.seconds = kf_now() - started;
+        pthread_mutex_lock(&w->lock);
+        w->results[i] = result;
+        if (!good && !w->failed) {
+            w->failed = true;
+            w->error = error;
+        }
+        if (good && w->progress) w->progress(w->context, &w->suite->problems[i], &w->results[i]);
+    }
+    pthread_mutex_unlock(&w->lock);
+    return NULL;
+}
+
+bool kf_import_run(const kf_import_suite *suite, const kf_import_options *options, kf_import_result *results,
+                   kf_import_progress *progress, void *context, const volatile int *stop, kf_error *error)
+{
+    work w = {.suite = suite,
+              .options = options,
+              .results = results,
+              .progress = progress,
+              .context = context,
+              .stop = stop,
+              .lock = PTHREAD_MUTEX_INITIALIZER};
+    pthread_t threads[64];
+    int count = 0, wanted = options->jobs < 1 ? 1 : options->jobs > 64 ? 64 : options->jobs;
+    while (count + 1 < wanted && (size_t)count + 1 < suite->count && pthread_create(&threads[count], NULL, work_off, &w) == 0)
+        count++;
+    work_off(&w);
+    for (int i = 0; i < count; i++) pthread_join(threads[i], NULL);
+    pthread_mutex_destroy(&w.lock);
+    return w.failed ? kf_fail_copy(error, &w.error) : true;
+}

@@ -1,0 +1,226 @@
+#include "api_key.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "kforge/cleanup.h"
+#include "kforge/file.h"
+
+#define VAULT_BYTES 65536
+#define MOST_KEYS 64
+#define FILE_BYTES 65536
+#define SHORTEST 8 /* shorter values are no keys but place holders, and redacting them would mangle texts */
+
+/* Names and values one after the other in pages of our own. */
+static char *vault;
+static size_t vault_used;
+static struct {
+    const char *name, *value;
+} keys[MOST_KEYS];
+static size_t key_count;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static bool is_key_name(const char *name, size_t length)
+{
+    static const char end[] = "_API_KEY";
+    size_t tail = sizeof end - 1;
+    return length > tail && length < 128 && memcmp(name + length - tail, end, tail) == 0;
+}
+
+static const char *put(const char *text, size_t size)
+{
+    if (!vault) {
+        void *pages = mmap(NULL, VAULT_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (pages == MAP_FAILED) return NULL;
+        madvise(pages, VAULT_BYTES, MADV_DONTDUMP);
+        madvise(pages, VAULT_BYTES, MADV_WIPEONFORK); /* a child that has not become another program yet has none either */
+        mlock(pages, VAULT_BYTES);                    /* where the limits allow it */
+        vault = pages;
+    }
+    if (size + 1 > VAULT_BYTES - vault_used) return NULL;
+    char *at = vault + vault_used;
+    memcpy(at, text, size);
+    at[size] = '\0';
+    vault_used += size + 1;
+    return at;
+}
+
+static const char *find(const char *name)
+{
+    for (size_t i = 0; i < key_count; i++)
+        if (strcmp(keys[i].name, name) == 0) return keys[i].value;
+    return NULL;
+}
+
+static const char *keep(const char *name, size_t name_size, const char *value, size_t size)
+{
+    if (key_count == MOST_KEYS || size == 0) return NULL;
+    const char *kept_name = put(name, name_size), *kept = kept_name ? put(value, size) : NULL;
+    if (!kept) return NULL;
+    keys[key_count].name = kept_name;
+    keys[key_count++].value = kept;
+    return kept;
+}
+
+void kf_secrets_hide(void)
+{
+    pthread_mutex_lock(&lock);
+    char **to = environ;
+    for (char **from = environ; from && *from; from++) {
+        char *equals = strchr(*from, '=');
+        if (!equals || !is_key_name(*from, (size_t)(equals - *from))) {
+            *to++ = *from;
+            continue;
+        }
+        size_t size = strlen(equals + 1);
+        *equals = '\0';
+        for (size_t i = 0; i < key_count; i++) /* a newer value replaces an older one */
+            if (strcmp(keys[i].name, *from) == 0) keys[i].name = "";
+        keep(*from, strlen(*from), equals + 1, size);
+        *equals = '=';
+        explicit_bzero(equals + 1, size);
+    }
+    if (to) *to = NULL;
+    pthread_mutex_unlock(&lock);
+}
+
+/* ---- files ------------------------------------------------------------------------------------------------------------------------------ */
+
+/* The value of `name` in a text of lines [export ]NAME=VALUE, kept. */
+static const char *find_in(char *text, const char *name)
+{
+    const char *kept = NULL;
+    for (char *line = text, *next; line && !kept; line = next) {
+        next = strchr(line, '\n');
+        if (next) *next++ = '\0';
+        while (isspace((unsigned char)*line)) line++;
+        if (strncmp(line, "export ", 7) == 0) line += 7;
+        size_t length = strlen(name);
+        if (strncmp(line, name, length) != 0) continue;
+        char *value = line + length;
+        while (*value == ' ' || *value == '\t') value++;
+        if (*value++ != '=') continue;
+        while (*value == ' ' || *value == '\t') value++;
+        size_t size = strlen(value);
+        char quote = *value == '"' || *value == '\'' ? *value : 0;
+        if (quote && strchr(value + 1, quote)) {
+            value++;
+            size = strcspn(value, (char[]){quote, 0});
+        } else {
+            const char *remark = strstr(value, " #");
+            if (remark) size = (size_t)(remark - value);
+            while (size && isspace((unsigned char)value[size - 1])) size--;
+        }
+        kept = keep(name, strlen(name), value, size);
+    }
+    return kept;
+}
+
+/* NULL with an error when the file is there and may not be used. `private`: it has to be the user's alone. */
+static const char *from_file(const char *path, bool private, const char *name, kf_error *error)
+{
+    kf_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat status;
+    if (fd < 0) {
+        if (errno != ENOENT && errno != ENOTDIR) kf_fail(error, KF_ERROR_IO, "%s: can't be read: %s", path, strerror(errno));
+        return NULL;
+    }
+    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) return NULL;
+    if (private && (status.st_uid != geteuid() || (status.st_mode & 077))) {
+        kf_fail(error, KF_ERROR_INPUT, "%s: a key file must be yours and readable by nobody else; chmod 600 it (its mode is %o)",
+                path, (unsigned)(status.st_mode & 07777));
+        return NULL;
+    }
+    if (status.st_size > FILE_BYTES) {
+        kf_fail(error, KF_ERROR_LIMIT, "%s: more than %d bytes", path, FILE_BYTES);
+        return NULL;
+    }
+    size_t size = (size_t)status.st_size;
+    char *text = calloc(1, size + 1);
+    const char *found = NULL;
+    if (text && kf_read_all(fd, text, size)) found = find_in(text, name);
+    if (text) explicit_bzero(text, size);
+    free(text);
+    return found;
+}
+
+static char *key_file(void)
+{
+    const char *given = getenv("KFORGE_KEY_FILE"), *base = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+    if (given && *given) return strdup(given);
+    if (base && base[0] == '/') return kf_path_join(base, "kforge/keys");
+    return home && home[0] == '/' ? kf_path_join(home, ".config/kforge/keys") : NULL;
+}
+
+const char *kf_secret(const char *name, kf_error *error)
+{
+    kf_error why = {0};
+    kf_secrets_hide();
+    pthread_mutex_lock(&lock);
+    const char *value = find(name);
+    if (!value) value = from_file(".env", false, name, &why);
+    if (!value && !why.code) {
+        kf_autofree char *path = key_file();
+        if (path) value = from_file(path, true, name, &why);
+    }
+    pthread_mutex_unlock(&lock);
+    if (!value && why.code) kf_fail_copy(error, &why);
+    return value;
+}
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define IS_SANITIZED 1
+#endif
+#endif
+#ifdef __SANITIZE_ADDRESS__
+#define IS_SANITIZED 1
+#endif
+
+void kf_secrets_guard(void)
+{
+#ifndef IS_SANITIZED /* the leak checker looks into its own process */
+    prctl(PR_SET_DUMPABLE, 0);
+#endif
+}
+
+size_t kf_secrets_redact_bytes(char *text, size_t size)
+{
+    static const char mark[] = "[key]";
+    enum { MARK = sizeof mark - 1 };
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < key_count; i++) {
+        size_t length = strlen(keys[i].value);
+        if (length < SHORTEST) continue;
+        for (char *at = text; (at = memmem(at, (size_t)(text + size - at), keys[i].value, length)); at += MARK) {
+            memcpy(at, mark, MARK);
+            memmove(at + MARK, at + length, (size_t)(text + size - at) - length + 1);
+            size -= length - MARK;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    return size;
+}
+
+void kf_secrets_redact(char *text)
+{
+    kf_secrets_redact_bytes(text, strlen(text));
+}
+
+size_t kf_secrets_known(const char **values, size_t most)
+{
+    size_t count = 0;
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < key_count && count < most; i++)
+        if (strlen(keys[i].value) >= SHORTEST) values[count++] = keys[i].value;
+    pthread_mutex_unlock(&lock);
+    return count;
+}

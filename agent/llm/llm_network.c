@@ -1,0 +1,441 @@
+/* The providers over the network are one, with a row for each service: its address, format and key. What a request has to pass before it leaves:
+ * its own back-off, what the server asked to wait, requests and tokens a minute, the circuit breaker, the budget. All providers of a thread share
+ * one event loop, so that polling one of them serves all.
+ */
+#include "llm_network.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kforge/file.h"
+#include "prompt.h"
+#include "api_key.h"
+
+#define MOST_PARALLEL 1024
+#define DEFAULT_MAX_TOKENS 16384
+#define LEAST_MAX_TOKENS 1024 /* a budget that has room for less gets no request */
+
+/* ---- services --------------------------------------------------------------------------------------------------------------------------- */
+
+typedef struct service {
+    const char *name;
+    const kf_dialect *dialect;
+    const char *base;          /* NULL: has to be given */
+    const char *base_variable; /* of the environment, in its place; NULL none */
+    const char *base_end;      /* appended to the variable's value */
+    const char *key_name;      /* NULL: by the host's name */
+    const char *key_form;      /* NULL: the dialect's */
+    bool wants_cost;
+} service;
+
+static const service services[] = {
+    {"openai", &kf_dialect_chat, "https://api.openai.com/v1", "OPENAI_BASE_URL", "", "OPENAI_API_KEY", NULL, false},
+    {"anthropic", &kf_dialect_anthropic, "https://api.anthropic.com/v1", "ANTHROPIC_BASE_URL", "/v1", "ANTHROPIC_API_KEY", NULL,
+     false},
+    {"gemini", &kf_dialect_gemini, "https://generativelanguage.googleapis.com/v1beta", NULL, "", "GEMINI_API_KEY", NULL, false},
+    {"openrouter", &kf_dialect_chat, "https://openrouter.ai/api/v1", NULL, "", "OPENROUTER_API_KEY", NULL, true},
+    {"azure", &kf_dialect_chat, NULL, "AZURE_OPENAI_ENDPOINT", "/openai/v1", "AZURE_OPENAI_API_KEY", "api-key: %s", false},
+    {"compatible", &kf_dialect_chat, NULL, NULL, "", NULL, NULL, false},
+};
+enum { OPENAI, ANTHROPIC, GEMINI, OPENROUTER, AZURE, COMPATIBLE };
+
+enum {
+    OPTION_EFFORT,
+    OPTION_THINKING,
+    OPTION_MAX_TOKENS,
+    OPTION_TEMPERATURE,
+    OPTION_API,
+    OPTION_PARALLEL,
+    OPTION_RETRIES,
+    OPTION_BACKOFF,
+    OPTION_RPM,
+    OPTION_TPM,
+    OPTION_CONNECT,
+    OPTION_FIRST_BYTE,
+    OPTION_STALL,
+    OPTION_TIMEOUT,
+    OPTION_PRICE_IN,
+    OPTION_PRICE_OUT,
+    OPTION_PRICE_CACHED,
+    OPTION_PRICE_CACHE_WRITE,
+    OPTION_CONTINUE,
+};
+
+static const char *const apis[] = {"chat", "responses", NULL};
+
+/* ---- the event loop --------------------------------------------------------------------------------------------------------------------- */
+
+static __thread struct {
+    kf_http *http;
+    int users;
+} shared;
+
+static kf_http *take_http(kf_error *error)
+{
+    if (!shared.users && !(shared.http = kf_http_new(error))) return NULL;
+    shared.users++;
+    return shared.http;
+}
+
+static void give_http(void)
+{
+    if (--shared.users) return;
+    kf_http_free(shared.http);
+    shared.http = NULL;
+}
+
+/* ---- opening ---------------------------------------------------------------------------------------------------------------------------- */
+
+/* The variable of a compatible server's key: MISTRAL_API_KEY for https://api.mistral.ai, so that no key goes to another's host; KFORGE_API_KEY for
+ * addresses that are numbers and for this machine. */
+static char *key_name_of(const char *base)
+{
+    const char *host = strstr(base, "://");
+    char name[128] = "";
+    host = host ? host + 3 : base;
+    size_t length = strcspn(host, ":/?#"), dots = 0;
+    bool number = *host == '[' || strspn(host, "0123456789.") >= length;
+    for (size_t i = 0; i < length; i++) dots += host[i] == '.';
+    if (!number && dots > 0) {
+        size_t end = length, start;
+        while (end && host[end - 1] != '.') end--;
+        end -= end > 0; /* the last label is cut off */
+        start = end;
+        while (start && host[start - 1] != '.') start--;
+        snprintf(name, sizeof name, "%.*s_API_KEY", (int)(end - start), host + start);
+        for (char *c = name; *c; c++) *c = isalnum((unsigned char)*c) ? (char)toupper((unsigned char)*c) : '_';
+    }
+    return strdup(*name ? name : "KFORGE_API_KEY");
+}
+
+static bool find_base(kf_network *n, const service *row, const char *argument, kf_error *error)
+{
+    const char *at = strstr(argument, "@http");
+    const char *variable = row->base_variable ? getenv(row->base_variable) : NULL;
+    size_t model = at ? (size_t)(at - argument) : strlen(argument);
+    const char *base = at ? at + 1 : variable && *variable ? variable : row->base;
+    if (!base && row->base_variable)
+        return kf_fail(error, KF_ERROR_INPUT, "%s: set %s to your resource's address, or write MODEL@https://…", row->name,
+                       row->base_variable);
+    if (!base) return kf_fail(error, KF_ERROR_INPUT, "%s: write MODEL@http://HOST:PORT/v1", row->name);
+    if (model == 0) return kf_fail(error, KF_ERROR_INPUT, "%s: the model's name is missing before @", row->name);
+    size_t length = strlen(base);
+    while (length && base[length - 1] == '/') length--;
+    const char *end = !at && variable && *variable ? row->base_end : "";
+    size_t tail = strlen(end);
+    if (tail && length >= tail && memcmp(base + length - tail, end, tail) == 0) end = "";
+    if (asprintf(&n->base, "%.*s%s", (int)length, base, end) < 0) n->base = NULL;
+    n->model = strndup(argument, model);
+    if (!n->base || !n->model || asprintf(&n->label, "%s:%s", row->name, n->model) < 0)
+        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    const char *allowed = getenv("KFORGE_PLAIN_HTTP");
+    return kf_http_check_url(n->base, allowed && strcmp(allowed, "1") == 0, error) || kf_fail_prefix(error, "%s", row->name);
+}
+
+static bool find_key(kf_network *n, const service *row, kf_error *error)
+{
+    kf_error why = {0};
+    n->key_name = row->key_name ? strdup(row->key_name) : key_name_of(n->base);
+    n->key_form = row->key_form;
+    if (!n->key_name) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    n->key = kf_secret(n->key_name, &why);
+    if (!n->key && !why.code && strcmp(n->key_name, "GEMINI_API_KEY") == 0) n->key = kf_secret("GOOGLE_API_KEY", &why);
+    if (why.code) return kf_fail_copy(error, &why);
+    if (n->key && strpbrk(n->key, "\r\n")) return kf_fail(error, KF_ERROR_INPUT, "the key in %s holds a line feed", n->key_name);
+    bool own = n->settings.official;
+    if (!n->key && own)
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "%s: no key: set %s in the environment, in .env, or in a key file of mode 600 (docs/models.md)", row->name,
+                       n->key_name);
+    return true;
+}
+
+static bool find_price(kf_network *n, const service *row, const double *options, kf_error *error)
+{
+    double in = options[OPTION_PRICE_IN], out = options[OPTION_PRICE_OUT];
+    if ((in >= 0) != (out >= 0)) return kf_fail(error, KF_ERROR_INPUT, "%s: price_in and price_out belong together", row->name);
+    if (in < 0) return kf_price_find(row->name, n->model, &n->price, error);
+    double cached = options[OPTION_PRICE_CACHED], written = options[OPTION_PRICE_CACHE_WRITE];
+    n->price = (kf_price){
+        .input = in, .output = out, .cached = cached >= 0 ? cached : in, .cache_write = written >= 0 ? written : in, .known = true};
+    n->price_given = true;
+    return true;
+}
+
+static void network_close(void *state)
+{
+    kf_network *n = state;
+    for (kf_ask *ask; (ask = n->asks);) n->asks = ask->next, kf_ask_free(ask);
+    if (n->http) give_http();
+    free(n->label);
+    free(n->model);
+    free(n->base);
+    free(n->key_name);
+    free(n);
+}
+
+static bool set_up(kf_network *n, const service *row, const char *argument, const double *options, kf_error *error)
+{
+    n->provider = row->name;
+    n->dialect = options[OPTION_API] > 0 && row->dialect == &kf_dialect_chat ? &kf_dialect_responses : row->dialect;
+    n->wants_cost = row->wants_cost;
+    bool elsewhere = strstr(argument, "@http");
+    n->settings = (kf_call_settings){.effort = (kf_effort)options[OPTION_EFFORT],
+                                     .thinking = (int64_t)options[OPTION_THINKING],
+                                     .max_tokens = (int64_t)options[OPTION_MAX_TOKENS],
+                                     .temperature = options[OPTION_TEMPERATURE],
+                                     .official = row->base && !elsewhere};
+    n->parallel = (int)options[OPTION_PARALLEL];
+    n->retries = (int)options[OPTION_RETRIES];
+    n->continuations = (int)options[OPTION_CONTINUE];
+    n->backoff = options[OPTION_BACKOFF];
+    n->connect = options[OPTION_CONNECT];
+    n->first_byte = options[OPTION_FIRST_BYTE];
+    n->stall = options[OPTION_STALL];
+    n->timeout = options[OPTION_TIMEOUT];
+    double now = kf_now();
+    n->requests = kf_bucket_new(options[OPTION_RPM], now);
+    n->tokens = kf_bucket_new(options[OPTION_TPM], now);
+    if (!kf_random(&n->chance, sizeof n->chance)) n->chance = (uint64_t)(now * 1e9);
+    n->chance |= 1;
+    if (!find_base(n, row, argument, error) || !find_key(n, row, error) || !find_price(n, row, options, error)) return false;
+    n->settings.model = n->model;
+    n->http = take_http(error);
+    return n->http;
+}
+
+static void *open_service(int index, const char *argument, const double *options, kf_error *error)
+{
+    kf_network *n = calloc(1, sizeof *n);
+    if (!n) {
+        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return NULL;
+    }
+    if (set_up(n, &services[index], argument, options, error)) return n;
+    network_close(n);
+    return NULL;
+}
+
+/* ---- asking ----------------------------------------------------------------------------------------------------------------------------- */
+
+static bool network_submit(void *state, const kf_llm_request *request, kf_error *error)
+{
+    kf_network *n = state;
+    double wait = kf_breaker_wait(&n->breaker, kf_now());
+    if (wait > 0)
+        return kf_fail(error, KF_ERROR_BUSY, "%s: %d requests in a row failed; the next may try in %.0f s", n->label,
+                       n->breaker.failures, wait);
+    if (n->count >= n->parallel)
+        return kf_fail(error, KF_ERROR_BUSY, "%s: %d requests are in flight, as many as `parallel` allows", n->label, n->count);
+    kf_ask *ask = calloc(1, sizeof *ask), **end = &n->asks;
+    if (ask) {
+        *ask = (kf_ask){.network = n,
+                        .system = request->system && *request->system ? strdup(request->system) : NULL,
+                        .prompt = strdup(request->prompt),
+                        .temperature = request->temperature,
+                        .max_tokens = request->max_tokens > 0 ? request->max_tokens : n->settings.max_tokens,
+                        .tag = request->tag,
+                        .asked = kf_now(),
+                        .counted = true,
+                        .reply = kf_llm_reply_empty(request->tag)};
+    }
+    if (!ask || !ask->prompt || (request->system && *request->system && !ask->system)) {
+        kf_ask_free(ask);
+        return kf_fail(error, KF_ERROR_MEMORY, "out of memory for a request");
+    }
+    while (*end) end = &(*end)->next;
+    *end = ask;
+    n->count++;
+    kf_breaker_begin(&n->breaker);
+    return true;
+}
+
+/* Reserves for the attempt; may lower its token limit to what the budget has left. */
+static kf_budget_answer reserve(kf_ask *ask, int64_t *max_tokens, kf_error *error)
+{
+    kf_network *n = ask->network;
+    kf_budget_answer answer = KF_BUDGET_GRANTED;
+    ask->reserved = (kf_amount){0};
+    for (*max_tokens = ask->max_tokens; n->budget; *max_tokens /= 2) {
+        kf_amount most = kf_ask_most(ask, *max_tokens);
+        answer = kf_budget_reserve(n->budget, &most, error);
+        if (answer == KF_BUDGET_GRANTED) ask->reserved = most;
+        if (answer != KF_BUDGET_SPENT || *max_tokens / 2 < LEAST_MAX_TOKENS) break;
+    }
+    return answer;
+}
+
+/* Lets the request leave if nothing stands in the way; *wake is lowered to when to look again. */
+static void try_to_send(kf_ask *ask, double now, double *wake)
+{
+    kf_network *n = ask->network;
+    kf_error error = {0};
+    int64_t max_tokens;
+    double due = fmax(ask->due, n->hold_until);
+    double wait = fmax(kf_bucket_wait(&n->requests, now), kf_bucket_wait(&n->tokens, now));
+    due = fmax(due, now + wait);
+    if (due > now) {
+        *wake = fmin(*wake, due);
+        return;
+    }
+    switch (reserve(ask, &max_tokens, &error)) {
+    case KF_BUDGET_WAIT: return; /* until somebody settles */
+    case KF_BUDGET_SPENT:
+        kf_breaker_end(&n->breaker, false, now);
+        /* What was charged already is a failed call; where nothing was, there was none. */
+        kf_ask_fail(ask, ask->used.requests ? KF_LLM_FAILED : KF_LLM_EXHAUSTED, KF_ERROR_LIMIT, "%s", error.text);
+        return;
+    case KF_BUDGET_GRANTED: break;
+    }
+    kf_bucket_take(&n->requests, 1, now);
+    kf_bucket_take(&n->tokens, (double)kf_prompt_tokens(strlen(ask->prompt) + (ask->system ? strlen(ask->system) : 0)), now);
+    if (kf_ask_begin(ask, max_tokens, &error)) return;
+    if (n->budget) kf_budget_settle(n->budget, &ask->reserved, &(kf_amount){0});
+    kf_breaker_end(&n->breaker, true, now);
+    kf_ask_fail(ask, KF_LLM_FAILED, error.code, "%s: %s", n->label, error.text);
+}
+
+static void send_due(kf_network *n, double *wake)
+{
+    double now = kf_now();
+    for (kf_ask *ask = n->asks; ask; ask = ask->next)
+        if (ask->state == KF_ASK_WAITING) try_to_send(ask, now, wake);
+}
+
+static bool take_done(kf_network *n, kf_llm_reply *reply)
+{
+    for (kf_ask **at = &n->asks; *at; at = &(*at)->next) {
+        kf_ask *ask = *at;
+        if (ask->state != KF_ASK_DONE) continue;
+        *at = ask->next;
+        n->count--;
+        *reply = ask->reply;
+        ask->reply = (kf_llm_reply){0};
+        kf_ask_free(ask);
+        return true;
+    }
+    return false;
+}
+
+static int network_poll(void *state, double seconds, kf_llm_reply *reply)
+{
+    kf_network *n = state;
+    double until = kf_now() + (seconds > 0 ? seconds : 0);
+    for (bool last = false;;) {
+        double wake = until;
+        send_due(n, &wake);
+        if (take_done(n, reply)) return 1;
+        if (last || !n->count) return 0;
+        double now = kf_now();
+        last = now >= until; /* one look at what has come, also when there is no time to wait */
+        if (!kf_http_step(n->http, wake - now)) last = true;
+    }
+}
+
+static int network_in_flight(const void *state)
+{
+    return ((const kf_network *)state)->count;
+}
+
+static size_t network_watch(const void *state, struct pollfd *fds, size_t most, double *wake)
+{
+    const kf_network *n = state;
+    if (!n->count || !most) return 0;
+    for (const kf_ask *ask = n->asks; ask; ask = ask->next) {
+        if (ask->state == KF_ASK_DONE) *wake = fmin(*wake, kf_now());
+        if (ask->state == KF_ASK_WAITING) *wake = fmin(*wake, fmax(ask->due, n->hold_until));
+    }
+    fds[0] = (struct pollfd){.fd = kf_http_watch(n->http, wake), .events = POLLIN};
+    return 1;
+}
+
+static void network_cancel(void *state)
+{
+    kf_network *n = state;
+    for (kf_ask *ask = n->asks; ask; ask = ask->next) {
+        if (ask->state == KF_ASK_DONE) continue;
+        kf_ask_abort(ask);
+        kf_ask_fail(ask, KF_LLM_FAILED, KF_ERROR_BUSY, "%s: the run ended before the reply was there", n->label);
+    }
+}
+
+/* ---- budgets and prices ----------------------------------------------------------------------------------------------------------------- */
+
+static void network_set_budget(void *state, kf_budget *budget)
+{
+    ((kf_network *)state)->budget = budget;
+}
+
+static bool network_check_budget(const void *state, const kf_budget *budget, kf_error *error)
+{
+    const kf_network *n = state;
+    if (budget->limit.nanodollars <= 0 || n->price.known) return true;
+    return kf_fail(error, KF_ERROR_INPUT,
+                   "the price of %s is not known, and a budget in USD needs it; say what a million tokens cost: "
+                   "%s,price_in=USD,price_out=USD:MODEL "
+                   "(0 for a server of your own), or give a price file in KFORGE_PRICES",
+                   n->label, n->provider);
+}
+
+static bool network_freeze(const void *state, kf_buffer *options)
+{
+    const kf_network *n = state;
+    if (!n->price.known || n->price_given) return false;
+    kf_buffer_format(options, ",price_in=%.9g,price_out=%.9g,price_cached=%.9g,price_cache_write=%.9g", n->price.input,
+                     n->price.output, n->price.cached, n->price.cache_write);
+    return !options->failed;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------------------------------------------------- */
+
+// clang-format off
+#define ROW(NAME, INDEX, FORM)                                                                                          \
+    static void *open_##NAME(const char *argument, const double *options, kf_error *error)                              \
+    {                                                                                                                   \
+        return open_service(INDEX, argument, options, error);                                                           \
+    }                                                                                                                   \
+    const kf_llm_provider kf_llm_##NAME = {                                                                             \
+        .name = #NAME,                                                                                                  \
+        .form = FORM,                                                                                                   \
+        .takes_argument = true,                                                                                         \
+        .options = {[OPTION_EFFORT] = {"effort", 0, 0, 0, kf_effort_names},                                             \
+                    [OPTION_THINKING] = {"thinking", 0, 0, 1e6, NULL},                                                  \
+                    [OPTION_MAX_TOKENS] = {"max_tokens", DEFAULT_MAX_TOKENS, 1, 1e6, NULL},                             \
+                    [OPTION_TEMPERATURE] = {"temperature", -1, 0, 2, NULL},                                             \
+                    [OPTION_API] = {"api", 0, 0, 0, apis},                                                              \
+                    [OPTION_PARALLEL] = {"parallel", 64, 1, MOST_PARALLEL, NULL},                                       \
+                    [OPTION_RETRIES] = {"retries", 6, 0, 100, NULL},                                                    \
+                    [OPTION_BACKOFF] = {"backoff", 1, 0.001, 60, NULL},                                                 \
+                    [OPTION_RPM] = {"rpm", 0, 0, 1e9, NULL},                                                            \
+                    [OPTION_TPM] = {"tpm", 0, 0, 1e12, NULL},                                                           \
+                    [OPTION_CONNECT] = {"connect", 15, 0.01, 86400, NULL},                                              \
+                    [OPTION_FIRST_BYTE] = {"first_byte", 600, 0.01, 86400, NULL},                                       \
+                    [OPTION_STALL] = {"stall", 120, 0.01, 86400, NULL},                                                 \
+                    [OPTION_TIMEOUT] = {"timeout", 1800, 0.01, 86400, NULL},                                            \
+                    [OPTION_PRICE_IN] = {"price_in", -1, 0, 1e6, NULL},                                                 \
+                    [OPTION_PRICE_OUT] = {"price_out", -1, 0, 1e6, NULL},                                               \
+                    [OPTION_PRICE_CACHED] = {"price_cached", -1, 0, 1e6, NULL},                                         \
+                    [OPTION_PRICE_CACHE_WRITE] = {"price_cache_write", -1, 0, 1e6, NULL},                               \
+                    [OPTION_CONTINUE] = {"continue", 2, 0, 16, NULL}},                                                  \
+        .open = open_##NAME,                                                                                            \
+        .submit = network_submit,                                                                                       \
+        .in_flight = network_in_flight,                                                                                 \
+        .poll = network_poll,                                                                                           \
+        .close = network_close,                                                                                         \
+        .watch = network_watch,                                                                                         \
+        .cancel = network_cancel,                                                                                       \
+        .set_budget = network_set_budget,                                                                               \
+        .check_budget = network_check_budget,                                                                           \
+        .freeze = network_freeze,                                                                                       \
+    };
+// clang-format on
+
+ROW(openai, OPENAI, "openai:MODEL")
+ROW(anthropic, ANTHROPIC, "anthropic:MODEL")
+ROW(gemini, GEMINI, "gemini:MODEL")
+ROW(openrouter, OPENROUTER, "openrouter:MODEL")
+ROW(azure, AZURE, "azure:DEPLOYMENT")
+ROW(compatible, COMPATIBLE, "MODEL@http://HOST:PORT/v1")

@@ -1,0 +1,39 @@
+/* The template engine. Pure: text and values in, text out. Syntax in kforge/prompt.h. Internal to agent/. */
+#ifndef KFORGE_AGENT_PROMPT_TEMPLATE_H
+#define KFORGE_AGENT_PROMPT_TEMPLATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "kforge/buffer.h"
+#include "kforge/error.h"
+
+#define KF_TEMPLATE_DEPTH 16
+#define KF_PROMPT_BYTES (16u << 20)
+
+typedef struct kf_template_value {
+    const char *name;
+    const char *text; /* NULL is "" */
+    bool data;        /* written by a candidate, a model or a tool: may only be quoted */
+} kf_template_value;
+
+/* `name` is the template's, for errors. malloc'd. */
+char *kf_template_render(const char *name, const char *text, size_t size, const kf_template_value *values, size_t count,
+                         kf_error *error);
+
+/* `text` in a fence that it can't close, as {{quote}} writes it. */
+void kf_template_quote(kf_buffer *out, const char *text, const char *info);
+
+/* A template compiled into the program (agent/embed.cmake). */
+typedef struct kf_template_builtin {
+    const char *name;
+    const char *text;
+    size_t size;
+} kf_template_builtin;
+
+extern const kf_template_builtin kf_template_builtins[]; /* ends at a NULL name */
+extern const kf_template_builtin kf_report_files[];      /* agent/bench/report/: the page of a bench */
+extern const kf_template_builtin kf_price_files[];       /* agent/llm/prices.json */
+extern const kf_template_builtin kf_starter_files[];     /* agent/commands/starter/, for `kforge task new`; ditto */
+
+#endif

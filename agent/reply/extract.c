@@ -1,0 +1,287 @@
+/* Whole sources out of replies.
+ *
+ * A reply is cut into fenced blocks by the rules of CommonMark (a fence closes with at least as many of the same character, so a longer
+ * fence nests shorter ones); blocks that are Markdown themselves are cut again. Every block gets a rank: it defines the entry point, it is
+ * tagged as CUDA or C, it is untagged and looks like code. The best rank wins, then the longer block. What the tag says matters less than
+ * what the block defines, because models tag CUDA as anything.
+ */
+#include "extract.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "extract_code.h"
+#include "extract_internal.h"
+#include "kforge/buffer.h"
+#include "kforge/cleanup.h"
+
+#define NEST_LIMIT 4 /* Markdown inside Markdown */
+
+/* ---- lines --------------------------------------------------------------------------------------------------------------------- */
+
+bool kf_span_line(kf_span *rest, kf_span *line)
+{
+    if (!rest->size) return false;
+    const char *end = memchr(rest->data, '\n', rest->size);
+    size_t length = end ? (size_t)(end - rest->data) : rest->size;
+    *line = (kf_span){rest->data, length};
+    if (line->size && line->data[line->size - 1] == '\r') line->size--;
+    size_t used = length + (end ? 1 : 0);
+    rest->data += used;
+    rest->size -= used;
+    return true;
+}
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\v' || c == '\f';
+}
+
+kf_span kf_span_trim(kf_span line)
+{
+    while (line.size && is_space(line.data[0])) line.data++, line.size--;
+    while (line.size && is_space(line.data[line.size - 1])) line.size--;
+    return line;
+}
+
+bool kf_span_equal(kf_span span, const char *text)
+{
+    return span.size == strlen(text) && memcmp(span.data, text, span.size) == 0;
+}
+
+static bool starts_with(kf_span span, const char *text)
+{
+    size_t length = strlen(text);
+    return span.size >= length && memcmp(span.data, text, length) == 0;
+}
+
+/* ---- reasoning ----------------------------------------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *open, *close;
+} reasoning[] = {
+    {"<think>", "</think>"},
+    {"<thinking>", "</thinking>"},
+    {"<thought>", "</thought>"},
+    {"<reasoning>", "</reasoning>"},
+};
+
+kf_span kf_reply_answer(const char *reply, size_t size, bool *only_reasoning)
+{
+    kf_span all = {reply, size}, answer = kf_span_trim(all);
+    *only_reasoning = false;
+    /* Several preambles may follow each other. Some servers drop the opening tag, so a closing tag alone on its line ends one too. */
+    for (bool again = true; again;) {
+        again = false;
+        for (size_t k = 0; k < sizeof reasoning / sizeof *reasoning && !again; k++) {
+            bool opened = starts_with(answer, reasoning[k].open);
+            const char *close = memmem(answer.data, answer.size, reasoning[k].close, strlen(reasoning[k].close));
+            if (opened && !close) {
+                *only_reasoning = true;
+                return all;
+            }
+            if (!close) continue;
+            const char *behind = close + strlen(reasoning[k].close);
+            bool own_line = (close == reply || close[-1] == '\n') && (behind == reply + size || is_space(*behind));
+            if (!opened && !own_line) continue;
+            answer = kf_span_trim((kf_span){behind, (size_t)(answer.data + answer.size - behind)});
+            again = true;
+        }
+    }
+    if (!answer.size) {
+        *only_reasoning = size > 0;
+        return all;
+    }
+    return answer;
+}
+
+bool kf_reply_check(const char *reply, size_t size, kf_error *error)
+{
+    if (size > KF_REPLY_BYTES)
+        return kf_fail(error, KF_ERROR_LIMIT, "the reply has %zu bytes, more than the limit of %u", size, KF_REPLY_BYTES);
+    if (!kf_span_trim((kf_span){reply, size}).size) return kf_fail(error, KF_ERROR_INPUT, "the reply is empty");
+    const char *nul = memchr(reply, '\0', size);
+    if (nul) return kf_fail(error, KF_ERROR_INPUT, "the reply holds a NUL byte at offset %zu", (size_t)(nul - reply));
+    return true;
+}
+
+/* ---- fenced blocks ------------------------------------------------------------------------------------------------------------- */
+
+typedef struct fence {
+    char mark;     /* ` or ~ */
+    size_t length; /* of the run of marks */
+    size_t indent; /* spaces and tabs before it */
+    kf_span info;  /* what follows, trimmed */
+} fence;
+
+/* Any indent is accepted: models put blocks into list items. */
+static bool parse_fence(kf_span line, fence *found)
+{
+    size_t i = 0;
+    while (i < line.size && (line.data[i] == ' ' || line.data[i] == '\t')) i++;
+    size_t start = i;
+    if (i >= line.size || (line.data[i] != '`' && line.data[i] != '~')) return false;
+    char mark = line.data[i];
+    while (i < line.size && line.data[i] == mark) i++;
+    if (i - start < 3) return false;
+    kf_span info = kf_span_trim((kf_span){line.data + i, line.size - i});
+    if (mark == '`' && memchr(info.data, '`', info.size)) return false; /* inline code, by CommonMark 4.5 */
+    *found = (fence){mark, i - start, start, info};
+    return true;
+}
+
+static bool is_tag(kf_span info, const char *const *tags)
+{
+    size_t length = 0; /* the first word: "cuda", "c++ title=x", "{.cuda}" */
+    if (info.size && info.data[0] == '{') info.data++, info.size--;
+    if (info.size && info.data[0] == '.') info.data++, info.size--;
+    while (length < info.size && !strchr(" \t,:}{", info.data[length])) length++;
+    for (; *tags; tags++)
+        if (strlen(*tags) == length && strncasecmp(info.data, *tags, length) == 0) return true;
+    return false;
+}
+
+static const char *const code_tags[] = {"cuda", "cu", "cuda-c", "cuda-cpp", "cuda-c++", "cudac", "c", "cpp",
+                                        "c++",  "cc", "cxx",    "h",        "hpp",      "cuh",   NULL};
+static const char *const markdown_tags[] = {"markdown", "md", "", NULL};
+
+/* Words at the start of a line that begin C, C++ or CUDA at file scope. */
+static bool starts_code(kf_span line)
+{
+    static const char *const starts[] = {
+        "#include", "#define",  "#ifndef",    "#ifdef",     "#pragma",    "#if ",     "// ",          "//",         "/*",
+        "extern ",  "template", "static ",    "__global__", "__device__", "__host__", "__constant__", "namespace ", "using ",
+        "typedef ", "struct ",  "constexpr ", "inline ",    "void ",      "const ",   "enum "};
+    for (size_t k = 0; k < sizeof starts / sizeof *starts; k++)
+        if (starts_with(line, starts[k])) return true;
+    return false;
+}
+
+static bool looks_like_code(kf_span text)
+{
+    bool marked = memmem(text.data, text.size, "__global__", 10) || memmem(text.data, text.size, "#include", 8) ||
+                  memmem(text.data, text.size, "extern \"C\"", 10);
+    return marked && memchr(text.data, '{', text.size) && memchr(text.data, ';', text.size);
+}
+
+enum { RANK_NONE, RANK_UNTAGGED, RANK_TAGGED, RANK_DEFINES };
+
+typedef struct choice {
+    const char *entry;
+    kf_buffer text; /* the best so far, line ends LF, fence indentation removed */
+    int rank;
+    int blocks;  /* seen */
+    bool failed; /* out of memory */
+} choice;
+
+static bool defines(const char *text, size_t size, const char *entry, bool *failed)
+{
+    kf_autofree char *blank = kf_code_blank(text, size);
+    if (!blank) *failed = true;
+    return blank && kf_code_defines(blank, size, entry);
+}
+
+/* Takes the block if it is better. `text` is handed over. */
+static void consider(choice *best, kf_buffer *text, kf_span info)
+{
+    kf_span content = {text->data ? text->data : "", text->size};
+    int rank = RANK_NONE;
+    best->blocks++;
+    best->failed |= text->failed;
+    if (defines(content.data, content.size, best->entry, &best->failed))
+        rank = RANK_DEFINES;
+    else if (is_tag(info, code_tags))
+        rank = RANK_TAGGED;
+    else if (!info.size && looks_like_code(content))
+        rank = RANK_UNTAGGED;
+    if (kf_span_trim(content).size && rank != RANK_NONE &&
+        (rank > best->rank || (rank == best->rank && text->size > best->text.size))) {
+        kf_buffer_free(&best->text);
+        best->text = *text;
+        best->rank = rank;
+        *text = (kf_buffer){0};
+    }
+    kf_buffer_free(text);
+}
+
+static void scan_blocks(choice *best, kf_span text, int nest)
+{
+    kf_span line;
+    fence open, next;
+    bool opened = false;
+    while (opened || kf_span_line(&text, &line)) {
+        if (!opened && !parse_fence(line, &open)) continue;
+        opened = false;
+        bool code = is_tag(open.info, code_tags), inner = false;
+        kf_autobuffer content = {0};
+        while (kf_span_line(&text, &line)) {
+            if (parse_fence(line, &next)) {
+                if (next.mark == open.mark && next.length >= open.length && !next.info.size) break;
+                /* No line of code looks like an opening fence: the block before it was never closed. */
+                if (code && next.info.size) {
+                    opened = true;
+                    break;
+                }
+                inner = true;
+            }
+            size_t cut = 0;
+            while (cut < open.indent && cut < line.size && (line.data[cut] == ' ' || line.data[cut] == '\t')) cut++;
+            kf_buffer_append(&content, line.data + cut, line.size - cut);
+            kf_buffer_append(&content, "\n", 1);
+        }
+        if (inner && nest < NEST_LIMIT && is_tag(open.info, markdown_tags))
+            scan_blocks(best, (kf_span){content.data ? content.data : "", content.size}, nest + 1);
+        else
+            consider(best, &content, open.info);
+        if (opened) open = next;
+        best->failed |= content.failed;
+    }
+}
+
+/* A reply without fences: from the first line that starts code to the last one that can end it. */
+static void scan_bare(choice *best, kf_span text)
+{
+    kf_autobuffer content = {0};
+    kf_span line;
+    size_t end = 0;
+    bool started = false;
+    while (kf_span_line(&text, &line)) {
+        if (!started && !starts_code(line)) continue;
+        started = true;
+        kf_buffer_append(&content, line.data, line.size);
+        kf_buffer_append(&content, "\n", 1);
+        kf_span trimmed = kf_span_trim(line);
+        char last = trimmed.size ? trimmed.data[trimmed.size - 1] : '\0';
+        if (last == '}' || last == ';' || starts_with(trimmed, "#") || starts_with(trimmed, "//") || last == '/')
+            end = content.size;
+    }
+    if (!end) return;
+    content.size = end;
+    content.data[end] = '\0';
+    if (looks_like_code((kf_span){content.data, content.size})) consider(best, &content, (kf_span){"", 0});
+}
+
+char *kf_extract_source(const char *reply, size_t size, const char *entry, kf_error *error)
+{
+    if (!kf_reply_check(reply, size, error)) return NULL;
+    bool only_reasoning;
+    kf_span answer = kf_reply_answer(reply, size, &only_reasoning);
+    choice best = {.entry = entry};
+    scan_blocks(&best, answer, 0);
+    if (best.rank == RANK_NONE) scan_bare(&best, answer);
+    if (best.failed) {
+        kf_fail(error, KF_ERROR_MEMORY, "out of memory while reading a reply of %zu bytes", size);
+    } else if (best.rank == RANK_NONE && only_reasoning) {
+        kf_fail(error, KF_ERROR_INPUT, "the reply holds only reasoning and no code; answer with one ```cuda block that defines %s",
+                entry);
+    } else if (best.rank == RANK_NONE) {
+        kf_fail(error, KF_ERROR_INPUT,
+                "the reply holds %d fenced block%s, none of them CUDA code; answer with one ```cuda block that defines %s",
+                best.blocks, best.blocks == 1 ? "" : "s", entry);
+    } else {
+        return kf_buffer_take(&best.text);
+    }
+    kf_buffer_free(&best.text);
+    return NULL;
+}

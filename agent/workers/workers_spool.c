@@ -1,0 +1,259 @@
+/* Workers behind a folder (worker.h): jobs are put into DIR/jobs, answers looked for in DIR/verdicts. Whose turn it is, and what happens when a
+ * worker dies with a job, is the workers' affair; this side only looks, takes the answers out, and tidies up what nobody took. */
+#include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "faults.h"
+#include "kforge/file.h"
+#include "worker.h"
+#include "workers_internal.h"
+
+#define LOOK_SECONDS 0.05
+#define SLOTS_MOST 256
+
+typedef struct slot {
+    kf_pending *job;
+    double deadline; /* 0: nobody took it yet */
+} slot;
+
+typedef struct spool_end {
+    kf_end end;
+    char *jobs, *verdicts, *workers;
+    double grace, looked;
+    bool greeted;
+    slot slots[SLOTS_MOST];
+    size_t slot_count, used;
+} spool_end;
+
+static void path_of(char path[PATH_MAX], const char *folder, const char *id)
+{
+    snprintf(path, PATH_MAX, "%s/%s.json", folder, id);
+}
+
+/* The hello of the worker that was here last, NULL none; *count is how many there are. */
+static char *newest_hello(const spool_end *s, int *count)
+{
+    kf_autofree char *newest = NULL;
+    time_t newest_time = 0;
+    DIR *directory = opendir(s->workers);
+    *count = 0;
+    if (!directory) return NULL;
+    for (struct dirent *entry; (entry = readdir(directory));) {
+        size_t length = strlen(entry->d_name);
+        struct stat status;
+        if (length < 6 || strcmp(entry->d_name + length - 5, ".json") != 0 || entry->d_name[0] == '.' ||
+            fstatat(dirfd(directory), entry->d_name, &status, 0) < 0)
+            continue;
+        ++*count;
+        if (newest && status.st_mtime < newest_time) continue;
+        free(newest);
+        newest = kf_path_join(s->workers, entry->d_name);
+        newest_time = status.st_mtime;
+    }
+    closedir(directory);
+    return kf_steal(&newest);
+}
+
+static void look_for_workers(spool_end *s)
+{
+    int count;
+    kf_autofree char *newest = newest_hello(s, &count);
+    size_t size;
+    kf_autofree char *text = newest ? kf_file_read(newest, 1 << 20, &size, NULL) : NULL;
+    if (!text) return;
+    kf_error why = {0};
+    s->greeted = kf_pool_hello(s->end.pool, &s->end, text, size, &why);
+    if (!s->greeted) kf_pool_failed(s->end.pool, &s->end, NULL, why.code == KF_ERROR_MACHINE, &why);
+}
+
+static void remove_files(const spool_end *s, const kf_pending *job)
+{
+    char path[PATH_MAX];
+    path_of(path, s->jobs, job->id);
+    unlink(path);
+    path_of(path, s->verdicts, job->id);
+    unlink(path);
+}
+
+static void fail_slot(spool_end *s, slot *at, const kf_error *why)
+{
+    kf_pending *job = kf_steal(&at->job);
+    s->used--;
+    remove_files(s, job);
+    kf_pool_failed(s->end.pool, &s->end, job, false, why);
+}
+
+/* No end of this folder's any more: others get what nobody has answered. */
+static void clear_slots(spool_end *s)
+{
+    for (size_t i = 0; i < s->slot_count; i++) {
+        if (!s->slots[i].job) continue;
+        remove_files(s, s->slots[i].job);
+        kf_pool_hand_back(s->end.pool, kf_steal(&s->slots[i].job));
+        s->used--;
+    }
+}
+
+/* Each worker ends by itself after so many of its machine's faults (spool.c); who answered is not told here, so all that were there at a time may. */
+static void allow_faults(spool_end *s)
+{
+    int count;
+    free(newest_hello(s, &count));
+    if (count * KF_FAULTS > s->end.faults_most) s->end.faults_most = count * KF_FAULTS;
+}
+
+static void look_for_answer(spool_end *s, slot *at, double now)
+{
+    char verdict[PATH_MAX], waiting[PATH_MAX];
+    kf_error why = {0};
+    path_of(verdict, s->verdicts, at->job->id);
+    path_of(waiting, s->jobs, at->job->id);
+    if (access(verdict, F_OK) != 0) {
+        bool taken = access(waiting, F_OK) != 0;
+        if (!taken) at->deadline = 0;
+        if (taken && !at->deadline) at->deadline = now + at->job->limit + s->grace + 2 * KF_SPOOL_LEASE_SECONDS;
+        if (!taken || now < at->deadline) return;
+        kf_fail(&why, KF_ERROR_MACHINE, "a job was taken %.0f s ago and never answered",
+                at->job->limit + s->grace + 2 * KF_SPOOL_LEASE_SECONDS);
+        fail_slot(s, at, &why);
+        return;
+    }
+    size_t size;
+    kf_autofree char *text = kf_file_read(verdict, KF_JOB_BYTES, &size, &why);
+    kf_autofree char *id = strdup(at->job->id);
+    if (s->end.faults)
+        allow_faults(s); /* not only with the last: the worker whose that is ends, and its hello may be gone by then */
+    if (!id || !text || !kf_pool_answer(s->end.pool, &s->end, at->job, text, size, &why)) {
+        fail_slot(s, at, &why);
+        return;
+    }
+    at->job = NULL;
+    s->used--;
+    unlink(verdict);
+    path_of(waiting, s->jobs, id);
+    unlink(waiting);
+    if (!s->end.worn) return;
+    kf_error last = s->end.why;
+    kf_pool_failed(s->end.pool, &s->end, NULL, true, &last);
+}
+
+static size_t spool_room(const kf_end *end)
+{
+    const spool_end *s = (const spool_end *)end;
+    return s->greeted ? s->slot_count - s->used : 0;
+}
+
+static size_t spool_busy(const kf_end *end)
+{
+    return ((const spool_end *)end)->used;
+}
+
+static void spool_begin(kf_end *end, kf_pending *job)
+{
+    spool_end *s = (spool_end *)end;
+    slot *at = s->slots;
+    while (at->job) at++;
+    *at = (slot){.job = job};
+    s->used++;
+    char path[PATH_MAX];
+    kf_error why = {0};
+    path_of(path, s->jobs, job->id);
+    if (!kf_file_write(path, job->line, job->size, &why)) fail_slot(s, at, &why);
+}
+
+static void spool_advance(kf_end *end, double now)
+{
+    spool_end *s = (spool_end *)end;
+    if (now - s->looked < LOOK_SECONDS) return;
+    s->looked = now;
+    if (!s->greeted) look_for_workers(s);
+    for (size_t i = 0; i < s->slot_count && !end->given_up; i++)
+        if (s->slots[i].job) look_for_answer(s, &s->slots[i], now);
+    if (end->given_up) clear_slots(s);
+}
+
+static int spool_watch(const kf_end *end, struct pollfd fds[KF_END_FDS], double *wake)
+{
+    (void)fds;
+    double next = ((const spool_end *)end)->looked + LOOK_SECONDS;
+    if (next < *wake) *wake = next;
+    return 0;
+}
+
+/* A file that can still be moved out of jobs/ is nobody's: of this and a worker's rename one succeeds. */
+static size_t spool_withdraw(kf_end *end, int64_t *tickets, size_t most)
+{
+    spool_end *s = (spool_end *)end;
+    size_t count = 0;
+    for (size_t i = 0; i < s->slot_count && count < most; i++) {
+        if (!s->slots[i].job) continue;
+        char path[PATH_MAX];
+        path_of(path, s->jobs, s->slots[i].job->id);
+        if (unlink(path) < 0) continue;
+        tickets[count++] = s->slots[i].job->ticket;
+        kf_pending_free(s->slots[i].job);
+        s->slots[i].job = NULL;
+        s->used--;
+    }
+    return count;
+}
+
+static void spool_close(kf_end *end)
+{
+    spool_end *s = (spool_end *)end;
+    for (size_t i = 0; i < s->slot_count; i++) {
+        if (!s->slots[i].job) continue;
+        remove_files(s, s->slots[i].job);
+        kf_pending_free(s->slots[i].job);
+    }
+    free(s->jobs);
+    free(s->verdicts);
+    free(s->workers);
+    free(s->end.name);
+    free(s);
+}
+
+static const kf_end_kind spool_kind = {
+    .room = spool_room,
+    .busy = spool_busy,
+    .begin = spool_begin,
+    .advance = spool_advance,
+    .watch = spool_watch,
+    .withdraw = spool_withdraw,
+    .close = spool_close,
+};
+
+static char *make_folder(const char *directory, const char *name, kf_error *error)
+{
+    kf_autofree char *path = kf_path_join(directory, name);
+    if (!path) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    return path && kf_directory_make(path, error) ? kf_steal(&path) : NULL;
+}
+
+kf_end *kf_spool_open(kf_workers *pool, const char *directory, size_t jobs, const kf_workers_options *options, kf_error *error)
+{
+    if (!*directory || strlen(directory) > PATH_MAX - 256) {
+        kf_fail(error, KF_ERROR_INPUT, "workers \"spool:%.100s\": expected spool:DIR", directory);
+        return NULL;
+    }
+    spool_end *s = calloc(1, sizeof *s);
+    if (!s) {
+        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return NULL;
+    }
+    s->end = (kf_end){.kind = &spool_kind, .pool = pool};
+    s->grace = options->grace_seconds > 0 ? options->grace_seconds : 60;
+    s->slot_count = jobs < SLOTS_MOST ? jobs : SLOTS_MOST;
+    if (asprintf(&s->end.name, "spool:%s", directory) < 0) s->end.name = NULL;
+    if (s->end.name && (s->jobs = make_folder(directory, "jobs", error)) &&
+        (s->verdicts = make_folder(directory, "verdicts", error)) && (s->workers = make_folder(directory, "workers", error)))
+        return &s->end;
+    if (!s->end.name) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    spool_close(&s->end);
+    return NULL;
+}

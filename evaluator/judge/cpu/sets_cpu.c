@@ -1,0 +1,460 @@
+/* Buffer sets of the CPU device: two memfds, one that candidate and baseline map (inputs, outputs, workspace), one that only the oracle
+ * maps (the truth, in float64). Both are sealed against resizing, so no runner can take pages away under the judge. What inouts begin with is kept in
+ * memory of the judge's own, because every batch needs it anew and copying takes a fraction of drawing it again.
+ *
+ *   file:   [buffer of set 0, argument 0][set 0, argument 1]…   each a whole number of pages
+ *   buffer: [front guard: a page and a stagger][data][back guard: to the end of the page, and a page]
+ *
+ * The stagger, a different multiple of 256 bytes for each buffer, keeps all buffers from starting at the same offset of a page, where loads
+ * would wait for unrelated stores ("4K aliasing", Intel optimization manual). */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "cool.h"
+#include "device_cpu.h"
+#include "ledger.h"
+#include "dtype_bulk.h"
+#include "digest.h"
+#include "kforge/file.h"
+
+#define STAGGER 256
+#define LINE 64
+
+typedef struct buffer {
+    uint64_t offset, length, data_offset, bytes;
+    uint64_t digest; /* of an input or inout as it was filled */
+    uint64_t kept;   /* of an inout: where in sets->kept its numbers are */
+} buffer;
+
+struct kf_sets {
+    kf_cpu_device *device;
+    const kf_problem *problem;
+    uint32_t count;
+    int fd, truth_fd;
+    unsigned char *base, *truth_base, *kept;
+    uint64_t size, truth_size, kept_size;
+    uint64_t digest_key, secret, poison_secret;
+    buffer *buffers, *truths; /* [set * argument_count + argument] */
+    kf_set_variation *variations;
+    uint32_t *sources;     /* [set * argument_count + argument]: the set whose numbers it holds, its own but for copies */
+    kf_ledger *ledgers[2]; /* by role: of a candidate and a baseline in Python */
+};
+
+static bool is_truth(const kf_problem_argument *argument)
+{
+    return argument->kind == KF_OUTPUT || argument->kind == KF_INOUT || argument->kind == KF_WORKSPACE;
+}
+
+static bool is_widened(const kf_problem_argument *argument)
+{
+    return kf_dtype_is_float(argument->dtype) && (argument->kind == KF_OUTPUT || argument->kind == KF_INOUT);
+}
+
+static bool is_filled(const kf_problem_argument *argument)
+{
+    return argument->kind == KF_INPUT || argument->kind == KF_INOUT;
+}
+
+static uint64_t place(buffer *b, uint64_t bytes, uint64_t offset, uint32_t number)
+{
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    b->offset = offset;
+    b->data_offset = page + number * 5 % 16 * STAGGER;
+    b->bytes = bytes;
+    b->length = (b->data_offset + bytes + page - 1) / page * page + page;
+    return offset + b->length;
+}
+
+static int shared_file(uint64_t size, unsigned char **base, kf_error *error)
+{
+    kf_autoclose int fd = memfd_create("kforge", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0 || ftruncate(fd, (off_t)size) < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0) {
+        kf_fail(error, KF_ERROR_MACHINE, "no shared memory of %llu bytes: %s", (unsigned long long)size, strerror(errno));
+        return -1;
+    }
+    void *mapped = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (mapped == MAP_FAILED) {
+        kf_fail(error, KF_ERROR_MACHINE, "cannot map %llu bytes: %s", (unsigned long long)size, strerror(errno));
+        return -1;
+    }
+    *base = mapped;
+    int kept = fd;
+    fd = -1;
+    return kept;
+}
+
+kf_sets *kf_cpu_sets_new(kf_device *device, const kf_problem *problem, uint32_t count, bool truth, kf_error *error)
+{
+    kf_cpu_device *cpu = (kf_cpu_device *)device;
+    kf_sets *sets = calloc(1, sizeof *sets);
+    if (!sets) {
+        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return NULL;
+    }
+    *sets = (kf_sets){.device = cpu, .problem = problem, .count = count, .fd = -1, .truth_fd = -1};
+    size_t entries = (size_t)count * (size_t)problem->argument_count;
+    sets->buffers = calloc(entries, sizeof *sets->buffers);
+    sets->truths = calloc(entries, sizeof *sets->truths);
+    sets->variations = calloc(count, sizeof *sets->variations);
+    sets->sources = calloc(entries, sizeof *sets->sources);
+    if (!sets->buffers || !sets->truths || !sets->sources || !sets->variations ||
+        !kf_random(&sets->digest_key, sizeof sets->digest_key)) {
+        kf_fail(error, KF_ERROR_MEMORY, "out of memory for %u sets of buffers", count);
+        kf_cpu_sets_free(sets);
+        return NULL;
+    }
+    for (uint32_t set = 0; set < count; set++)
+        for (int i = 0; i < problem->argument_count; i++) {
+            const kf_problem_argument *argument = &problem->arguments[i];
+            size_t entry = (size_t)set * (size_t)problem->argument_count + (size_t)i;
+            if (argument->kind == KF_SCALAR) continue;
+            sets->size = place(&sets->buffers[entry], argument->bytes, sets->size, (uint32_t)entry);
+            if (argument->kind == KF_INOUT) {
+                sets->buffers[entry].kept = sets->kept_size;
+                sets->kept_size += (argument->bytes + LINE - 1) / LINE * LINE;
+            }
+            if (!truth || !is_truth(argument)) continue;
+            uint64_t bytes = is_widened(argument) ? (uint64_t)argument->elements * sizeof(double) : argument->bytes;
+            sets->truth_size = place(&sets->truths[entry], bytes, sets->truth_size, (uint32_t)entry);
+        }
+    /* Memory that isn't there would end the judge with SIGBUS or the OOM killer's hand; say so instead. */
+    if (sets->size + sets->truth_size + sets->kept_size > cpu->memory_bytes / 2) {
+        kf_fail(error, KF_ERROR_LIMIT,
+                "workload %s takes %.1f GiB for %u sets of buffers, more than half of this machine's memory (%.1f GiB): give it "
+                "smaller "
+                "device_params for cpu",
+                problem->workload, (double)(sets->size + sets->truth_size + sets->kept_size) / 0x1p30, count,
+                (double)cpu->memory_bytes / 0x1p30);
+        kf_cpu_sets_free(sets);
+        return NULL;
+    }
+    if ((sets->size && (sets->fd = shared_file(sets->size, &sets->base, error)) < 0) ||
+        (sets->truth_size && (sets->truth_fd = shared_file(sets->truth_size, &sets->truth_base, error)) < 0)) {
+        kf_cpu_sets_free(sets);
+        return NULL;
+    }
+    if (sets->kept_size) {
+        void *kept = mmap(NULL, sets->kept_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (kept == MAP_FAILED) {
+            kf_fail(error, KF_ERROR_MEMORY, "out of memory for %u sets of buffers", count);
+            kf_cpu_sets_free(sets);
+            return NULL;
+        }
+        sets->kept = kept;
+    }
+    return sets;
+}
+
+void kf_cpu_sets_free(kf_sets *sets)
+{
+    if (!sets) return;
+    if (sets->base) munmap(sets->base, sets->size);
+    if (sets->truth_base) munmap(sets->truth_base, sets->truth_size);
+    if (sets->kept) munmap(sets->kept, sets->kept_size);
+    if (sets->fd >= 0) close(sets->fd);
+    if (sets->truth_fd >= 0) close(sets->truth_fd);
+    for (int i = 0; i < 2; i++) kf_ledger_free(sets->ledgers[i]);
+    free(sets->buffers);
+    free(sets->truths);
+    free(sets->variations);
+    free(sets->sources);
+    free(sets);
+}
+
+static unsigned char *data_of(const kf_sets *sets, const buffer *b)
+{
+    return sets->base + b->offset + b->data_offset;
+}
+
+static uint32_t count_outputs(const kf_problem *problem)
+{
+    uint32_t outputs = 0;
+    for (int i = 0; i < problem->argument_count; i++) outputs += problem->arguments[i].kind == KF_OUTPUT;
+    return outputs;
+}
+
+static kf_peer_event hand_over_ledger(kf_sets *sets, kf_peer *peer, kf_role role)
+{
+    kf_error error = {0};
+    kf_ledger **ledger = &sets->ledgers[role == KF_ROLE_BASELINE];
+    if (!*ledger && !(*ledger = kf_ledger_new(sets->count, count_outputs(sets->problem), &error)))
+        return kf_peer_fail(peer, error.text);
+    kf_peer_buffer shared = kf_ledger_buffer(*ledger);
+    return kf_peer_map(peer, &shared, 1);
+}
+
+/* A runner in Python has its results in memory of its own: no buffer for them, but a ledger. */
+kf_peer_event kf_cpu_hand_over(kf_sets *sets, kf_peer *peer, kf_role role)
+{
+    bool own_results = kf_runner_is_python(kf_peer_kind(peer)) && role != KF_ROLE_ORACLE;
+    const kf_problem *problem = sets->problem;
+    kf_peer_buffer buffers[64];
+    size_t used = 0;
+    kf_peer_event event = KF_PEER_OK;
+    for (uint32_t set = 0; set < sets->count && event == KF_PEER_OK; set++)
+        for (int i = 0; i < problem->argument_count && event == KF_PEER_OK; i++) {
+            const kf_problem_argument *argument = &problem->arguments[i];
+            if (argument->kind == KF_SCALAR || (own_results && argument->kind == KF_OUTPUT)) continue;
+            bool truth = role == KF_ROLE_ORACLE && is_truth(argument);
+            const buffer *b = &(truth ? sets->truths : sets->buffers)[(size_t)set * (size_t)problem->argument_count + (size_t)i];
+            buffers[used++] = (kf_peer_buffer){.fd = truth ? sets->truth_fd : sets->fd,
+                                               .set = set,
+                                               .argument = (uint32_t)i,
+                                               .offset = b->offset,
+                                               .length = b->length,
+                                               .data_offset = b->data_offset,
+                                               .bytes = b->bytes,
+                                               .read_only = role == KF_ROLE_ORACLE && !truth};
+            if (used == sizeof buffers / sizeof *buffers) {
+                event = kf_peer_map(peer, buffers, used);
+                used = 0;
+            }
+        }
+    if (event == KF_PEER_OK && used) event = kf_peer_map(peer, buffers, used);
+    return event == KF_PEER_OK && own_results ? hand_over_ledger(sets, peer, role) : event;
+}
+
+bool kf_cpu_fetch(kf_sets *sets, kf_peer *peer, kf_role role, const uint32_t *list, uint32_t count, const bool *chosen,
+                  kf_fetch_fault *fault, kf_error *error)
+{
+    const kf_problem *problem = sets->problem;
+    const kf_ledger *ledger = sets->ledgers[role == KF_ROLE_BASELINE];
+    int outputs[KF_MAX_ARGUMENTS];
+    uint32_t used = 0;
+    *fault = (kf_fetch_fault){0};
+    for (int i = 0; i < problem->argument_count; i++)
+        if (problem->arguments[i].kind == KF_OUTPUT) outputs[used++] = i;
+    for (uint32_t k = 0; k < count && !fault->rule[0]; k++)
+        for (uint32_t output = 0; output < used && !fault->rule[0]; output++) {
+            const buffer *b = &sets->buffers[(size_t)list[k] * (size_t)problem->argument_count + (size_t)outputs[output]];
+            if (!kf_ledger_fetch(ledger, kf_peer_pid(peer), list[k], output, &problem->arguments[outputs[output]], outputs[output],
+                                 data_of(sets, b), fault, error))
+                return false;
+        }
+    if (fault->rule[0] || role != KF_ROLE_CANDIDATE) return true;
+    return kf_ledger_check_overlap(ledger, chosen, sets->count, outputs, fault, error);
+}
+
+/* ---- filling ------------------------------------------------------------------------------------------------------------------------------ */
+
+static kf_key key_of(uint64_t secret, uint32_t set, int argument)
+{
+    return (kf_key){.secret = secret, .set = set, .argument = (uint32_t)argument};
+}
+
+static kf_variation variation_of(const kf_sets *sets, uint32_t set, int argument)
+{
+    const kf_set_variation *varied = &sets->variations[set % sets->count]; /* fresh numbers: beyond the sets there are */
+    return varied->argument == argument ? varied->variation : KF_VARY_NONE;
+}
+
+/* Draws the numbers that an input or inout begins with: into its buffer, of an inout into what is kept. */
+static void generate(kf_sets *sets, uint32_t set, int i)
+{
+    const kf_problem_argument *argument = &sets->problem->arguments[i];
+    size_t entry = (size_t)set * (size_t)sets->problem->argument_count + (size_t)i;
+    buffer *b = &sets->buffers[entry];
+    uint32_t source = sets->sources[entry];
+    unsigned char *data = argument->kind == KF_INOUT ? sets->kept + b->kept : data_of(sets, b);
+    kf_input_fill(argument, key_of(sets->secret, source, i), variation_of(sets, source, i), data, 0, argument->elements);
+    b->digest = kf_digest(sets->digest_key, data, b->bytes);
+}
+
+static void poison_guards(const kf_sets *sets, const buffer *b, kf_key key)
+{
+    unsigned char *start = sets->base + b->offset;
+    uint64_t end = b->data_offset + b->bytes;
+    kf_poison_fill(key, start, 0, b->data_offset);
+    kf_poison_fill(key, start, end, b->length - end);
+}
+
+static void fill_one(void *context, size_t entry)
+{
+    kf_sets *sets = context;
+    uint32_t set = (uint32_t)(entry / (size_t)sets->problem->argument_count);
+    int i = (int)(entry % (size_t)sets->problem->argument_count);
+    const kf_problem_argument *argument = &sets->problem->arguments[i];
+    const buffer *b = &sets->buffers[entry];
+    if (!is_filled(argument)) return;
+    sets->sources[entry] = set;
+    generate(sets, set, i);
+    if (argument->kind == KF_INPUT) poison_guards(sets, b, key_of(sets->secret, set, i));
+}
+
+bool kf_cpu_fill(kf_sets *sets, uint64_t secret, const kf_set_variation *variations, kf_error *error)
+{
+    (void)error;
+    sets->secret = secret;
+    memcpy(sets->variations, variations, sets->count * sizeof *variations);
+    kf_parallel_for(sets->device->parallel, (size_t)sets->count * (size_t)sets->problem->argument_count, fill_one, sets);
+    return true;
+}
+
+static void poison_one(void *context, size_t entry)
+{
+    kf_sets *sets = context;
+    uint32_t set = (uint32_t)(entry / (size_t)sets->problem->argument_count);
+    int i = (int)(entry % (size_t)sets->problem->argument_count);
+    const kf_problem_argument *argument = &sets->problem->arguments[i];
+    const buffer *b = &sets->buffers[entry];
+    if (argument->kind == KF_SCALAR || argument->kind == KF_INPUT) return;
+    kf_key key = key_of(sets->poison_secret, set, i);
+    if (argument->kind == KF_INOUT) {
+        poison_guards(sets, b, key);
+        memcpy(data_of(sets, b), sets->kept + b->kept, b->bytes);
+    } else {
+        kf_poison_fill(key, sets->base + b->offset, 0, b->length);
+    }
+}
+
+bool kf_cpu_poison(kf_sets *sets, uint64_t secret, kf_error *error)
+{
+    (void)error;
+    sets->poison_secret = secret;
+    for (int i = 0; i < 2; i++) kf_ledger_clear(sets->ledgers[i]);
+    kf_parallel_for(sets->device->parallel, (size_t)sets->count * (size_t)sets->problem->argument_count, poison_one, sets);
+    return true;
+}
+
+typedef struct selection {
+    kf_sets *sets;
+    const uint32_t *list;
+} selection;
+
+static void cool_one(void *context, size_t item)
+{
+    const selection *all = context;
+    size_t arguments = (size_t)all->sets->problem->argument_count;
+    const buffer *b = &all->sets->buffers[all->list[item / arguments] * arguments + item % arguments];
+    if (b->length) kf_cool(data_of(all->sets, b), b->bytes);
+}
+
+void kf_cpu_cool(kf_sets *sets, const uint32_t *list, uint32_t count)
+{
+    selection all = {sets, list};
+    kf_parallel_for(sets->device->parallel, (size_t)count * (size_t)sets->problem->argument_count, cool_one, &all);
+}
+
+/* ---- inspecting ----------------------------------------------------------------------------------------------------------------------------- */
+
+typedef struct inspection {
+    kf_sets *sets;
+    const bool *chosen;
+    kf_damage *damages; /* one a buffer */
+} inspection;
+
+static bool guards_intact(const kf_sets *sets, const buffer *b, kf_key key, int64_t *byte)
+{
+    const unsigned char *start = sets->base + b->offset;
+    uint64_t end = b->data_offset + b->bytes, where = 0;
+    if (!kf_poison_intact(key, start, 0, b->data_offset, &where) || !kf_poison_intact(key, start, end, b->length - end, &where)) {
+        *byte = (int64_t)where - (int64_t)b->data_offset;
+        return false;
+    }
+    return true;
+}
+
+static void inspect_one(void *context, size_t entry)
+{
+    inspection *all = context;
+    kf_sets *sets = all->sets;
+    uint32_t set = (uint32_t)(entry / (size_t)sets->problem->argument_count);
+    int i = (int)(entry % (size_t)sets->problem->argument_count);
+    const kf_problem_argument *argument = &sets->problem->arguments[i];
+    const buffer *b = &sets->buffers[entry];
+    if (argument->kind == KF_SCALAR) return;
+    kf_damage damage = {.set = (int)set, .argument = i, .byte = -1};
+    bool input = argument->kind == KF_INPUT;
+    kf_key key = key_of(input ? sets->secret : sets->poison_secret, set, i);
+    bool still = input || (argument->kind == KF_INOUT && !all->chosen[set]); /* must be as filled */
+    if (!guards_intact(sets, b, key, &damage.byte))
+        damage.kind = KF_DAMAGE_GUARD;
+    else if (still && kf_digest(sets->digest_key, data_of(sets, b), b->bytes) != b->digest)
+        damage.kind = input ? KF_DAMAGE_INPUT : KF_DAMAGE_UNCHOSEN;
+    else if (argument->kind == KF_OUTPUT && !all->chosen[set]) {
+        uint64_t where = 0;
+        if (kf_poison_intact(key, sets->base + b->offset, b->data_offset, b->bytes, &where)) return;
+        damage.kind = KF_DAMAGE_UNCHOSEN;
+        damage.byte = (int64_t)where - (int64_t)b->data_offset;
+    } else {
+        return;
+    }
+    all->damages[entry] = damage;
+}
+
+bool kf_cpu_inspect(kf_sets *sets, const bool *chosen, kf_damage *damage, kf_error *error)
+{
+    size_t entries = (size_t)sets->count * (size_t)sets->problem->argument_count;
+    kf_autofree kf_damage *damages = calloc(entries, sizeof *damages);
+    if (!damages) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    inspection all = {sets, chosen, damages};
+    kf_parallel_for(sets->device->parallel, entries, inspect_one, &all);
+    *damage = (kf_damage){0};
+    for (size_t i = 0; i < entries && damage->kind == KF_DAMAGE_NONE; i++) *damage = damages[i];
+    return true;
+}
+
+/* ---- the truth -------------------------------------------------------------------------------------------------------------------------------- */
+
+static void prepare_one(void *context, size_t item)
+{
+    const selection *all = context;
+    kf_sets *sets = all->sets;
+    size_t arguments = (size_t)sets->problem->argument_count;
+    uint32_t set = all->list[item / arguments];
+    int i = (int)(item % arguments);
+    const kf_problem_argument *argument = &sets->problem->arguments[i];
+    if (argument->kind == KF_SCALAR || !is_truth(argument)) return;
+    size_t entry = (size_t)set * arguments + (size_t)i;
+    const buffer *b = &sets->truths[entry];
+    unsigned char *data = sets->truth_base + b->offset + b->data_offset;
+    if (argument->kind != KF_INOUT) { /* not zeros: an oracle that forgets an element must not look right by luck */
+        kf_poison_fill(key_of(sets->poison_secret ^ 1, set, i), data, 0, b->bytes);
+    } else if (!is_widened(argument)) {
+        memcpy(data, sets->kept + sets->buffers[entry].kept, argument->bytes);
+    } else {
+        kf_load_doubles(argument->dtype, sets->kept + sets->buffers[entry].kept, (size_t)argument->elements, (double *)data);
+    }
+}
+
+bool kf_cpu_prepare_truth(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error)
+{
+    (void)error;
+    selection all = {sets, list};
+    kf_parallel_for(sets->device->parallel, (size_t)count * (size_t)sets->problem->argument_count, prepare_one, &all);
+    return true;
+}
+
+const void *kf_cpu_output(kf_sets *sets, uint32_t set, int argument, kf_error *error)
+{
+    (void)error;
+    return data_of(sets, &sets->buffers[(size_t)set * (size_t)sets->problem->argument_count + (size_t)argument]);
+}
+
+const void *kf_cpu_input(kf_sets *sets, uint32_t set, int argument, kf_error *error)
+{
+    return kf_cpu_output(sets, set, argument, error);
+}
+
+const void *kf_cpu_truth(kf_sets *sets, uint32_t set, int argument, kf_error *error)
+{
+    (void)error;
+    const buffer *b = &sets->truths[(size_t)set * (size_t)sets->problem->argument_count + (size_t)argument];
+    return sets->truth_base + b->offset + b->data_offset;
+}
+
+bool kf_cpu_copy_input(kf_sets *sets, uint32_t from, uint32_t to, int argument, kf_error *error)
+{
+    (void)error;
+    size_t arguments = (size_t)sets->problem->argument_count, entry = (size_t)to * arguments + (size_t)argument;
+    buffer *b = &sets->buffers[entry];
+    sets->sources[entry] =
+        from == KF_FRESH_INPUT ? sets->sources[entry] + sets->count : sets->sources[(size_t)from * arguments + (size_t)argument];
+    generate(sets, to, argument);
+    if (sets->problem->arguments[argument].kind == KF_INOUT) memcpy(data_of(sets, b), sets->kept + b->kept, b->bytes);
+    return true;
+}

@@ -1,0 +1,260 @@
+/* Counting on a GPU: a runner that has CUPTI loaded before it was locked in, two sets of buffers, one call that counts for nothing unless it takes long, and
+ * then the calls that are counted (evaluator/runner/counters.c), as many as a call's time allows (kf_counters_passes). */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../runner/counters.h"
+#include "wire.h"
+#include "counters.h"
+#include "device_cuda.h"
+#include "kforge/file.h"
+#include "kforge/json.h"
+#include "paths.h"
+
+#define SETS 2
+#define MISSING "CUPTI is missing (looked in $KFORGE_CUPTI and the CUDA toolkit)"
+#define INSTALL "install the CUPTI of CUDA 13 (package cuda-cupti), or set KFORGE_CUPTI to its libcupti.so"
+
+/* ---- CUPTI ---------------------------------------------------------------------------------------------------------------------------------- */
+
+bool kf_cupti_find(char path[4096])
+{
+    char toolkit[4096] = "", tried[4400];
+    static const char *const places[] = {"extras/CUPTI/lib64/libcupti.so.13",
+                                         "extras/CUPTI/lib64/libcupti.so",
+                                         "lib64/libcupti.so.13",
+                                         "lib64/libcupti.so",
+                                         "lib/libcupti.so.13",
+                                         "targets/x86_64-linux/lib/libcupti.so.13"};
+    const char *given = getenv("KFORGE_CUPTI");
+    if (given && given[0] == '/') return access(given, R_OK) == 0 && realpath(given, path);
+    if (!kf_cuda_toolkit(toolkit, NULL)) return false;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        snprintf(tried, sizeof tried, "%.4000s/%s", toolkit, places[i]);
+        if (access(tried, R_OK) == 0 && realpath(tried, path)) return true;
+    }
+    return false;
+}
+
+bool kf_counters_restricted(const char *params)
+{
+    const char *line = params ? strstr(params, "RmProfilingAdminOnly: ") : NULL;
+    return line && line[strlen("RmProfilingAdminOnly: ")] == '1';
+}
+
+bool kf_counters_available(char text[512], char remedy[512])
+{
+    char path[4096];
+    remedy[0] = '\0';
+    if (!kf_cupti_find(path)) {
+        snprintf(text, 512, "no hardware counters: " MISSING);
+        snprintf(remedy, 512, INSTALL);
+        return false;
+    }
+    kf_autofree char *params = kf_system_file("/proc/driver/nvidia/params", 1 << 20);
+    if (kf_counters_restricted(params) && geteuid() != 0) {
+        snprintf(text, 512, "hardware counters are for administrators here (RmProfilingAdminOnly)");
+        snprintf(remedy, 512, "run as root, or load the driver with NVreg_RestrictProfilingToAdminUsers=0");
+        return false;
+    }
+    snprintf(text, 512, "hardware counters by %.400s", path);
+    return true;
+}
+
+/* ---- one runner ------------------------------------------------------------------------------------------------------------------------------ */
+
+/* What is done one after the other, by the names that its times have in a verdict ("seconds"). */
+enum { LOCK, BUFFERS, RUNNER, LOAD, HAND_OVER, WARM_UP, COUNT, STEPS };
+static const char *const step_names[STEPS] = {"lock", "buffers", "runner", "load", "hand_over", "warm_up", "count"};
+
+typedef struct counter_run {
+    kf_cuda_device *gpu;
+    kf_device *device;
+    kf_counting *counting;
+    char *names;
+    kf_sets *sets;
+    kf_peer *peer;
+    kf_count_header header;
+    kf_count_launch *launches;
+    double since, took[STEPS]; /* kf_now() when the step that is under way began; seconds of those that ended */
+    char note[1024];
+} counter_run;
+
+static void ended(counter_run *run, int step)
+{
+    double now = kf_now();
+    run->took[step] = now - run->since;
+    run->since = now;
+}
+
+/* Words for what became of the runner, as a note. False when it is the caller's doing. */
+static bool explain(counter_run *run, kf_peer_event event, const char *doing, kf_error *error)
+{
+    kf_peer_explanation why;
+    if (event == KF_PEER_STOPPED) return kf_fail(error, KF_ERROR_BUSY, "interrupted");
+    kf_peer_explain(run->peer, event, doing, &why);
+    kf_autofree char *said = kf_peer_output(run->peer, 200);
+    snprintf(run->note, sizeof run->note, "%s%s%s", why.text, said ? ": " : "", said ? said : "");
+    return true;
+}
+
+/* Which metrics runners are started for from now on; those that wait for others are of no use. */
+static bool choose_names(kf_cuda_device *gpu, kf_crew *crew, const char *names)
+{
+    if (gpu->count_names && strcmp(gpu->count_names, names) == 0) return true;
+    if (crew) kf_crew_forget(crew, KF_RUNNER_COUNT);
+    free(gpu->count_names);
+    return (gpu->count_names = strdup(names)) != NULL;
+}
+
+bool kf_cuda_expect_count(kf_device *device, kf_crew *crew, const char *wanted)
+{
+    char library[4096];
+    kf_autofree char *names = kf_counters_names(wanted);
+    return names && kf_cupti_find(library) && choose_names((kf_cuda_device *)device, crew, names);
+}
+
+bool kf_cuda_count_place(kf_cuda_device *gpu, kf_runner_place *place, kf_error *error)
+{
+    char library[4096];
+    size_t count = 0;
+    if (!gpu->count_names || !kf_cupti_find(library)) return kf_fail(error, KF_ERROR_MACHINE, MISSING);
+    snprintf(gpu->count_library, sizeof gpu->count_library, KF_COUNT_LIBRARY "=%s", library);
+    snprintf(gpu->count_folder, sizeof gpu->count_folder, "%s", library);
+    *strrchr(gpu->count_folder, '/') = '\0';
+    snprintf(gpu->count_search, sizeof gpu->count_search, "LD_LIBRARY_PATH=%s:%s", gpu->driver_folder, gpu->count_folder);
+    free(gpu->count_metrics);
+    gpu->count_metrics = NULL;
+    if (asprintf(&gpu->count_metrics, KF_COUNT_NAMES "=%s", gpu->count_names) < 0)
+        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    for (const char *const *word = place->environment; *word && count < 16; word++)
+        if (strncmp(*word, "LD_LIBRARY_PATH=", 16) != 0) gpu->count_environment[count++] = *word;
+    gpu->count_environment[count++] = gpu->count_search;
+    gpu->count_environment[count++] = gpu->count_library;
+    gpu->count_environment[count++] = gpu->count_metrics;
+    gpu->count_environment[count] = NULL;
+    place->environment = gpu->count_environment;
+    if (place->path_count < KF_PLACE_PATHS - 1)
+        place->paths[place->path_count++] = (kf_sandbox_path){gpu->count_folder, KF_PATH_READ | KF_PATH_EXEC, true};
+    return true;
+}
+
+static bool start(counter_run *run, kf_error *error)
+{
+    kf_counting *counting = run->counting;
+    kf_runner_place place;
+    if (!choose_names(run->gpu, counting->crew, run->names)) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (counting->crew)
+        return (run->peer = kf_crew_take(counting->crew, KF_RUNNER_COUNT, counting->strict_sandbox, counting->stop, error)) &&
+               kf_peer_give(run->peer, counting->binary, error);
+    if (!run->device->operations->place(run->device, KF_RUNNER_COUNT, &place, error)) return false;
+    place.paths[place.path_count++] = (kf_sandbox_path){counting->binary, KF_PATH_READ | KF_PATH_EXEC, false};
+    kf_peer_spec spec = {.program = place.program,
+                         .directory = place.directory,
+                         .binary = counting->binary,
+                         .paths = place.paths,
+                         .path_count = place.path_count,
+                         .environment = place.environment,
+                         .limits = place.limits,
+                         .strict = counting->strict_sandbox,
+                         .stop = counting->stop};
+    return (run->peer = kf_peer_start(&spec, error)) != NULL;
+}
+
+static bool fill(counter_run *run, kf_error *error)
+{
+    const kf_device_operations *device = run->device->operations;
+    kf_set_variation variations[SETS];
+    uint64_t secrets[2];
+    for (int i = 0; i < SETS; i++) variations[i].argument = -1;
+    if (!kf_random(secrets, sizeof secrets)) return kf_fail(error, KF_ERROR_MACHINE, "getrandom refuses");
+    run->sets = device->sets_new(run->device, run->counting->problem, SETS, false, error);
+    return run->sets && device->fill(run->sets, secrets[0], variations, error) && device->poison(run->sets, secrets[1], error);
+}
+
+static void drop_sets(counter_run *run)
+{
+    if (run->sets) run->device->operations->sets_free(run->sets);
+    run->sets = NULL;
+}
+
+/* Sets run->note when the runner did not come to its end; false for the machine's and the caller's part. */
+static bool count(counter_run *run, kf_error *error)
+{
+    uint64_t scalars[KF_MAX_ARGUMENTS];
+    uint32_t first = 0, passes = kf_counters_passes(run->counting->call_seconds);
+    double seconds = run->counting->seconds;
+    if (!fill(run, error)) return false;
+    ended(run, BUFFERS);
+    if (!start(run, error)) return false;
+    ended(run, RUNNER);
+    kf_problem_scalars(run->counting->problem, scalars);
+    kf_batch warm = {.order = &first, .count = 1, .timeout = seconds};
+    kf_peer_event event = kf_peer_load(run->peer, seconds);
+    ended(run, LOAD);
+    if (event == KF_PEER_OK) event = kf_peer_scalars(run->peer, scalars, (uint32_t)run->counting->problem->argument_count);
+    if (event == KF_PEER_OK) event = run->device->operations->hand_over(run->sets, run->peer, KF_ROLE_CANDIDATE);
+    ended(run, HAND_OVER);
+    if (event == KF_PEER_OK && passes > 1) event = kf_peer_batch(run->peer, &warm);
+    ended(run, WARM_UP);
+    if (event != KF_PEER_OK) return explain(run, event, "being made ready for counting", error);
+    event = kf_peer_count(run->peer, 1, passes, seconds, &run->header, run->launches);
+    ended(run, COUNT);
+    return event == KF_PEER_OK || explain(run, event, "counting", error);
+}
+
+static cJSON *conclude(const counter_run *run)
+{
+    const kf_counters_origin *origin = &run->counting->origin;
+    if (run->note[0]) return kf_counters_note(origin, run->note, "");
+    if (run->header.stage == KF_COUNT_DONE) {
+        cJSON *taken = kf_counters_json(origin, run->names, &run->header, run->launches);
+        cJSON *seconds = cJSON_GetObjectItemCaseSensitive(taken, "seconds");
+        for (int step = 0; seconds && step < STEPS; step++) kf_json_add_number(seconds, step_names[step], run->took[step]);
+        return taken;
+    }
+    char note[256], remedy[256];
+    kf_counters_explain(&run->header, note, remedy);
+    return kf_counters_note(origin, note, remedy);
+}
+
+cJSON *kf_cuda_count(kf_device *device, kf_counting *counting, kf_error *error)
+{
+    kf_cuda_device *gpu = (kf_cuda_device *)device;
+    char library[4096];
+    counting->origin.major = gpu->major;
+    counting->origin.minor = gpu->minor;
+    if (!kf_cupti_find(library)) return kf_counters_note(&counting->origin, MISSING, INSTALL);
+    counter_run run = {.gpu = gpu, .device = device, .counting = counting, .since = kf_now()};
+    run.names = kf_counters_names(counting->wanted);
+    run.launches = calloc(KF_COUNT_LAUNCHES, sizeof *run.launches);
+    kf_error trouble = {0};
+    cJSON *taken = NULL;
+    bool done = run.names && run.launches &&
+                (!device->operations->reserve || device->operations->reserve(device, true, counting->stop, &trouble));
+    if (done) {
+        ended(&run, LOCK);
+        done = count(&run, &trouble);
+        if (device->operations->reserve) device->operations->reserve(device, false, NULL, NULL);
+    }
+    if (!done && trouble.code == KF_ERROR_BUSY)
+        kf_fail_copy(error, &trouble);
+    else if (!done && trouble.code)
+        taken = kf_counters_note(&counting->origin, trouble.text, "");
+    else if (done)
+        taken = conclude(&run);
+    if (!taken && trouble.code != KF_ERROR_BUSY) kf_fail(error, KF_ERROR_MEMORY, "out of memory for counters");
+    bool clean = done && !run.note[0];
+    if (clean) drop_sets(&run); /* the driver takes twice as long for that while it ends a process */
+    if (counting->crew)
+        kf_crew_retire(counting->crew, run.peer, !clean);
+    else
+        kf_peer_free(run.peer);
+    drop_sets(&run);
+    free(run.names);
+    free(run.launches);
+    return taken;
+}

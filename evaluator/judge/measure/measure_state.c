@@ -1,0 +1,244 @@
+/* A solution in Python whose results are wrong: would they be right with other weights than it was given?
+ *
+ * A module is to follow its parameters, and here they are arguments that are drawn anew for each set. Some solutions fold, transpose or convert weights and keep that: when they are
+ * called first, or in their constructor already, where KernelBench's weights come from the same seed. Their results are wrong, but whoever reads "8 million elements
+ * wrong" should know why. Others fold batch norms into convolutions, which is right once a module evaluates, but KernelBench's train. So fresh processes of the
+ * solution are asked once more: on sets whose weights are all the same; with nobody's weights but its constructor's, the oracle with its own; and so in the other mode
+ * where that matters. What is found in them goes to a verdict of its own, which nobody sees, and what goes wrong there changes nothing.
+ *
+ * One that can't be called with other weights than its constructor's (lacks_weights, wants_its_own) has no results to ask about: the round with frozen weights tells.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "wire.h"
+#include "kforge/file.h"
+#include "measure_internal.h"
+#include "torch_plan.h"
+
+#define MOST_CALLS 3
+#define NOT_CALLED (1u << MOST_CALLS)
+#define LEAST_SECONDS 2.0 /* for a fresh process, its calls and their comparison */
+
+static bool is_mismatch(const kf_run *r)
+{
+    const kf_workload_verdict *result = r->bench->result;
+    return r->over && result->finding_count == 1 && strcmp(result->findings[0].rule, "output.mismatch") == 0;
+}
+
+static uint32_t called(const kf_run *r)
+{
+    return r->set_count < MOST_CALLS ? r->set_count : MOST_CALLS;
+}
+
+static const cJSON *state_of(const kf_task *task)
+{
+    return cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(kf_task_json(task), "torch"), "state");
+}
+
+/* New inputs in every set; `shared`: with the first one's state in all of them. */
+static bool fill(kf_run *r, int number, bool shared, kf_error *error)
+{
+    const kf_problem *problem = r->bench->problem;
+    for (uint32_t set = 0; set < r->set_count; set++) r->variations[set] = (kf_set_variation){.argument = -1};
+    if (!r->device->fill(r->sets, kf_run_draw(r, "state", number), r->variations, error)) return false;
+    memset(r->true_known, 0, r->set_count * sizeof *r->true_known);
+    if (!shared) return true;
+    const cJSON *entry;
+    cJSON_ArrayForEach(entry, state_of(r->bench->task))
+    {
+        const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(entry, "argument"));
+        for (int i = 0; name && i < problem->argument_count; i++) {
+            if (strcmp(problem->arguments[i].name, name) != 0) continue;
+            for (uint32_t set = 1; set < r->set_count; set++)
+                if (!r->device->copy_input(r->sets, 0, set, i, error)) return false;
+        }
+    }
+    return true;
+}
+
+/* The oracle's runner loads a plan whose module keeps what its constructor has drawn. */
+static bool give_oracle_its_own(kf_run *r, kf_error *error)
+{
+    char key[4400];
+    if (kf_peer_unmap(r->oracle) != KF_PEER_OK)
+        return kf_fail(error, KF_ERROR_MACHINE, "the oracle does not give its buffers back");
+    kf_crew_keep_trusted(r->bench->crew, KF_ROLE_ORACLE, kf_run_key(r->bench, KF_ROLE_ORACLE, key),
+                         r->bench->options->strict_sandbox, kf_steal(&r->oracle));
+    return kf_run_start_peer(r, KF_ROLE_ORACLE, &r->oracle, error) &&
+           (r->over || kf_run_hand_over(r, KF_ROLE_ORACLE, r->oracle, error));
+}
+
+/* A batch of the solution; which of its calls are wrong, a bit each. */
+static bool call(kf_run *r, int number, bool shared, uint32_t *wrong, kf_error *error)
+{
+    kf_batch batch;
+    if (!fill(r, number, shared, error)) return false;
+    for (uint32_t i = 0; i < r->set_count; i++) r->order[i] = r->list[i] = i;
+    if (!kf_run_refresh(r, number, CANDIDATE, called(r), error)) return false;
+    if (!kf_run_batch(r, CANDIDATE, 0, called(r), 0, -1, &batch, error)) return false;
+    if (!r->over && !kf_run_find_truth(r, r->list, called(r), error)) return false;
+    if (r->over) return true;
+    *wrong = 0;
+    for (uint32_t i = 0; i < called(r); i++, r->over = false) {
+        if (!kf_run_compare(r, CANDIDATE, r->list + i, 1, NULL, error)) return false;
+        *wrong |= (uint32_t)r->over << i;
+    }
+    return true;
+}
+
+static bool try_again(kf_run *r, bool own, uint32_t *wrong, kf_error *error)
+{
+    *wrong = NOT_CALLED;
+    if (own && !give_oracle_its_own(r, error)) return false;
+    if (!r->over && !kf_run_start_peer(r, KF_ROLE_CANDIDATE, &r->peers[CANDIDATE], error)) return false;
+    if (!r->over && !kf_run_hand_over(r, KF_ROLE_CANDIDATE, r->peers[CANDIDATE], error)) return false;
+    return r->over || call(r, 0, !own, wrong, error);
+}
+
+/* With the weights that constructors draw. */
+static bool try_own(kf_run *r, bool other_mode, uint32_t *wrong, kf_error *error)
+{
+    *wrong = NOT_CALLED;
+    if (kf_run_time_left(r) < LEAST_SECONDS) return true;
+    kf_crew_retire(r->bench->crew, kf_steal(&r->peers[CANDIDATE]), true);
+    r->own_state = true;
+    r->other_mode = other_mode;
+    bool done = try_again(r, true, wrong, error);
+    r->own_state = r->bench->frozen;
+    r->other_mode = false;
+    return done;
+}
+
+/* Asking takes as long as an answer does, so only where the task's module depends on its mode, or the solution's text speaks of it. */
+static bool may_depend_on_mode(const kf_run *r)
+{
+    const cJSON *torch = cJSON_GetObjectItemCaseSensitive(kf_task_json(r->bench->task), "torch");
+    if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(torch, "mode_matters"))) return true;
+    size_t size;
+    kf_autofree char *text = kf_file_read(r->bench->candidate, KF_SOURCE_BYTES, &size, NULL);
+    return text && strstr(text, "training");
+}
+
+/* What would be right: nothing that is known of, results with the weights of its first call, results with those of its constructor, results in the other mode. */
+typedef enum cause { UNKNOWN, CACHED, CONSTRUCTED, EVALUATED, TRAINED } cause;
+
+/* Where it is right with some weights, it has to be wrong with all others: there are solutions that are wrong now and then, whatever their weights are. */
+static bool find_cause(kf_run *r, cause *found, kf_error *error)
+{
+    uint32_t wrong = NOT_CALLED, others = NOT_CALLED, all = (1u << called(r)) - 1;
+    if (!r->bench->frozen && !try_again(r, false, &wrong, error)) return false;
+    if (wrong == 0) { /* the same process on others; a view that it has kept of its first set's follows that one */
+        if (!call(r, 1, false, &others, error)) return false;
+        *found = others == all || others == (all & ~1u) ? CACHED : UNKNOWN;
+        return true;
+    }
+    if (!r->bench->frozen && wrong != all) return true;
+    if (!try_own(r, false, &wrong, error)) return false;
+    if (wrong == 0) *found = CONSTRUCTED;
+    if (wrong != all || !may_depend_on_mode(r)) return true;
+    if (!try_own(r, true, &wrong, error)) return false;
+    if (wrong == 0) *found = kf_torch_evaluates(r->bench->task) ? TRAINED : EVALUATED;
+    return true;
+}
+
+static bool has_only_wrong_results(const kf_verdict *verdict)
+{
+    for (size_t w = 0; w < verdict->workload_count; w++)
+        for (size_t i = 0; i < verdict->workloads[w].finding_count; i++)
+            if (verdict->workloads[w].findings[i].status != KF_WRONG_RESULT) return false;
+    return !verdict->finding_count;
+}
+
+/* With whatever is found on the way going elsewhere. */
+static bool find_unseen(kf_run *r, cause *found, kf_error *error)
+{
+    kf_workbench *bench = r->bench;
+    kf_verdict *verdict = bench->verdict;
+    kf_workload_verdict *result = bench->result;
+    kf_auto(kf_verdict) unseen = kf_verdict_new("", "", "");
+    if (!unseen || !(bench->result = kf_verdict_add_workload(unseen, result->workload, false))) {
+        bench->result = result;
+        return no_memory(error);
+    }
+    bench->verdict = unseen;
+    kf_checker_be_brief(r->checker, true);
+    kf_crew_retire(bench->crew, kf_steal(&r->peers[CANDIDATE]), true);
+    r->over = false;
+    r->gaps = r->gap_batches = 0; /* its first batch may take long again */
+    bool done = find_cause(r, found, error);
+    kf_checker_be_brief(r->checker, false);
+    r->over = true;
+    r->dirty = !done || !has_only_wrong_results(unseen);
+    bench->verdict = verdict;
+    bench->result = result;
+    return done;
+}
+
+/* Would it ask as much of a solution whose weights are its constructor's? An import has found out. */
+static bool admits_frozen(const kf_task *task)
+{
+    const cJSON *torch = cJSON_GetObjectItemCaseSensitive(kf_task_json(task), "torch");
+    return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(torch, "frozen"));
+}
+
+/* It has folded its weights into others and registered those alone (runner.py says so). */
+static bool lacks_weights(const kf_run *r)
+{
+    const kf_workload_verdict *result = r->bench->result;
+    return r->over && result->finding_count == 1 && strcmp(result->findings[0].rule, "load.failed") == 0 &&
+           strstr(result->findings[0].text, "it has no parameter ");
+}
+
+/* It is written for the weights that its constructor makes, of another type or layout than the task's (runner.py says so). */
+static bool wants_its_own(const kf_run *r)
+{
+    const kf_workload_verdict *result = r->bench->result;
+    return r->over && result->finding_count == 1 && strcmp(result->findings[0].rule, "forward.raised") == 0 &&
+           result->findings[0].measured == KF_WIRE_EXCEPTION_OF_OTHERS;
+}
+
+static bool reword(kf_finding *finding, const char *with_rule, const char *words, kf_error *error)
+{
+    char *rule = strdup(with_rule), *text = NULL;
+    if (!rule || asprintf(&text, "%s: %s", words, finding->text) < 0) {
+        free(rule);
+        return no_memory(error);
+    }
+    free(finding->rule);
+    free(finding->text);
+    finding->rule = rule;
+    finding->text = text;
+    return true;
+}
+
+bool kf_run_explain_state(kf_run *r, kf_error *error)
+{
+    static const struct {
+        const char *rule, *words;
+    } causes[] = {
+        [CACHED] = {"state.cached",
+                    "right only as long as its weights are those of its first call, and they are arguments like any other"},
+        [CONSTRUCTED] = {"state.constructed",
+                         "right only with the weights that its constructor draws, and they are arguments like any other"},
+        [EVALUATED] = {"mode.other", "right only in evaluation mode, and the task's module is in training mode"},
+        [TRAINED] = {"mode.other", "right only in training mode, and the task's module is in evaluation mode"},
+    };
+    kf_workbench *bench = r->bench;
+    if (bench->kinds[KF_ROLE_CANDIDATE] != KF_RUNNER_TORCH) return true;
+    if (lacks_weights(r) || wants_its_own(r)) {
+        bench->freezes = bench->kinds[KF_ROLE_ORACLE] == KF_RUNNER_TORCH && admits_frozen(bench->task);
+        return true;
+    }
+    if (!is_mismatch(r) || r->set_count < 2) return true;
+    if (bench->kinds[KF_ROLE_ORACLE] != KF_RUNNER_TORCH || !cJSON_GetArraySize(state_of(bench->task)) ||
+        kf_run_time_left(r) < LEAST_SECONDS)
+        return true;
+    kf_error why = {0};
+    cause found = UNKNOWN;
+    /* What is known to be wrong stays so, whatever the machine does meanwhile. */
+    if (!find_unseen(r, &found, &why)) return why.code != KF_ERROR_BUSY || kf_fail_copy(error, &why);
+    bench->freezes = (found == CACHED || found == CONSTRUCTED) && admits_frozen(bench->task);
+    if (bench->frozen && found != EVALUATED && found != TRAINED) return true;
+    return found == UNKNOWN || reword(&bench->result->findings[0], causes[found].rule, causes[found].words, error);
+}

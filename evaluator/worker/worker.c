@@ -1,0 +1,269 @@
+/* A judge behind a pipe: one line in, one line out.
+ *
+ * Where compilers don't disturb the device, several jobs are taken in ahead (as many as the hello says): each is built on a thread of its own, and
+ * the judge, which has to stay in the thread that made it, measures whichever is built. Answers then come in another order than the jobs came.
+ *
+ * Who asks may vanish at any time (kill -9, a lost connection). End of file on the input only says that no more jobs follow, since a shell
+ * pipeline may close it early; that nobody reads the answers any more shows at the output. A thread watches it while the judge is
+ * busy, and stops the judge: an abandoned worker does not go on measuring.
+ */
+#include "worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "kforge/buffer.h"
+#include "kforge/cleanup.h"
+#include "kforge/file.h"
+#include "at_hand.h"
+#include "kforge/json.h"
+#include "worker_answer.h"
+
+#define WATCH_MILLISECONDS 100 /* how long `stop` may go unnoticed */
+#define READ_BYTES 65536
+
+/* ---- lines ----------------------------------------------------------------------------------------------------------------------------- */
+
+static char *print_line(cJSON *json, kf_error *error)
+{
+    char *text = json ? cJSON_PrintUnformatted(json) : NULL;
+    if (!text) kf_fail(error, KF_ERROR_MEMORY, "out of memory for an answer");
+    return text;
+}
+
+char *kf_worker_hello(const kf_judge *judge, kf_error *error)
+{
+    kf_auto(cJSON) json = cJSON_CreateObject();
+    bool made = cJSON_AddStringToObject(json, "schema", KF_HELLO_SCHEMA) &&
+                cJSON_AddStringToObject(json, "device", kf_judge_device(judge)) &&
+                cJSON_AddStringToObject(json, "hardware", kf_judge_hardware(judge)) &&
+                cJSON_AddStringToObject(json, "conditions", kf_judge_conditions(judge)) &&
+                cJSON_AddStringToObject(json, "version", KFORGE_VERSION) &&
+                cJSON_AddNumberToObject(json, "jobs", (double)kf_judge_jobs(judge));
+    cJSON *machine = made ? kf_judge_describe(judge) : NULL;
+    if (machine && !cJSON_AddItemToObject(json, "machine", machine)) cJSON_Delete(machine);
+    return print_line(made ? json : NULL, error);
+}
+
+char *kf_worker_refusal(const char *id, const kf_error *why, kf_error *error)
+{
+    kf_auto(cJSON) json = cJSON_CreateObject();
+    kf_autofree char *clean = id ? kf_text_clean(id, strnlen(id, KF_JOB_ID_BYTES), true) : NULL;
+    kf_autofree char *text = kf_text_clean(why->text, strlen(why->text), true);
+    bool made = text && cJSON_AddStringToObject(json, "schema", KF_REFUSAL_SCHEMA) &&
+                (clean ? cJSON_AddStringToObject(json, "id", clean) : cJSON_AddNullToObject(json, "id")) &&
+                cJSON_AddStringToObject(json, "error", text);
+    return print_line(made ? json : NULL, error);
+}
+
+/* "cuda" is any GPU; "cpu" and "cpu:0" are the same. */
+static bool device_fits(const char *wanted, const char *have)
+{
+    size_t family = strcspn(wanted, ":");
+    if (!*wanted || strcmp(wanted, have) == 0) return true;
+    if (strcspn(have, ":") != family || strncmp(wanted, have, family) != 0) return false;
+    return !wanted[family] || !have[family];
+}
+
+kf_job *kf_worker_read_job(const kf_judge *judge, const char *text, size_t size, const char *id, char **refusal, kf_error *error)
+{
+    kf_error why = {0};
+    kf_auto(cJSON) json = kf_json_parse(text, size, KF_JOB_BYTES, "job", &why);
+    const cJSON *given = cJSON_GetObjectItemCaseSensitive(json, "id");
+    const char *name = id ? id : cJSON_IsString(given) ? given->valuestring : NULL;
+    kf_auto(kf_job) job = json ? kf_job_from_json(json, &why) : NULL;
+    bool fits = job;
+    if (job && id && strcmp(job->id, id) != 0)
+        fits = kf_fail(&why, KF_ERROR_INPUT, "job: id: \"%s\" is not the name of the file that holds it", job->id);
+    else if (job && !device_fits(job->device, kf_judge_device(judge)))
+        fits = kf_fail(&why, KF_ERROR_INPUT, "job: device: this worker has %s, not %s", kf_judge_device(judge), job->device);
+    *refusal = fits ? NULL : kf_worker_refusal(name, &why, error);
+    return fits ? kf_steal(&job) : NULL;
+}
+
+char *kf_worker_print(const kf_verdict *verdict, kf_error *error)
+{
+    kf_auto(cJSON) answer = kf_verdict_to_json(verdict);
+    return print_line(answer, error);
+}
+
+/* ---- the watch on the output -------------------------------------------------------------------------------------------------------------- */
+
+typedef struct watch {
+    const volatile int *stop; /* the caller's */
+    volatile int stopped;     /* the caller's, or the output is gone */
+    int output, wake[2];
+    pthread_t thread;
+} watch;
+
+static void *watch_output(void *argument)
+{
+    watch *w = argument;
+    for (;;) {
+        struct pollfd fds[] = {{.fd = w->wake[0], .events = POLLIN}, {.fd = w->output}};
+        poll(fds, 2, WATCH_MILLISECONDS);
+        if (fds[0].revents) return NULL;
+        if (fds[1].revents & (POLLERR | POLLHUP)) __atomic_store_n(&w->stopped, 1, __ATOMIC_RELAXED);
+        int asked = w->stop ? __atomic_load_n(w->stop, __ATOMIC_RELAXED) : 0;
+        if (asked) __atomic_store_n(&w->stopped, asked, __ATOMIC_RELAXED);
+        if (__atomic_load_n(&w->stopped, __ATOMIC_RELAXED)) return NULL;
+    }
+}
+
+static bool watch_start(watch *w, kf_error *error)
+{
+    if (pipe2(w->wake, O_CLOEXEC) < 0) return kf_fail(error, KF_ERROR_MACHINE, "no pipe: %s", strerror(errno));
+    /* Signals are the main thread's. */
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int failed = pthread_create(&w->thread, NULL, watch_output, w);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!failed) return true;
+    close(w->wake[0]);
+    close(w->wake[1]);
+    return kf_fail(error, KF_ERROR_MACHINE, "no thread: %s", strerror(failed));
+}
+
+static void watch_end(watch *w)
+{
+    close(w->wake[1]); /* a hang-up wakes it */
+    pthread_join(w->thread, NULL);
+    close(w->wake[0]);
+}
+
+/* ---- the loop ------------------------------------------------------------------------------------------------------------------------------ */
+
+typedef struct reader {
+    int input;
+    kf_buffer line; /* what came of the next line */
+    size_t looked;  /* bytes of it that hold no newline */
+    bool overlong;  /* the line is over the limit: what is left of it is dropped */
+    bool ended;
+} reader;
+
+typedef enum reading { READ_LINE, READ_NOTHING, READ_END, READ_FAILED } reading;
+
+/* READ_LINE: `line` holds one, of *length bytes without its newline. Unless it is to `wait`, READ_NOTHING when none is there yet. */
+static reading read_line(reader *r, const watch *w, bool wait, size_t *length, kf_error *error)
+{
+    for (;;) {
+        char *feed = r->line.size > r->looked ? memchr(r->line.data + r->looked, '\n', r->line.size - r->looked) : NULL;
+        if (feed) return *length = (size_t)(feed - r->line.data), READ_LINE;
+        if (r->line.size > KF_JOB_BYTES) r->overlong = true, kf_buffer_free(&r->line);
+        r->looked = r->line.size;
+        if (r->ended) return *length = r->line.size, r->line.size > 0 || r->overlong ? READ_LINE : READ_END;
+        if (__atomic_load_n(&w->stopped, __ATOMIC_RELAXED)) return READ_END;
+        struct pollfd fd = {.fd = r->input, .events = POLLIN};
+        int ready = poll(&fd, 1, wait ? WATCH_MILLISECONDS : 0);
+        if (ready <= 0 && !wait) return READ_NOTHING;
+        if (ready <= 0) continue;
+        char data[READ_BYTES];
+        ssize_t size = read(r->input, data, sizeof data);
+        if (size < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+        if (size < 0) return kf_fail(error, KF_ERROR_IO, "reading jobs: %s", strerror(errno)), READ_FAILED;
+        r->ended = size == 0;
+        kf_buffer_append(&r->line, data, (size_t)size);
+        if (r->line.failed) return kf_fail(error, KF_ERROR_MEMORY, "out of memory for a job"), READ_FAILED;
+    }
+}
+
+static void drop_line(reader *r, size_t length)
+{
+    size_t used = length < r->line.size ? length + 1 : length;
+    memmove(r->line.data, r->line.data + used, r->line.size - used);
+    r->line.size -= used;
+    r->looked = 0;
+    r->overlong = false;
+    if (r->line.size == 0) kf_buffer_free(&r->line); /* a large job leaves no large buffer behind */
+}
+
+static bool write_line(int output, const char *text, kf_error *error)
+{
+    if (!text) return false;
+    if (kf_write_all(output, text, strlen(text)) && kf_write_all(output, "\n", 1)) return true;
+    return kf_fail(error, KF_ERROR_IO, "writing a verdict: %s", strerror(errno));
+}
+
+static bool is_blank(const char *text, size_t size)
+{
+    size_t at = 0;
+    while (at < size && strchr(" \t\r", text[at]) && text[at]) at++;
+    return at == size;
+}
+
+/* Takes in what has come; waits for it only when there is nothing else to do. */
+static reading take_in(kf_at_hand *h, reader *r, int output, const watch *w, kf_error *error)
+{
+    size_t length;
+    reading got = READ_NOTHING;
+    while (h->count < h->most && (got = read_line(r, w, h->count == 0, &length, error)) == READ_LINE) {
+        kf_error why;
+        kf_autofree char *refusal = NULL;
+        kf_job *job = NULL;
+        bool blank = !r->overlong && is_blank(r->line.data, length);
+        kf_fail(&why, KF_ERROR_LIMIT, "job: more than %u bytes", KF_JOB_BYTES);
+        if (r->overlong)
+            refusal = kf_worker_refusal(NULL, &why, error);
+        else if (!blank)
+            job = kf_worker_read_job(h->judge, r->line.data, length, NULL, &refusal, error);
+        drop_line(r, length);
+        if (!blank && !job && !write_line(output, refusal, error)) return READ_FAILED;
+        if (job) kf_at_hand_add(h, job, NULL);
+    }
+    return got;
+}
+
+static bool measure_one(kf_at_hand *h, size_t at, int output, const watch *w, bool *stopped, kf_error *error)
+{
+    kf_error failure = {0};
+    kf_auto(kf_verdict) verdict = kf_at_hand_measure(h, at, &w->stopped, &failure);
+    kf_at_hand_let_go(h, at);
+    *stopped = !verdict && failure.code == KF_ERROR_BUSY; /* what was asked is asked again elsewhere */
+    if (*stopped) return true;
+    if (!verdict) return kf_fail_copy(error, &failure);
+    kf_autofree char *answer = kf_worker_print(verdict, error);
+    return write_line(output, answer, error);
+}
+
+static bool serve(kf_at_hand *h, reader *r, int output, const watch *w, kf_error *error)
+{
+    for (bool stopped = false; !stopped;) {
+        reading got = take_in(h, r, output, w, error);
+        if (got == READ_FAILED) return false;
+        if (got == READ_END && (!h->count || __atomic_load_n(&w->stopped, __ATOMIC_RELAXED))) return true;
+        int at = kf_at_hand_choose(h);
+        if (at >= 0) {
+            if (!measure_one(h, (size_t)at, output, w, &stopped, error)) return false;
+            continue;
+        }
+        struct pollfd fds[] = {{.fd = h->built[0], .events = POLLIN},
+                               {.fd = h->count < h->most && !r->ended ? r->input : -1, .events = POLLIN}};
+        poll(fds, 2, WATCH_MILLISECONDS);
+    }
+    return true;
+}
+
+bool kf_worker_serve(kf_judge *judge, int input, int output, const volatile int *stop, kf_error *error)
+{
+    kf_autofree char *hello = kf_worker_hello(judge, error);
+    if (!write_line(output, hello, error)) return false;
+    watch w = {.stop = stop, .output = output};
+    if (!watch_start(&w, error)) return false;
+    reader r = {.input = input};
+    kf_at_hand h;
+    bool served = kf_at_hand_open(&h, judge, error);
+    if (served) {
+        served = serve(&h, &r, output, &w, error);
+        kf_at_hand_close(&h);
+    }
+    watch_end(&w);
+    kf_buffer_free(&r.line);
+    return served;
+}
