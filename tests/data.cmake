@@ -3,7 +3,7 @@ kf_test(reward kf_store kf_task)
 kf_test(store_merge kf_store PkgConfig::SQLITE)
 
 add_executable(make_dataset cli/make_dataset.c)
-target_link_libraries(make_dataset PRIVATE kf_store kf_task)
+target_link_libraries(make_dataset PRIVATE kf_store_export kf_task)
 set_target_properties(make_dataset PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 
 # Without kforge's sanitizers, whose runtime would have to come first.
@@ -18,8 +18,8 @@ add_test(NAME cli.datasets COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/datasets
 set_tests_properties(cli.datasets PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77)
 add_test(NAME cli.reward COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/reward.sh ${CMAKE_BINARY_DIR}/bin)
 set_tests_properties(cli.reward PROPERTIES TIMEOUT 300)
-kf_bench(export kf_store)
-kf_test(export kf_store)
+kf_bench(export kf_store_export)
+kf_test(export kf_store_export)
 # Where exports are made: with every call that changes the file system as the last one, or as one that fails.
 kf_test(export_place kf_commands)
 target_link_options(test_export_place PRIVATE

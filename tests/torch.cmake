@@ -1,5 +1,5 @@
 # The PyTorch worker: solutions in Python through the judge; skipped where there is no PyTorch.
-kf_test(torch kf_judge)
+kf_test(torch kf_worker)
 kf_test(torch_timed kf_judge)
 kf_test(torch_crew kf_judge)
 add_test(NAME cli.torch COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/torch.sh ${CMAKE_BINARY_DIR}/bin)
@@ -19,4 +19,5 @@ set_tests_properties(unit.torch_dry_run PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 9
 # What divides a GPU runner's memory; no GPU and no PyTorch needed.
 kf_test(blocks kf_common)
 target_sources(test_blocks PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/runner/blocks.c)
+target_include_directories(test_blocks PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/runner)
 kf_test(arena kf_judge)

@@ -15,7 +15,7 @@
 #include "kforge/file.h"
 #include "kforge/json.h"
 #include "tuner.h"
-#include "show.h"
+#include "output.h"
 #include "table.h"
 
 #define WAIT_SECONDS 0.2

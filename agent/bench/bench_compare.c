@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "show.h"
+#include "output.h"
 #include "table.h"
 
 static bool out_of_memory(kf_error *error)

@@ -5,7 +5,7 @@
 
 #include "bench_result.h"
 #include "kforge/json.h"
-#include "show.h"
+#include "output.h"
 
 static void add_text(cJSON *json, const char *key, const char *text)
 {

@@ -25,7 +25,7 @@
 
 #include "bench.h"
 #include "kforge/file.h"
-#include "show.h"
+#include "output.h"
 #include "table.h"
 
 #define POLL_MILLISECONDS 100

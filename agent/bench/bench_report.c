@@ -5,7 +5,7 @@
 
 #include "bench_result.h"
 #include "kforge/file.h"
-#include "show.h"
+#include "output.h"
 #include "table.h"
 
 /* ---- pieces --------------------------------------------------------------------------------------------------------------------------------- */

@@ -8,7 +8,7 @@
 #include "bench.h"
 #include "kforge/json.h"
 #include "llm.h"
-#include "show.h"
+#include "output.h"
 
 #define SKIPPED 64 /* baseline and seeds of a run that its best candidate may not be */
 

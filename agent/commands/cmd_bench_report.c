@@ -3,7 +3,7 @@
 
 #include "bench.h"
 #include "bench_result.h"
-#include "show.h"
+#include "output.h"
 #include "table.h"
 
 typedef struct settings {

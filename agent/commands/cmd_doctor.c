@@ -20,7 +20,7 @@
 #include "kforge/store.h"
 #include "options.h"
 #include "api_key.h"
-#include "show.h"
+#include "output.h"
 #include "table.h"
 
 typedef struct settings {

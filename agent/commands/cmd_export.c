@@ -10,7 +10,7 @@
 #include "kforge/file.h"
 #include "kforge/store_care.h"
 #include "api_key.h"
-#include "show.h"
+#include "output.h"
 
 /* Defaults that other formats than theirs refuse to see changed. */
 #define SHARD_ROWS 100000

@@ -6,7 +6,7 @@
 #include "kforge/file.h"
 #include "kforge/judge.h"
 #include "kforge/lint.h"
-#include "show.h"
+#include "output.h"
 #include "table.h"
 
 typedef struct settings {

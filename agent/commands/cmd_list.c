@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "kforge/file.h"
-#include "show.h"
+#include "output.h"
 #include "table.h"
 
 typedef struct settings {

@@ -9,7 +9,7 @@
 #include "llm.h"
 #include "optimize_result.h"
 #include "progress.h"
-#include "show.h"
+#include "output.h"
 
 #define TUNER_SECONDS 40.0
 #define MODEL_SECONDS 1800.0

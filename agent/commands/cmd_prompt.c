@@ -6,7 +6,7 @@
 #include "kforge/json.h"
 #include "prompt.h"
 #include "search.h"
-#include "show.h"
+#include "output.h"
 #include "table.h"
 
 #define HELLO_SECONDS 60

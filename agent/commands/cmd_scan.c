@@ -9,7 +9,7 @@
 #include "kforge/job.h"
 #include "kforge/json.h"
 #include "kforge/scan.h"
-#include "show.h"
+#include "output.h"
 #include "table.h"
 
 typedef struct settings {

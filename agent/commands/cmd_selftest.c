@@ -9,7 +9,7 @@
 #include "kforge/json.h"
 #include "selftest.h"
 #include "table.h"
-#include "show.h"
+#include "output.h"
 
 typedef struct settings {
     const char *device, *folder, *filter;

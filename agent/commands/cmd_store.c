@@ -4,7 +4,7 @@
 #include <time.h>
 
 #include "kforge/store_care.h"
-#include "show.h"
+#include "output.h"
 
 typedef struct settings {
     const char *store;

@@ -6,7 +6,7 @@
 #include "command.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
-#include "show.h"
+#include "output.h"
 #include "table.h"
 
 void kf_outcome_clear(kf_outcome *o)

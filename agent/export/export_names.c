@@ -7,7 +7,7 @@
 #include "kforge/cleanup.h"
 #include "kforge/export.h"
 #include "kforge/json.h"
-#include "show.h"
+#include "output.h"
 
 const char *kf_export_family(const kf_task *task)
 {

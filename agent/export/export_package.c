@@ -22,7 +22,7 @@
 
 #include "kforge/json.h"
 #include "package_internal.h"
-#include "show.h"
+#include "output.h"
 
 /* ---- choosing ---- */
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "export_names.h"
-#include "show.h"
+#include "output.h"
 
 #define ROWS 10000 /* of the best of a task that are looked at */
 

@@ -7,7 +7,7 @@
 #include "kforge/file.h"
 #include "kforge/json.h"
 #include "modelnew_internal.h"
-#include "show.h"
+#include "output.h"
 
 typedef struct exporting {
     kf_store *store;

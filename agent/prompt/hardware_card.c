@@ -4,10 +4,11 @@
  * cuda-programming-guide/05-appendices/compute-capabilities.html; 7.0 from the guide of CUDA 12, the last that lists it). FP32 lanes: the
  * guide's table of arithmetic throughput. Instructions: PTX ISA, the "Target ISA Notes" of each instruction. What is not certain is not said.
  */
-#include <stdio.h>
-#include <string.h>
+#include "hardware_card.h"
 
-#include "search_internal.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 typedef struct card {
     int major, minor;

@@ -442,9 +442,6 @@ bool kf_notes_summarise(kf_search *s, const kf_call *call, kf_error *why, kf_err
 /* At most `count` notes for a prompt, a line each: the latest summary, and what came after it. */
 bool kf_notes_read(kf_search *s, int count, kf_buffer *out, kf_error *error);
 
-/* hardware_card.c */
-/* Limits and instructions of the GPU generation that `hardware` ("…compute capability 9.0…") names; nothing where it names none. */
-void kf_hardware_card(const char *hardware, kf_buffer *out);
 
 /* search_prompt.c */
 /* The prompt of a call; `note`: what was wrong with the last reply, NULL nothing. malloc'd. */

@@ -7,6 +7,7 @@
 #include "kforge/json.h"
 #include "kforge/roofline.h"
 #include "kforge/scan.h"
+#include "hardware_card.h"
 #include "search_internal.h"
 
 #define SUMMARISED 60            /* notes that a summary is made of */

@@ -12,7 +12,7 @@
 #include "kforge/file.h"
 #include "kforge/json.h"
 #include "kforge/judge.h"
-#include "worker.h"
+#include "worker_protocol.h"
 #include "workers_internal.h"
 
 #define CLOSE_SECONDS 0.4 /* that ends have to end by themselves */

@@ -10,7 +10,7 @@
 
 #include "faults.h"
 #include "kforge/file.h"
-#include "worker.h"
+#include "worker_protocol.h"
 #include "workers_internal.h"
 
 #define LOOK_SECONDS 0.05

@@ -8,7 +8,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "counters.h"
+#include "judge_count.h"
 #include "judge_internal.h"
 #include "kernelbench.h"
 #include "kforge/file.h"

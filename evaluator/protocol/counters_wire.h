@@ -53,4 +53,9 @@ typedef struct kf_count_launch {
     double values[KF_COUNT_METRICS];                                /* NaN where not counted */
 } kf_count_launch;
 
+/* Environment of a runner that counts: the library's path, and the metrics' names with commas between them. Where there is a semicolon instead, those behind it are
+ * left out together if there is no time for all; without any, each name on its own. */
+#define KF_COUNT_LIBRARY "COUNTERS_LIBRARY"
+#define KF_COUNT_NAMES "COUNTERS_METRICS"
+
 #endif

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "driver_cuda.h"
-#include "counters.h"
+#include "cupti_counters.h"
 #include "device.h"
 #include "regions_cuda.h"
 

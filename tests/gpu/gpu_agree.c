@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "counters.h"
+#include "judge_count.h"
 #include "device_cuda.h"
 #include "gpu_check.h"
 #include "gpu_plain.h"

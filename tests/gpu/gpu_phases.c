@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "counters.h"
+#include "judge_count.h"
 #include "gpu_check.h"
 #include "judge_internal.h"
 #include "kforge/file.h"

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <cmocka.h>
 
-#include "../runner/ledger_wire.h"
+#include "ledger_wire.h"
 #include "arena_cuda.h"
 #include "ledger.h"
 

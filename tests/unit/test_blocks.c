@@ -7,7 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../runner/blocks.h"
+#include "blocks.h"
 
 #define MIB (1ull << 20)
 

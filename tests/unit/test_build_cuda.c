@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "device_cuda.h"
+#include "paths.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
 
@@ -21,7 +22,7 @@ static const char kernel[] = "#include <cuda_runtime.h>\n#include <stdint.h>\n\n
 
 static kf_build build_here(const char *source)
 {
-    kf_cuda_device gpu = {.major = 9, .minor = 0, .architecture = "90a"};
+    kf_cuda_device gpu = {.head = {.major = 9, .minor = 0}, .architecture = "90a"};
     kf_error error = {0};
     kf_auto(kf_task) task = kf_task_load(KFORGE_SOURCE_DIR "/tasks/axpy", &error);
     kf_autofree char *directory = kf_directory_temporary("kforge-test", &error);

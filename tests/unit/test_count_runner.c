@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "../../evaluator/runner/counters.h"
+#include "../../evaluator/runner/cupti_counters.h"
 #include "wire.h"
 #include "fake_cupti.h"
 

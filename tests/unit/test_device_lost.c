@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "counters.h"
+#include "counters_cuda.h"
 #include "judge_internal.h"
 #include "kforge/cleanup.h"
 #include "kforge/file.h"

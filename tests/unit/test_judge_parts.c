@@ -17,7 +17,7 @@
 #include "libraries.h"
 #include "parallel.h"
 #include "paths.h"
-#include "api_key.h"
+#include "secret.h"
 #include "kforge/file.h"
 
 /* ---- compilers ------------------------------------------------------------------------------------------------------------------------------- */

@@ -61,3 +61,29 @@ char *kf_system_file(const char *path, size_t limit)
     text.failed = false; /* what is over the limit is left out */
     return kf_buffer_take(&text);
 }
+
+/* Links resolved: the folder above bin/ is the toolkit, which the jail shows. */
+bool kf_cuda_toolkit(char toolkit[4096], kf_error *error)
+{
+    const char *homes[] = {getenv("CUDA_HOME"), getenv("CUDA_PATH"), "/usr/local/cuda"};
+    char path[4400], real[4096] = "";
+    for (size_t i = 0; i < 3 && !real[0]; i++) {
+        if (!homes[i] || homes[i][0] != '/') continue;
+        snprintf(path, sizeof path, "%.4000s/bin/nvcc", homes[i]);
+        if (access(path, X_OK) != 0 || !realpath(path, real)) real[0] = '\0';
+    }
+    for (const char *list = getenv("PATH"); list && *list && !real[0]; list += strcspn(list, ":"), list += *list == ':') {
+        snprintf(path, sizeof path, "%.*s/nvcc", (int)strcspn(list, ":"), list);
+        if (path[0] != '/' || access(path, X_OK) != 0 || !realpath(path, real)) real[0] = '\0';
+    }
+    for (int level = 0; level < 2 && real[0]; level++) {
+        char *slash = strrchr(real, '/');
+        if (slash) *slash = '\0';
+    }
+    if (!real[0])
+        return kf_fail(error, KF_ERROR_MACHINE,
+                       "nvcc is missing (looked in $CUDA_HOME/bin, /usr/local/cuda/bin and $PATH): install the CUDA toolkit, or "
+                       "set CUDA_HOME");
+    snprintf(toolkit, 4096, "%s", real);
+    return true;
+}

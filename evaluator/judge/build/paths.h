@@ -12,5 +12,7 @@ const char *kf_root(void);
 char *kf_root_file(const char *name, kf_error *error);
 /* At most `limit` bytes of a file whose size is not known before, under /proc; malloc'd, NULL when it can't be read. */
 char *kf_system_file(const char *path, size_t limit);
+/* The folder of the CUDA toolkit: above nvcc's bin/, links resolved. */
+bool kf_cuda_toolkit(char toolkit[4096], kf_error *error);
 
 #endif

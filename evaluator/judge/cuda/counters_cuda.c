@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../runner/counters.h"
 #include "wire.h"
-#include "counters.h"
+#include "counters_cuda.h"
+#include "counters_wire.h"
 #include "device_cuda.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
@@ -225,8 +225,8 @@ cJSON *kf_cuda_count(kf_device *device, kf_counting *counting, kf_error *error)
 {
     kf_cuda_device *gpu = (kf_cuda_device *)device;
     char library[4096];
-    counting->origin.major = gpu->major;
-    counting->origin.minor = gpu->minor;
+    counting->origin.major = gpu->head.major;
+    counting->origin.minor = gpu->head.minor;
     if (!kf_cupti_find(library)) return kf_counters_note(&counting->origin, MISSING, INSTALL);
     counter_run run = {.gpu = gpu, .device = device, .counting = counting, .since = kf_now()};
     run.names = kf_counters_names(counting->wanted);

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "arena_cuda.h"
-#include "counters.h"
+#include "counters_cuda.h"
 #include "driver_watch.h"
 #include "error_codes.h"
 #include "jail.h"
@@ -101,7 +101,7 @@ static bool cuda_describe(const kf_device *device, cJSON *object)
 {
     const kf_cuda_device *gpu = (const kf_cuda_device *)device;
     char capability[32], version[32];
-    snprintf(capability, sizeof capability, "%d.%d", gpu->major, gpu->minor);
+    snprintf(capability, sizeof capability, "%d.%d", gpu->head.major, gpu->head.minor);
     snprintf(version, sizeof version, "%d.%d", gpu->driver_version / 1000, gpu->driver_version % 1000 / 10);
     return cJSON_AddStringToObject(object, "uuid", gpu->uuid) &&
            cJSON_AddStringToObject(object, "compute_capability", capability) &&
@@ -215,7 +215,7 @@ static double cuda_floor(const kf_device *device, const kf_problem *problem)
     }
     writes = writes > (double)gpu->l2_bytes ? writes - (double)gpu->l2_bytes : 0;
     double bytes = reads + writes < problem->work_bytes ? reads + writes : problem->work_bytes;
-    double per_clock = gpu->major >= 10 ? 8192 : gpu->major == 9 ? 4096 : gpu->major == 8 && gpu->minor == 0 ? 2048 : 1024;
+    double per_clock = gpu->head.major >= 10 ? 8192 : gpu->head.major == 9 ? 4096 : gpu->head.major == 8 && gpu->head.minor == 0 ? 2048 : 1024;
     double flops = per_clock * (bytes8 ? 2 : 1) * gpu->multiprocessors * gpu->clock_khz * 1e3;
     double best = fmax(gpu->copy_bytes_per_second, gpu->read_bytes_per_second);
     double memory_time = bytes / best, arithmetic_time = problem->work_flops / flops;
@@ -355,8 +355,8 @@ static bool identify(kf_cuda_device *gpu, kf_error *error)
     struct {
         int attribute, *value;
     } attributes[] = {
-        {CU_ATTRIBUTE_MAJOR, &gpu->major},
-        {CU_ATTRIBUTE_MINOR, &gpu->minor},
+        {CU_ATTRIBUTE_MAJOR, &gpu->head.major},
+        {CU_ATTRIBUTE_MINOR, &gpu->head.minor},
         {CU_ATTRIBUTE_MULTIPROCESSORS, &gpu->multiprocessors},
         {CU_ATTRIBUTE_CLOCK_KHZ, &gpu->clock_khz},
         {CU_ATTRIBUTE_L2_BYTES, &l2},
@@ -374,10 +374,10 @@ static bool identify(kf_cuda_device *gpu, kf_error *error)
             return false;
     gpu->l2_bytes = (size_t)l2;
     write_uuid(&uuid, gpu->uuid, sizeof gpu->uuid);
-    if (gpu->major < KF_GPU_LEAST_MAJOR || !vmm || !posix)
+    if (gpu->head.major < KF_GPU_LEAST_MAJOR || !vmm || !posix)
         return kf_fail(error, KF_ERROR_MACHINE,
                        "%s, %s: compute capability %d.%d%s; kforge needs 7.0 or later with buffers shared by file descriptor",
-                       gpu->head.name, gpu->head.hardware, gpu->major, gpu->minor,
+                       gpu->head.name, gpu->head.hardware, gpu->head.major, gpu->head.minor,
                        vmm && posix ? "" : ", no shareable virtual memory");
     kf_cuda_compiler(gpu->head.compiler);
     /* What nvcc links, its runtime library, wants a driver of its major version. Without nvcc Python is judged all the same. */
@@ -388,7 +388,7 @@ static bool identify(kf_cuda_device *gpu, kf_error *error)
             "%s: the driver is for CUDA %d.%d, nvcc is %d.%d; update the driver, or point CUDA_HOME to a toolkit of CUDA %d",
             gpu->head.name, driver, gpu->driver_version % 1000 / 10, nvcc, nvcc_minor, driver);
     /* Instructions of one generation alone (wgmma, setmaxnreg) need the "a" target. */
-    snprintf(gpu->architecture, sizeof gpu->architecture, "%d%d%s", gpu->major, gpu->minor, gpu->major >= 9 ? "a" : "");
+    snprintf(gpu->architecture, sizeof gpu->architecture, "%d%d%s", gpu->head.major, gpu->head.minor, gpu->head.major >= 9 ? "a" : "");
     return true;
 }
 
@@ -398,7 +398,7 @@ static bool load_kernels(kf_cuda_device *gpu, kf_error *error)
                                                        "kf_check", "kf_digest",     "kf_survey",       "kf_glance",
                                                        "kf_read",  "kf_copy",       "kf_gather"};
     size_t size;
-    kf_autofree char *image = kf_kernels_image(gpu->cache, gpu->major, gpu->minor, &size, error);
+    kf_autofree char *image = kf_kernels_image(gpu->cache, gpu->head.major, gpu->head.minor, &size, error);
     cu_result loaded = image ? gpu->cuda.module_load(&gpu->module, image) : CU_SUCCESS;
     int nvrtc = atoi(kf_nvrtc_version()), driver = gpu->driver_version / 1000;
     if (loaded != CU_SUCCESS && nvrtc > driver) {

@@ -42,7 +42,7 @@ typedef struct kf_cuda_device {
     cu_stream stream;
     cu_module module;
     cu_function kernels[KF_KERNEL_COUNT];
-    int ordinal, major, minor, multiprocessors, clock_khz;
+    int ordinal, multiprocessors, clock_khz;
     size_t l2_bytes, granule;
     uint64_t memory_bytes;
     char uuid[48], driver_folder[4096], driver[64], architecture[32];
@@ -90,8 +90,6 @@ bool kf_build_cuda(const kf_cuda_device *gpu, const kf_build_request *request, k
 char *kf_cuda_toolchain(const kf_cuda_device *gpu);
 /* "nvcc 13.0.88, gcc 12.2.0": the compiler, and the one that it leaves the host's half to, in words of conditions (compiler.h). */
 void kf_cuda_compiler(char words[KF_COMPILER_WORDS]);
-/* The folder above nvcc's bin/, links resolved. */
-bool kf_cuda_toolkit(char toolkit[4096], kf_error *error);
 /* counters_cuda.c: libcupti of the toolkit or of $KFORGE_CUPTI, links resolved. */
 bool kf_cupti_find(char path[4096]);
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "kforge/file.h"
-#include "torch_plan.h"
 
 #define MOST_BLANKS 12
 #define MOST_RETIRED 8
@@ -201,7 +200,7 @@ bool kf_crew_can_serve(const kf_crew *crew, kf_role role, const char *binary, bo
     const trusted_runner *t = &crew->trusted[role == KF_ROLE_ORACLE];
     const kf_device *device = crew->device;
     if (kf_crew_has_trusted(crew, role, binary, strict)) return true;
-    return lives_on(t, strict) && kf_peer_kind(t->peer) == KF_RUNNER_TORCH && kf_torch_is_key(binary) &&
+    return lives_on(t, strict) && kf_peer_kind(t->peer) == KF_RUNNER_TORCH && strncmp(binary, KF_TORCH_KEY, sizeof KF_TORCH_KEY - 1) == 0 &&
            (!problem || !device->operations->suits || device->operations->suits(device, t->peer, role, problem));
 }
 

@@ -166,6 +166,7 @@ struct kf_device {
     char hardware[192];               /* words that are the same on each machine of its kind */
     char runtime[16];                 /* hash of what of kforge's own candidates are compiled with and run on; "" nothing */
     char compiler[KF_COMPILER_WORDS]; /* that candidates are built with (compiler.h) */
+    int major, minor;                 /* compute capability of a GPU; 0 elsewhere */
     const kf_processors *keep_off;    /* processors that builds leave alone; may be NULL */
     double default_seconds;           /* timing budget of a job */
     double batch_seconds;             /* length of a batch to aim at, at most */

@@ -32,6 +32,9 @@ typedef enum kf_peer_event {
 } kf_peer_event;
 
 /* Which program a runner is. */
+/* Such a runner loads a plan instead of a binary; the plan's key begins with this (torch_plan.h). */
+#define KF_TORCH_KEY "torch:"
+
 typedef enum kf_runner_kind {
     KF_RUNNER_PLAIN,
     KF_RUNNER_ASAN,  /* for a candidate built with AddressSanitizer */

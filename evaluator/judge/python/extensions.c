@@ -12,7 +12,6 @@
 #include "build_common.h"
 #include "crate.h"
 #include "crate_file.h"
-#include "device_cuda.h"
 #include "jail.h"
 #include "kforge/buffer.h"
 #include "kforge/file.h"
@@ -62,9 +61,8 @@ static void surround(surroundings *s, const kf_device *device, const kf_python *
     for (size_t i = 0; i < python->path_count && s->jail.count < KF_JAIL_PATHS - 2; i++)
         s->jail.paths[s->jail.count++] = (kf_sandbox_path){python->paths[i], KF_PATH_READ | KF_PATH_EXEC, true};
     if (cuda) {
-        const kf_cuda_device *gpu = (const kf_cuda_device *)device;
         snprintf(s->home, sizeof s->home, "CUDA_HOME=%s", s->toolkit);
-        snprintf(s->architectures, sizeof s->architectures, "TORCH_CUDA_ARCH_LIST=%d.%d", gpu->major, gpu->minor);
+        snprintf(s->architectures, sizeof s->architectures, "TORCH_CUDA_ARCH_LIST=%d.%d", device->major, device->minor);
         s->environment[count++] = s->home;
         s->environment[count++] = s->architectures;
         s->jail.paths[s->jail.count++] = (kf_sandbox_path){s->toolkit, KF_PATH_READ | KF_PATH_EXEC, false};

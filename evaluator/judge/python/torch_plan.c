@@ -9,7 +9,6 @@
 #include "kforge/file.h"
 #include "kforge/json.h"
 
-#define KEY "torch:"
 #define COMPILED_KEY "compiled:"
 
 const kf_task_file *kf_torch_file(const kf_task *task)
@@ -25,12 +24,7 @@ void kf_torch_key(const kf_task *task, kf_role role, const char *baseline, int w
     if (role == KF_ROLE_BASELINE && kf_task_baseline_compiled(task, baseline))
         snprintf(key, size, COMPILED_KEY "%s:%d:%.100s", kf_task_hash(task), workload, baseline ? baseline : "");
     else
-        snprintf(key, size, KEY "%s:%.100s", kf_task_hash(task), baseline ? baseline : "");
-}
-
-bool kf_torch_is_key(const char *binary)
-{
-    return strncmp(binary, KEY, sizeof KEY - 1) == 0;
+        snprintf(key, size, KF_TORCH_KEY "%s:%.100s", kf_task_hash(task), baseline ? baseline : "");
 }
 
 static bool put(cJSON *parent, const char *key, cJSON *item)

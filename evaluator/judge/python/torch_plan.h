@@ -33,8 +33,6 @@ bool kf_torch_give(kf_peer *peer, const kf_torch_request *request, kf_error *err
 /* What the crew knows a task's own runners in Python by: task and baseline; NULL: the default one, or the oracle. They load the plan of each workload anew; but a
  * baseline through torch.compile can be compiled only once in a process, so there the workload is part of it. */
 void kf_torch_key(const kf_task *task, kf_role role, const char *baseline, int workload, char *key, size_t size);
-/* Is what a crew knows a runner by the key of one that loads other tasks' plans, too? Not a path of a binary, nor that of a baseline through torch.compile. */
-bool kf_torch_is_key(const char *binary);
 /* The problem file of a task: its oracle's, else its baseline's; NULL when neither is one. */
 const kf_task_file *kf_torch_file(const kf_task *task);
 

@@ -1,4 +1,4 @@
-#include "counters.h"
+#include "judge_count.h"
 
 #include <math.h>
 #include <stdlib.h>

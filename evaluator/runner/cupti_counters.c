@@ -10,7 +10,7 @@
  *
  * CUPTI says nothing of kernels' names in this mode: they are written down by a callback at each launch of the first pass, in order, which is the
  * order of the ranges. */
-#include "counters.h"
+#include "cupti_counters.h"
 
 #include <dlfcn.h>
 #include <math.h>

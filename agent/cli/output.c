@@ -1,4 +1,4 @@
-#include "show.h"
+#include "output.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,0 +1,10 @@
+/* Limits and instructions of a GPU generation, as a prompt states them. */
+#ifndef KFORGE_HARDWARE_CARD_H
+#define KFORGE_HARDWARE_CARD_H
+
+#include "kforge/buffer.h"
+
+/* Limits and instructions of the GPU generation that `hardware` ("…compute capability 9.0…") names; nothing where it names none. */
+void kf_hardware_card(const char *hardware, kf_buffer *out);
+
+#endif
