@@ -188,7 +188,7 @@ static bool is_one_of(const char *word, const char *a, const char *b, const char
 
 int main(int argc, char **argv)
 {
-    kf_secrets_hide(); /* before anything can be started that would inherit them */
+    kf_api_keys_hide(); /* before anything can be started that would inherit them */
     occupy_standard_descriptors();
     if (argc == 2 && is_one_of(argv[1], "--version", "-V", "version")) {
         puts("kforge " KFORGE_VERSION);

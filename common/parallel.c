@@ -5,10 +5,10 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#define MOST_THREADS 64
+#define MAX_THREADS 64
 
 struct kf_parallel {
-    pthread_t threads[MOST_THREADS];
+    pthread_t threads[MAX_THREADS];
     int count; /* beside the caller */
     pthread_mutex_t lock;
     pthread_cond_t work, done;
@@ -57,7 +57,7 @@ kf_parallel *kf_parallel_new(void)
     pthread_cond_init(&p->done, NULL);
     cpu_set_t set;
     int wanted = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-    if (wanted > MOST_THREADS + 1) wanted = MOST_THREADS + 1;
+    if (wanted > MAX_THREADS + 1) wanted = MAX_THREADS + 1;
     while (p->count < wanted - 1 && pthread_create(&p->threads[p->count], NULL, helper, p) == 0) p->count++;
     return p;
 }

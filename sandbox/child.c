@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-noreturn void kf_child_fail(int channel, kf_step step, int error, int index)
+noreturn void kf_child_fail(int channel, kf_sandbox_step step, int error, int index)
 {
     const kf_failure failure = {step, error, index};
     ssize_t sent = send(channel, &failure, sizeof failure, MSG_NOSIGNAL);
@@ -55,7 +55,7 @@ static void unblock_signals(void)
 /* Dies with its parent, also when that died before this line: its end of the channel is closed then. */
 static void tie_to_parent(int channel)
 {
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0)) kf_child_fail(channel, KF_STEP_PARENT, errno, 0);
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0)) kf_child_fail(channel, KF_SANDBOX_STEP_PARENT, errno, 0);
     struct pollfd state = {.fd = channel};
     if (poll(&state, 1, 0) > 0 && (state.revents & (POLLHUP | POLLERR))) kf_exit_child(127);
 }
@@ -65,7 +65,7 @@ static void wait_for_maps(const kf_plan *plan, int channel)
     if (!(plan->layers & KF_LAYER_USER_NS)) return;
     /* A caller that keeps its secrets non-dumpable has a child whose /proc files belong to root; this copy holds none once it execs. */
     prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
-    const kf_failure ready = {.step = KF_STEP_READY};
+    const kf_failure ready = {.step = KF_SANDBOX_STEP_READY};
     char go;
     if (send(channel, &ready, sizeof ready, MSG_NOSIGNAL) != (ssize_t)sizeof ready || recv(channel, &go, 1, 0) != 1)
         kf_exit_child(127);
@@ -79,22 +79,22 @@ static int place_descriptors(kf_plan *plan, int channel, int output)
         if (plan->fds[i].child >= base) base = plan->fds[i].child + 1;
     int kept = fcntl(channel, F_DUPFD_CLOEXEC, base);
     int out = fcntl(output, F_DUPFD_CLOEXEC, base);
-    if (kept < 0 || out < 0) kf_child_fail(channel, KF_STEP_DESCRIPTORS, errno, 0);
+    if (kept < 0 || out < 0) kf_child_fail(channel, KF_SANDBOX_STEP_DESCRIPTORS, errno, 0);
     for (size_t i = 0; i < plan->fd_count; i++) {
         moved[plan->fds[i].child] = fcntl(plan->fds[i].host, F_DUPFD_CLOEXEC, base);
-        if (moved[plan->fds[i].child] < 0) kf_child_fail(kept, KF_STEP_DESCRIPTORS, errno, (int)i);
+        if (moved[plan->fds[i].child] < 0) kf_child_fail(kept, KF_SANDBOX_STEP_DESCRIPTORS, errno, (int)i);
     }
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (null < 0 || (null != 0 && dup2(null, 0) < 0)) kf_child_fail(kept, KF_STEP_DESCRIPTORS, errno, 0);
+    if (null < 0 || (null != 0 && dup2(null, 0) < 0)) kf_child_fail(kept, KF_SANDBOX_STEP_DESCRIPTORS, errno, 0);
     if (null == 0) fcntl(0, F_SETFD, 0);
-    if (dup2(out, 1) < 0 || dup2(out, 2) < 0) kf_child_fail(kept, KF_STEP_DESCRIPTORS, errno, 0);
+    if (dup2(out, 1) < 0 || dup2(out, 2) < 0) kf_child_fail(kept, KF_SANDBOX_STEP_DESCRIPTORS, errno, 0);
     if (syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC)) {
         struct rlimit limit = {.rlim_cur = 1 << 16};
         getrlimit(RLIMIT_NOFILE, &limit);
         for (int fd = 3; fd < (1 << 20) && (rlim_t)fd < limit.rlim_cur; fd++) fcntl(fd, F_SETFD, FD_CLOEXEC);
     }
     for (size_t i = 0; i < plan->fd_count; i++) /* dup2's copies survive exec */
-        if (dup2(moved[plan->fds[i].child], plan->fds[i].child) < 0) kf_child_fail(kept, KF_STEP_DESCRIPTORS, errno, (int)i);
+        if (dup2(moved[plan->fds[i].child], plan->fds[i].child) < 0) kf_child_fail(kept, KF_SANDBOX_STEP_DESCRIPTORS, errno, (int)i);
     return kept;
 }
 
@@ -123,12 +123,12 @@ static void limit_resources(const kf_plan *plan, int channel)
     for (size_t i = 0; i < plan->rlimit_count; i++) {
         struct rlimit now;
         if (getrlimit((__rlimit_resource_t)plan->rlimits[i].resource, &now))
-            kf_child_fail(channel, KF_STEP_RLIMIT, errno, plan->rlimits[i].resource);
+            kf_child_fail(channel, KF_SANDBOX_STEP_RLIMIT, errno, plan->rlimits[i].resource);
         rlim_t value = plan->rlimits[i].value;
         if (now.rlim_max != RLIM_INFINITY && value > now.rlim_max) value = now.rlim_max;
         now = (struct rlimit){value, value};
         if (setrlimit((__rlimit_resource_t)plan->rlimits[i].resource, &now))
-            kf_child_fail(channel, KF_STEP_RLIMIT, errno, plan->rlimits[i].resource);
+            kf_child_fail(channel, KF_SANDBOX_STEP_RLIMIT, errno, plan->rlimits[i].resource);
     }
     if (plan->nice) setpriority(PRIO_PROCESS, 0, 5);
     if (plan->same_addresses) personality((unsigned long)personality(0xffffffff) | ADDR_NO_RANDOMIZE); /* of what it executes */
@@ -146,7 +146,7 @@ static void drop_capabilities(int channel)
         if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) && errno == EINVAL) break;
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct data[2] = {{0}};
-    if (syscall(SYS_capset, &header, data)) kf_child_fail(channel, KF_STEP_CAPABILITIES, errno, 0);
+    if (syscall(SYS_capset, &header, data)) kf_child_fail(channel, KF_SANDBOX_STEP_CAPABILITIES, errno, 0);
 }
 
 static void put_on_filter(kf_plan *plan, int channel)
@@ -154,30 +154,30 @@ static void put_on_filter(kf_plan *plan, int channel)
     if (!(plan->layers & KF_LAYER_SECCOMP)) return;
     kf_seccomp_patch(plan->filter, plan->filter_count, getpid(), plan->program);
     const struct sock_fprog program = {.len = (unsigned short)plan->filter_count, .filter = plan->filter};
-    if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program)) kf_child_fail(channel, KF_STEP_SECCOMP, errno, 0);
+    if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program)) kf_child_fail(channel, KF_SANDBOX_STEP_SECCOMP, errno, 0);
 }
 
 noreturn void kf_child_run(const kf_plan *shared, int channel, int output)
 {
     kf_plan *plan = (kf_plan *)(uintptr_t)shared; /* this process's copy */
     int number = 0, index = 0;
-    kf_step failed;
+    kf_sandbox_step failed;
     reset_signals();
     tie_to_parent(channel);
     wait_for_maps(plan, channel);
     umask(077);
-    if (setsid() < 0) kf_child_fail(channel, KF_STEP_SESSION, errno, 0); /* so also no controlling terminal */
+    if (setsid() < 0) kf_child_fail(channel, KF_SANDBOX_STEP_SESSION, errno, 0); /* so also no controlling terminal */
     channel = place_descriptors(plan, channel, output);
     tune_namespaces(plan);
     if (plan->layers & KF_LAYER_MOUNT_NS) {
         failed = kf_child_mounts(plan, &number, &index);
         if (failed) kf_child_fail(channel, failed, number, index);
     }
-    if (chdir(plan->directory)) kf_child_fail(channel, KF_STEP_DIRECTORY, errno, 0);
+    if (chdir(plan->directory)) kf_child_fail(channel, KF_SANDBOX_STEP_DIRECTORY, errno, 0);
     limit_resources(plan, channel);
     drop_capabilities(channel);
     if ((plan->layers & KF_LAYER_NO_NEW_PRIVS) && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-        kf_child_fail(channel, KF_STEP_NO_NEW_PRIVS, errno, 0);
+        kf_child_fail(channel, KF_SANDBOX_STEP_NO_NEW_PRIVS, errno, 0);
     if (plan->layers & KF_LAYER_LANDLOCK) {
         failed = kf_child_landlock(plan, &number, &index);
         if (failed) kf_child_fail(channel, failed, number, index);
@@ -186,5 +186,5 @@ noreturn void kf_child_run(const kf_plan *shared, int channel, int output)
     if (!plan->program) kf_exit_child(0);
     unblock_signals();
     execve(plan->program, plan->argv, plan->environment);
-    kf_child_fail(channel, KF_STEP_EXEC, errno, 0);
+    kf_child_fail(channel, KF_SANDBOX_STEP_EXEC, errno, 0);
 }

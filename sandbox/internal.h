@@ -18,31 +18,31 @@
 enum { KF_PATH_NODE = 1 << 8 };
 
 /* What the child was doing when it failed; spawn.c words each, layers.c knows the layer that each belongs to. */
-typedef enum kf_step {
-    KF_STEP_NONE,
-    KF_STEP_READY, /* not a failure: the child waits for its user and group maps */
-    KF_STEP_CLONE,
-    KF_STEP_PARENT,
-    KF_STEP_MAPS,
-    KF_STEP_SESSION,
-    KF_STEP_DESCRIPTORS,
-    KF_STEP_MOUNT_ROOT,
-    KF_STEP_MOUNT_PATH, /* index: of the plan's mounts */
-    KF_STEP_MOUNT_PROC,
-    KF_STEP_MOUNT_PIVOT,
-    KF_STEP_DIRECTORY,
-    KF_STEP_RLIMIT, /* index: the resource */
-    KF_STEP_CAPABILITIES,
-    KF_STEP_NO_NEW_PRIVS,
-    KF_STEP_LANDLOCK,
-    KF_STEP_LANDLOCK_PATH, /* index: of the plan's mounts */
-    KF_STEP_SECCOMP,
-    KF_STEP_EXEC,
-    KF_STEP_COUNT,
-} kf_step;
+typedef enum kf_sandbox_step {
+    KF_SANDBOX_STEP_NONE,
+    KF_SANDBOX_STEP_READY, /* not a failure: the child waits for its user and group maps */
+    KF_SANDBOX_STEP_CLONE,
+    KF_SANDBOX_STEP_PARENT,
+    KF_SANDBOX_STEP_MAPS,
+    KF_SANDBOX_STEP_SESSION,
+    KF_SANDBOX_STEP_DESCRIPTORS,
+    KF_SANDBOX_STEP_MOUNT_ROOT,
+    KF_SANDBOX_STEP_MOUNT_PATH, /* index: of the plan's mounts */
+    KF_SANDBOX_STEP_MOUNT_PROC,
+    KF_SANDBOX_STEP_MOUNT_PIVOT,
+    KF_SANDBOX_STEP_DIRECTORY,
+    KF_SANDBOX_STEP_RLIMIT, /* index: the resource */
+    KF_SANDBOX_STEP_CAPABILITIES,
+    KF_SANDBOX_STEP_NO_NEW_PRIVS,
+    KF_SANDBOX_STEP_LANDLOCK,
+    KF_SANDBOX_STEP_LANDLOCK_PATH, /* index: of the plan's mounts */
+    KF_SANDBOX_STEP_SECCOMP,
+    KF_SANDBOX_STEP_EXEC,
+    KF_SANDBOX_STEP_COUNT,
+} kf_sandbox_step;
 
 typedef struct kf_failure {
-    int step; /* kf_step */
+    int step; /* kf_sandbox_step */
     int error;
     int index;
 } kf_failure;
@@ -115,10 +115,10 @@ static inline noreturn void kf_exit_child(int status)
 
 /* The child's side. `channel` takes kf_failure messages; returning at all is not an option. */
 noreturn void kf_child_run(const kf_plan *plan, int channel, int output);
-noreturn void kf_child_fail(int channel, kf_step step, int error, int index);
+noreturn void kf_child_fail(int channel, kf_sandbox_step step, int error, int index);
 /* mounts.c, landlock.c: NONE on success, else errno in *number and *index. */
-kf_step kf_child_mounts(const kf_plan *plan, int *number, int *index);
-kf_step kf_child_landlock(const kf_plan *plan, int *number, int *index);
+kf_sandbox_step kf_child_mounts(const kf_plan *plan, int *number, int *index);
+kf_sandbox_step kf_child_landlock(const kf_plan *plan, int *number, int *index);
 bool kf_write_text(const char *path, const char *text);
 int kf_landlock_abi(void); /* 0: none */
 

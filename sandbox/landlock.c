@@ -82,7 +82,7 @@ static int allow_host_proc(int ruleset, uint64_t handled)
     return number ? number : allow(ruleset, "/proc/self/", (FS_READ | LANDLOCK_ACCESS_FS_WRITE_FILE | FS_TRUNCATE) & handled, true);
 }
 
-kf_step kf_child_landlock(const kf_plan *plan, int *number, int *index)
+kf_sandbox_step kf_child_landlock(const kf_plan *plan, int *number, int *index)
 {
     int abi = kf_landlock_abi();
     uint64_t handled = known(abi);
@@ -91,23 +91,23 @@ kf_step kf_child_landlock(const kf_plan *plan, int *number, int *index)
     int ruleset = (int)syscall(SYS_landlock_create_ruleset, &attributes, size, 0);
     if (ruleset < 0) {
         *number = errno;
-        return KF_STEP_LANDLOCK;
+        return KF_SANDBOX_STEP_LANDLOCK;
     }
     for (size_t i = 0; i < plan->mount_count; i++) {
         const kf_mount *mount = &plan->mounts[i];
         *index = (int)i;
         if (mount->kind == KF_MOUNT_LINK || mount->kind == KF_MOUNT_PROC) continue;
         *number = allow(ruleset, mount->path, rights(mount->access) & handled, mount->directory);
-        if (*number) return KF_STEP_LANDLOCK_PATH;
+        if (*number) return KF_SANDBOX_STEP_LANDLOCK_PATH;
     }
     /* Where everything that exists was listed by the caller, its names are no secret. */
     if (plan->layers & KF_LAYER_MOUNT_NS) *number = allow(ruleset, "/", LANDLOCK_ACCESS_FS_READ_DIR, true);
-    if (*number) return KF_STEP_LANDLOCK;
+    if (*number) return KF_SANDBOX_STEP_LANDLOCK;
     if (plan->own_proc)
         *number = allow(ruleset, "/proc", (FS_READ | LANDLOCK_ACCESS_FS_WRITE_FILE | FS_TRUNCATE) & handled, true);
     else
         *number = allow_host_proc(ruleset, handled);
     if (!*number && syscall(SYS_landlock_restrict_self, ruleset, 0)) *number = errno;
     close(ruleset);
-    return *number ? KF_STEP_LANDLOCK : KF_STEP_NONE;
+    return *number ? KF_SANDBOX_STEP_LANDLOCK : KF_SANDBOX_STEP_NONE;
 }

@@ -120,17 +120,17 @@ static void probe_features(void)
 static int layer_of(int step, int set)
 {
     switch (step) {
-    case KF_STEP_CLONE: return set & KF_LAYER_CGROUP ? KF_LAYER_CGROUP : set & KF_LAYER_NAMESPACES;
-    case KF_STEP_MAPS: return KF_LAYER_NAMESPACES;
-    case KF_STEP_MOUNT_ROOT:
-    case KF_STEP_MOUNT_PATH:
-    case KF_STEP_MOUNT_PROC:
-    case KF_STEP_MOUNT_PIVOT: return KF_LAYER_MOUNT_NS;
-    case KF_STEP_RLIMIT: return KF_LAYER_RLIMITS;
-    case KF_STEP_NO_NEW_PRIVS: return KF_LAYER_NO_NEW_PRIVS | KF_LAYER_LANDLOCK | KF_LAYER_SECCOMP;
-    case KF_STEP_LANDLOCK:
-    case KF_STEP_LANDLOCK_PATH: return KF_LAYER_LANDLOCK;
-    case KF_STEP_SECCOMP: return KF_LAYER_SECCOMP;
+    case KF_SANDBOX_STEP_CLONE: return set & KF_LAYER_CGROUP ? KF_LAYER_CGROUP : set & KF_LAYER_NAMESPACES;
+    case KF_SANDBOX_STEP_MAPS: return KF_LAYER_NAMESPACES;
+    case KF_SANDBOX_STEP_MOUNT_ROOT:
+    case KF_SANDBOX_STEP_MOUNT_PATH:
+    case KF_SANDBOX_STEP_MOUNT_PROC:
+    case KF_SANDBOX_STEP_MOUNT_PIVOT: return KF_LAYER_MOUNT_NS;
+    case KF_SANDBOX_STEP_RLIMIT: return KF_LAYER_RLIMITS;
+    case KF_SANDBOX_STEP_NO_NEW_PRIVS: return KF_LAYER_NO_NEW_PRIVS | KF_LAYER_LANDLOCK | KF_LAYER_SECCOMP;
+    case KF_SANDBOX_STEP_LANDLOCK:
+    case KF_SANDBOX_STEP_LANDLOCK_PATH: return KF_LAYER_LANDLOCK;
+    case KF_SANDBOX_STEP_SECCOMP: return KF_LAYER_SECCOMP;
     default: return 0;
     }
 }
@@ -162,7 +162,7 @@ static bool try_all(void)
     kf_cgroup_remove(&cgroup);
     if (running) return true;
     kf_failure_text(&failure, &plan, &error);
-    if (failure.step == KF_STEP_MOUNT_PROC && !found.host_proc && (found.granted & KF_LAYER_LANDLOCK)) {
+    if (failure.step == KF_SANDBOX_STEP_MOUNT_PROC && !found.host_proc && (found.granted & KF_LAYER_LANDLOCK)) {
         found.host_proc = true;
         kf_buffer_format(
             &found.reasons,

@@ -133,16 +133,16 @@ static int enter_root(bool whole)
     return whole ? 0 : set_attributes("/", RDONLY | NOSUID | NODEV, 0);
 }
 
-kf_step kf_child_mounts(const kf_plan *plan, int *number, int *index)
+kf_sandbox_step kf_child_mounts(const kf_plan *plan, int *number, int *index)
 {
     *number = prepare_root(plan);
-    if (*number) return KF_STEP_MOUNT_ROOT;
+    if (*number) return KF_SANDBOX_STEP_MOUNT_ROOT;
     bool whole = plan->mount_count && plan->mounts[0].kind == KF_MOUNT_BIND && plan->mounts[0].path[1] == '\0';
     for (size_t i = 0; i < plan->mount_count; i++) {
         *index = (int)i;
         *number = apply(plan, &plan->mounts[i]);
-        if (*number) return plan->mounts[i].kind == KF_MOUNT_PROC ? KF_STEP_MOUNT_PROC : KF_STEP_MOUNT_PATH;
+        if (*number) return plan->mounts[i].kind == KF_MOUNT_PROC ? KF_SANDBOX_STEP_MOUNT_PROC : KF_SANDBOX_STEP_MOUNT_PATH;
     }
     *number = enter_root(whole);
-    return *number ? KF_STEP_MOUNT_PIVOT : KF_STEP_NONE;
+    return *number ? KF_SANDBOX_STEP_MOUNT_PIVOT : KF_SANDBOX_STEP_NONE;
 }

@@ -78,12 +78,12 @@ static bool attend(int channel, pid_t pid, kf_failure *failure)
         if (size < 0 && errno == EINTR) continue;
         if (size == 0) return true; /* exec closed the other end */
         if (size != (ssize_t)sizeof *failure) {
-            *failure = (kf_failure){KF_STEP_CLONE, size < 0 ? errno : EPROTO, 0};
+            *failure = (kf_failure){KF_SANDBOX_STEP_CLONE, size < 0 ? errno : EPROTO, 0};
             return false;
         }
-        if (failure->step != KF_STEP_READY) return false;
+        if (failure->step != KF_SANDBOX_STEP_READY) return false;
         if (!write_maps(pid)) {
-            *failure = (kf_failure){KF_STEP_MAPS, errno, 0};
+            *failure = (kf_failure){KF_SANDBOX_STEP_MAPS, errno, 0};
             return false;
         }
         send(channel, "", 1, MSG_NOSIGNAL); /* a dead child shows as end of file */
@@ -94,7 +94,7 @@ bool kf_spawn_child(const kf_plan *plan, const kf_cgroup *cgroup, int output, pi
 {
     int channel[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel)) {
-        *failure = (kf_failure){KF_STEP_CLONE, errno, 0};
+        *failure = (kf_failure){KF_SANDBOX_STEP_CLONE, errno, 0};
         return false;
     }
     /* The caller's signal handlers must not run in the child. */
@@ -112,7 +112,7 @@ bool kf_spawn_child(const kf_plan *plan, const kf_cgroup *cgroup, int output, pi
     close(channel[1]);
     bool running = false;
     if (child < 0) {
-        *failure = (kf_failure){KF_STEP_CLONE, number, 0};
+        *failure = (kf_failure){KF_SANDBOX_STEP_CLONE, number, 0};
     } else {
         *pid = (pid_t)child;
         running = attend(channel[0], *pid, failure);
@@ -129,47 +129,47 @@ bool kf_spawn_child(const kf_plan *plan, const kf_cgroup *cgroup, int output, pi
 }
 
 /* What was being done, in the words of the user. */
-static const char *const step_texts[KF_STEP_COUNT] = {
-    [KF_STEP_CLONE] = "creating the process and its namespaces",
-    [KF_STEP_PARENT] = "tying the process to its parent",
-    [KF_STEP_MAPS] = "writing the user and group maps",
-    [KF_STEP_SESSION] = "starting a session",
-    [KF_STEP_DESCRIPTORS] = "placing descriptors",
-    [KF_STEP_MOUNT_ROOT] = "mounting the new root",
-    [KF_STEP_MOUNT_PATH] = "mounting",
-    [KF_STEP_MOUNT_PROC] = "mounting /proc",
-    [KF_STEP_MOUNT_PIVOT] = "entering the new root",
-    [KF_STEP_DIRECTORY] = "entering the working directory",
-    [KF_STEP_RLIMIT] = "setting resource limit",
-    [KF_STEP_CAPABILITIES] = "dropping capabilities",
-    [KF_STEP_NO_NEW_PRIVS] = "setting no_new_privs",
-    [KF_STEP_LANDLOCK] = "putting on landlock",
-    [KF_STEP_LANDLOCK_PATH] = "landlock rule for",
-    [KF_STEP_SECCOMP] = "putting on the system call filter",
-    [KF_STEP_EXEC] = "starting",
+static const char *const step_texts[KF_SANDBOX_STEP_COUNT] = {
+    [KF_SANDBOX_STEP_CLONE] = "creating the process and its namespaces",
+    [KF_SANDBOX_STEP_PARENT] = "tying the process to its parent",
+    [KF_SANDBOX_STEP_MAPS] = "writing the user and group maps",
+    [KF_SANDBOX_STEP_SESSION] = "starting a session",
+    [KF_SANDBOX_STEP_DESCRIPTORS] = "placing descriptors",
+    [KF_SANDBOX_STEP_MOUNT_ROOT] = "mounting the new root",
+    [KF_SANDBOX_STEP_MOUNT_PATH] = "mounting",
+    [KF_SANDBOX_STEP_MOUNT_PROC] = "mounting /proc",
+    [KF_SANDBOX_STEP_MOUNT_PIVOT] = "entering the new root",
+    [KF_SANDBOX_STEP_DIRECTORY] = "entering the working directory",
+    [KF_SANDBOX_STEP_RLIMIT] = "setting resource limit",
+    [KF_SANDBOX_STEP_CAPABILITIES] = "dropping capabilities",
+    [KF_SANDBOX_STEP_NO_NEW_PRIVS] = "setting no_new_privs",
+    [KF_SANDBOX_STEP_LANDLOCK] = "putting on landlock",
+    [KF_SANDBOX_STEP_LANDLOCK_PATH] = "landlock rule for",
+    [KF_SANDBOX_STEP_SECCOMP] = "putting on the system call filter",
+    [KF_SANDBOX_STEP_EXEC] = "starting",
 };
 
 void kf_failure_text(const kf_failure *failure, const kf_plan *plan, kf_error *error)
 {
-    int step = failure->step > 0 && failure->step < KF_STEP_COUNT && step_texts[failure->step] ? failure->step : KF_STEP_CLONE;
+    int step = failure->step > 0 && failure->step < KF_SANDBOX_STEP_COUNT && step_texts[failure->step] ? failure->step : KF_SANDBOX_STEP_CLONE;
     char object[256] = "";
     const char *hint = "";
     kf_error_code code = KF_ERROR_MACHINE;
-    if ((step == KF_STEP_MOUNT_PATH || step == KF_STEP_LANDLOCK_PATH) && (size_t)failure->index < plan->mount_count)
+    if ((step == KF_SANDBOX_STEP_MOUNT_PATH || step == KF_SANDBOX_STEP_LANDLOCK_PATH) && (size_t)failure->index < plan->mount_count)
         snprintf(object, sizeof object, " %.200s", plan->mounts[failure->index].path);
-    if (step == KF_STEP_RLIMIT) snprintf(object, sizeof object, " %d", failure->index);
-    if (step == KF_STEP_DIRECTORY) {
+    if (step == KF_SANDBOX_STEP_RLIMIT) snprintf(object, sizeof object, " %d", failure->index);
+    if (step == KF_SANDBOX_STEP_DIRECTORY) {
         snprintf(object, sizeof object, " %.200s", plan->directory);
         hint = " (it must lie under one of the sandbox's paths)";
         code = KF_ERROR_INPUT;
     }
-    if (step == KF_STEP_EXEC) {
+    if (step == KF_SANDBOX_STEP_EXEC) {
         snprintf(object, sizeof object, " %.200s", plan->program);
         code = KF_ERROR_INPUT;
         if (failure->error == ENOENT) hint = " (the program, its interpreter or its loader is not under the sandbox's paths)";
         if (failure->error == EACCES) hint = " (it must be executable and under a path with execute access)";
     }
-    if (step == KF_STEP_DESCRIPTORS && failure->error == EBADF) code = KF_ERROR_INPUT;
+    if (step == KF_SANDBOX_STEP_DESCRIPTORS && failure->error == EBADF) code = KF_ERROR_INPUT;
     kf_fail(error, code, "sandbox: %s%s: %s%s", step_texts[step], object, strerror(failure->error), hint);
 }
 

@@ -16,7 +16,7 @@
 /* How long to wait for what SIGKILL or SIGSTOP hit: only a driver that hangs inside the kernel takes longer. */
 #define PATIENCE 10.0
 #define BUSY_SECONDS 3.0 /* on processors, of one that is to stop: then it is the program that takes so long, not the machine */
-#define BUSY_LEAST 0.5   /* the same for one that shared them with others for all of PATIENCE */
+#define BUSY_MIN 0.5   /* the same for one that shared them with others for all of PATIENCE */
 #define LOOK_SECONDS 0.1 /* between two looks at what a tree has computed: /proc is read for that where there is no cgroup */
 
 int kf_waitid(int type, pid_t id, siginfo_t *info, int options, struct rusage *usage)
@@ -229,7 +229,7 @@ bool kf_sandbox_pump(kf_sandbox *sandbox, double seconds)
     return sandbox->ended;
 }
 
-void kf_sandbox_doom(kf_sandbox *sandbox)
+void kf_sandbox_begin_kill(kf_sandbox *sandbox)
 {
     if (!sandbox->ended && sandbox->pid > 0) kill_for(sandbox, KF_END_KILLED);
 }
@@ -299,7 +299,7 @@ static int wait_stopped(pid_t pid)
         kill(pid, SIGSTOP); /* once more: a SIGCONT from anywhere takes back a stop that is still pending */
         status = is_stopped(pid);
         double busy = status == 0 ? processor_seconds(pid) - computed : 0;
-        if (status == 0 && kf_now() > until) status = busy > BUSY_LEAST ? -EBUSY : -ETIMEDOUT;
+        if (status == 0 && kf_now() > until) status = busy > BUSY_MIN ? -EBUSY : -ETIMEDOUT;
         if (status == 0 && busy > BUSY_SECONDS) status = -EBUSY;
     }
     if (slack > 0) prctl(PR_SET_TIMERSLACK, slack);

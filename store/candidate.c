@@ -54,7 +54,7 @@ bool kf_store_find_candidate(kf_store *store, const char *task, const char *hash
     return take_one(store, statement, candidate, found, error);
 }
 
-bool kf_store_find_form(kf_store *store, const char *task, const char *form, const char *device, kf_store_candidate *candidate,
+bool kf_store_find_canonical(kf_store *store, const char *task, const char *form, const char *device, kf_store_candidate *candidate,
                         bool *found, kf_error *error)
 {
     kf_autoreset *statement = kf_sql(store, error,

@@ -148,16 +148,16 @@ kf_standing kf_standing_read(sqlite3_stmt *statement, int column);
 /* The rule of store.h: does a new verdict take the place of an old one? */
 bool kf_standing_replaces(const kf_standing *fresh, const kf_standing *old);
 
-typedef struct kf_member {
+typedef struct kf_member_row {
     bool found;
     int island, bucket;
     int64_t position;
     kf_standing standing;
-} kf_member;
+} kf_member_row;
 
 /* What a verdict on a candidate (`is_new`: stored just now) means for a run's population. */
 typedef struct kf_member_change {
-    kf_member old;
+    kf_member_row old;
     bool needed;
     int more_judged, more_correct; /* to be added to the run's totals */
 } kf_member_change;

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 
 #include "kforge/buffer.h"
-#include "kforge/store_care.h"
+#include "kforge/store_maintenance.h"
 
 static const unsigned char merge_bytes[] = {
 #include "merge.inc"

@@ -1,5 +1,5 @@
 -- Merging store `src` (attached) into `main`: a union by content, in SQL over maps from ids there to ids here. store/merge.c runs the sections in
--- order, inside one transaction; include/kforge/store_care.h says what the result is.
+-- order, inside one transaction; include/kforge/store_maintenance.h says what the result is.
 --
 -- Each map_… holds (src, dst, fresh). What is known here already is mapped first; the rest gets the next free ids, in its own order. Foreign keys are
 -- not enforced: every reference goes through a map, and what a map promises is there, or the source is damaged, which kf_equal says.

@@ -47,7 +47,7 @@ int64_t kf_store_put_model_call(kf_store *store, const kf_store_model_call_new *
 
 /* ---- calls under way ---- */
 
-bool kf_store_put_asked(kf_store *store, const char *run, int64_t tag, const char *prompt, size_t size, kf_error *error)
+bool kf_store_put_pending_call(kf_store *store, const char *run, int64_t tag, const char *prompt, size_t size, kf_error *error)
 {
     kf_autopacked packed = {0};
     if (!kf_pack(store, KF_PACK_FAST, prompt, size, &packed, error) || !kf_write_begin(store, error)) return false;
@@ -57,7 +57,7 @@ bool kf_store_put_asked(kf_store *store, const char *run, int64_t tag, const cha
     return kf_write_end(store, ok, error);
 }
 
-bool kf_store_get_asked(kf_store *store, const char *run, int64_t tag, char **prompt, kf_error *error)
+bool kf_store_get_pending_call(kf_store *store, const char *run, int64_t tag, char **prompt, kf_error *error)
 {
     *prompt = NULL;
     int64_t row = kf_run_row(store, run, error);
@@ -69,7 +69,7 @@ bool kf_store_get_asked(kf_store *store, const char *run, int64_t tag, char **pr
     return found == 0 || *prompt;
 }
 
-bool kf_store_drop_asked(kf_store *store, const char *run, int64_t tag, kf_error *error)
+bool kf_store_drop_pending_call(kf_store *store, const char *run, int64_t tag, kf_error *error)
 {
     if (!kf_write_begin(store, error)) return false;
     int64_t row = kf_run_row(store, run, error);

@@ -19,7 +19,7 @@
 
 #include "kforge/buffer.h"
 #include "kforge/file.h"
-#include "kforge/store_care.h"
+#include "kforge/store_maintenance.h"
 
 static const unsigned char schema_bytes[] = {
 #include "schema.inc"
@@ -38,16 +38,16 @@ const char *kf_store_path(const kf_store *store)
     return store->path;
 }
 
-#define HEED_STEPS 10000 /* of SQLite's machine: well under a millisecond */
+#define INTERRUPT_STEPS 10000 /* of SQLite's machine: well under a millisecond */
 
 static int is_interrupted(void *interrupts)
 {
     return *(const volatile int *)interrupts != 0;
 }
 
-void kf_store_heed(kf_store *store, const volatile int *interrupts)
+void kf_store_set_interrupt(kf_store *store, const volatile int *interrupts)
 {
-    sqlite3_progress_handler(store->db, HEED_STEPS, interrupts ? is_interrupted : NULL, (void *)interrupts);
+    sqlite3_progress_handler(store->db, INTERRUPT_STEPS, interrupts ? is_interrupted : NULL, (void *)interrupts);
 }
 
 char *kf_store_default_path(kf_error *error)

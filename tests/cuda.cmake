@@ -12,7 +12,7 @@ if(NOT KFORGE_SANITIZE)
   set_tests_properties(cli.gpu PROPERTIES TIMEOUT 600)
 endif()
 # gpu_phases.c puts clocks around these.
-foreach(name kf_run_conclude kf_measure_workload kf_run_draw kf_run_start_peer kf_run_null_batch kf_run_pair kf_run_audit kf_crew_settle kf_peer_batch kf_peer_load
-             kf_peer_map kf_peer_greet kf_peer_free kf_peer_unmap kf_peer_give kf_peer_scalars kf_peer_extra_threads kf_crew_take kf_crew_pause kf_crew_resume kf_crew_retire kf_judge_count)
+foreach(name kf_measurement_conclude kf_measure_workload kf_measurement_draw kf_measurement_start_runner kf_measurement_empty_batch kf_measurement_pair kf_measurement_audit kf_runner_pool_settle kf_runner_batch kf_runner_load
+             kf_runner_map kf_runner_greet kf_runner_free kf_runner_unmap kf_runner_give kf_runner_scalars kf_runner_extra_threads kf_runner_pool_take kf_runner_pool_pause kf_runner_pool_resume kf_runner_pool_retire kf_judge_count)
     target_link_options(gpu_check PRIVATE -Wl,--wrap=${name})
 endforeach()

@@ -21,6 +21,6 @@ set_tests_properties(cli.reward PROPERTIES TIMEOUT 300)
 kf_bench(export kf_store_export)
 kf_test(export kf_store_export)
 # Where exports are made: with every call that changes the file system as the last one, or as one that fails.
-kf_test(export_place kf_commands)
-target_link_options(test_export_place PRIVATE
+kf_test(export_atomic_output kf_commands)
+target_link_options(test_export_atomic_output PRIVATE
   -Wl,--wrap=rename,--wrap=renameat2,--wrap=mkdir,--wrap=fsync,--wrap=write,--wrap=unlink,--wrap=unlinkat,--wrap=flock)

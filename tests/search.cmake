@@ -1,5 +1,5 @@
 # Strategies: units. The search itself is unit.search (workers.cmake).
-kf_test(form kf_scan)
+kf_test(canonical_source kf_scan)
 kf_test(population kf_commands)
 kf_test(strategy kf_commands)
 # The search benchmark (bench/bench_search.c says what it compares). Its workers speak the real protocol around a table of verdicts.

@@ -1,6 +1,6 @@
 /* `kforge bench`: a suite of tasks, so many samples of each, and what that is worth.
  *
- *   suite ─► plan ─► runs in the store (bench_lanes.c: models; bench_judge.c: existing solutions) ─► result (bench_result.h) ─► reports
+ *   suite ─► plan ─► runs in the store (bench_shards.c: models; bench_judge.c: existing solutions) ─► result (bench_result.h) ─► reports
  *
  * A bench is no thing of its own in the store: it is the runs whose options hold its description, one run a task, so that a bench goes on, is
  * merged, exported and looked at like any run. The description is in each of them, whole: whichever runs there are tell all that was planned.
@@ -21,7 +21,7 @@
 #define KF_SUITE_SCHEMA "kforge-suite/1"
 #define KF_BENCH_TASKS 10000 /* most of a suite */
 #define KF_BENCH_DEPTH 3     /* folders below the suite that are searched for tasks */
-#define KF_BENCH_LANES 64    /* most tasks that are searched at a time */
+#define KF_BENCH_SHARDS 64    /* most tasks that are searched at a time */
 
 /* ---- the suite (bench_suite.c) ---- */
 
@@ -92,7 +92,7 @@ const cJSON *kf_bench_of_options(const char *options, cJSON **memory);
 /* The id of the bench meant by "last", "latest", an id or a unique prefix. */
 bool kf_bench_find(kf_store *store, const char *word, char id[KF_RUN_ID], kf_error *error);
 
-/* ---- searching (bench_lanes.c) ---- */
+/* ---- searching (bench_shards.c) ---- */
 
 typedef struct kf_bench_how {
     const char *store; /* path; each lane opens it for itself */

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "bench_solutions.h"
-#include "faults.h"
+#include "machine_failures.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
 #include "table.h"
@@ -33,7 +33,7 @@ typedef struct judging {
     kf_bench_outcome *outcome;
     kf_store *store;
     kf_workers *workers;
-    char *conditions;
+    char *environment_id;
     state *states;   /* of each solution */
     size_t worn;     /* workers that were given up for their machine's faults */
     size_t *left;    /* of each task, solutions still to be judged */
@@ -82,7 +82,7 @@ static bool begin_run(judging *j, size_t index, kf_error *error)
     snprintf(task->hash, sizeof task->hash, "%s", hash);
     return kf_store_put_task(j->store, hash, kf_task_name(j->tasks[index]), text, strlen(text), error) &&
            kf_store_begin_run(j->store,
-                              &(kf_store_run_new){.task = hash, .device = j->conditions, .options = options, .seed = settings.seed},
+                              &(kf_store_run_new){.task = hash, .device = j->environment_id, .options = options, .seed = settings.seed},
                               task->run, error);
 }
 
@@ -109,7 +109,7 @@ static bool record(judging *j, size_t index, kf_store_attempt_new *attempt, kf_e
     attempt->proposer = s->file;
     attempt->strategy = "solutions";
     attempt->step = "solution";
-    attempt->device = j->conditions;
+    attempt->device = j->environment_id;
     attempt->source = s->source;
     attempt->source_size = s->size;
     return kf_store_record(j->store, attempt, NULL, error);
@@ -140,7 +140,7 @@ static void tell(judging *j, size_t index, const char *status, double speedup)
     fflush(j->how->log);
 }
 
-static void put_aside(judging *j, size_t index, const char *why)
+static void put_unjudged(judging *j, size_t index, const char *why)
 {
     j->states[index].aside = true;
     kf_fail(&j->outcome->why, KF_ERROR_MACHINE, "%s: %s", j->solutions->items[index].file, why);
@@ -155,7 +155,7 @@ static bool take_known(judging *j, size_t index, bool *known, kf_error *error)
     *known = false;
     if (j->plan->search.anew) return true;
     kf_store_candidate_hash(s->source, s->size, NULL, 0, hash);
-    if (!kf_store_find_candidate(j->store, kf_task_hash(j->tasks[s->task]), hash, j->conditions, &c, known, error)) return false;
+    if (!kf_store_find_candidate(j->store, kf_task_hash(j->tasks[s->task]), hash, j->environment_id, &c, known, error)) return false;
     *known = *known && c.verdict && (c.status == KF_CORRECT ? c.speedup.value > 0 : c.blame == KF_BLAME_CANDIDATE);
     if (!*known) return true;
     kf_store_attempt_new attempt = {.outcome = KF_ATTEMPT_KNOWN, .known_verdict = c.verdict};
@@ -206,7 +206,7 @@ static bool take(judging *j, const kf_workers_result *result, bool *again, kf_er
         kf_store_attempt_new lost = {.outcome = KF_ATTEMPT_LOST, .message = result->error.text};
         if (!record(j, index, &lost, error)) return false;
         if (result->outcome == KF_WORKERS_LOST)
-            put_aside(j, index, result->error.text);
+            put_unjudged(j, index, result->error.text);
         else if (!finish(j, index, false, error))
             return false;
         tell(j, index, result->error.text, NAN);
@@ -222,7 +222,7 @@ static bool take(judging *j, const kf_workers_result *result, bool *again, kf_er
     if (!record(j, index, &attempt, error)) return false;
     *again = flake && j->states[index].tries++ < RETRIES;
     if (!*again && kf_verdict_is_fault(v))
-        put_aside(j, index, v->message);
+        put_unjudged(j, index, v->message);
     else if (!*again && !finish(j, index, v->status == KF_CORRECT, error))
         return false;
     tell(j, index, kf_status_name(v->status), v->speedup.value);
@@ -238,8 +238,8 @@ static bool await_hello(judging *j, kf_error *error)
         if (*j->how->interrupts) return kf_fail(error, KF_ERROR_BUSY, "interrupted before a worker was there");
         if (kf_workers_wait(j->workers, WAIT_SECONDS, &result, error) < 0) return false;
     }
-    j->conditions = kf_search_conditions(kf_workers_conditions(j->workers), j->plan->search.baseline);
-    return j->conditions || out_of_memory(error);
+    j->environment_id = kf_search_environment_id(kf_workers_environment_id(j->workers), j->plan->search.baseline);
+    return j->environment_id || out_of_memory(error);
 }
 
 /* Runs are begun or taken up, tasks loaded, what is done is left out. */
@@ -315,8 +315,8 @@ static bool judge_all(judging *j, kf_error *error)
     for (;;) {
         bool stop = *j->how->interrupts;
         if (stop) {
-            int64_t tickets[KF_WORKERS_MOST];
-            while (kf_workers_withdraw(j->workers, tickets, KF_WORKERS_MOST) > 0) continue;
+            int64_t tickets[KF_WORKERS_MAX];
+            while (kf_workers_withdraw(j->workers, tickets, KF_WORKERS_MAX) > 0) continue;
         }
         try_others(j);
         while (!stop && kf_workers_room(j->workers) > 0 && next_one(j, &index)) {
@@ -377,6 +377,6 @@ bool kf_bench_judge(kf_bench_plan *plan, const kf_bench_solutions *solutions, co
     bool ran = there && prepare(&j, error) && judge_all(&j, error);
     stop_runs(&j);
     for (size_t t = 0; t < tasks; t++) kf_task_free(loaded[t]);
-    free(j.conditions);
+    free(j.environment_id);
     return ran;
 }

@@ -499,7 +499,7 @@ bool kf_bench_outputs_check(const kf_bench_outputs *outputs, kf_error *error)
         if (files[i].path && !kf_file_can_write(files[i].path, &why))
             return kf_fail(error, why.code, "%s; name another place with --%s", why.text, files[i].option);
     }
-    return kf_bench_thresholds(&outputs->fast, &nothing, error) && kf_bench_elsewhere(&outputs->times, &nothing, error);
+    return kf_bench_thresholds(&outputs->fast, &nothing, error) && kf_bench_external_timings(&outputs->times, &nothing, error);
 }
 
 bool kf_bench_write(const kf_bench_result *result, const kf_bench_outputs *outputs, const kf_invocation *invocation,

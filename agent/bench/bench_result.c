@@ -370,7 +370,7 @@ static bool conclude_row(reader *r, kf_task *task)
     return true;
 }
 
-/* What the best is against further baselines. Such a verdict is one like any other on that candidate, under other conditions (bench_against.c). */
+/* What the best is against further baselines. Such a verdict is one like any other on that candidate, under other conditions (bench_extra_baselines.c). */
 static bool read_others(reader *r, const kf_task *task)
 {
     const kf_bench_result *result = r->result;
@@ -379,15 +379,15 @@ static bool read_others(reader *r, const kf_task *task)
     kf_autofree char *hardware = strndup(result->device, (size_t)length);
     for (size_t i = 0; i < result->other_count && r->row->best.candidate; i++) {
         kf_bench_versus *versus = &r->row->others[i];
-        kf_autofree char *conditions = hardware ? kf_search_conditions(hardware, result->others[i].name) : NULL;
+        kf_autofree char *environment_id = hardware ? kf_search_environment_id(hardware, result->others[i].name) : NULL;
         kf_autoresult kf_store_candidate c = {0};
         bool found;
-        if (!conditions) return out_of_memory(r->error);
+        if (!environment_id) return out_of_memory(r->error);
         if (task && !kf_task_baseline_named(task, result->others[i].name)) {
             versus->why = "its task has no baseline of this name";
             continue;
         }
-        if (!kf_store_find_candidate(r->store, r->row->hash, r->row->best.hash, conditions, &c, &found, r->error)) return false;
+        if (!kf_store_find_candidate(r->store, r->row->hash, r->row->best.hash, environment_id, &c, &found, r->error)) return false;
         if (!found) {
             versus->why = "not measured";
         } else if (c.status != KF_CORRECT || !(c.speedup.value > 0)) {

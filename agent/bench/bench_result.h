@@ -136,9 +136,9 @@ bool kf_bench_load(kf_store *store, const char *id, kf_bench_result *result, kf_
 bool kf_bench_score(kf_bench_result *result, kf_error *error);
 /* fast_p of the best of each problem against another baseline; a solved problem without a figure is not fast. NaN where no figure is known. */
 kf_interval kf_bench_fast_other(const kf_bench_result *result, size_t other, double p, bool judged);
-/* Adds files in the form of KernelBench's baseline_time_….json as further baselines (bench_elsewhere.c): times in milliseconds that somebody else
+/* Adds files in the form of KernelBench's baseline_time_….json as further baselines (bench_external_timings.c): times in milliseconds that somebody else
  * has measured, for problems of the same level and number, at their own sizes only. After kf_bench_load. KF_ERROR_INPUT: a file is none. */
-bool kf_bench_elsewhere(const kf_option_list *files, kf_bench_result *result, kf_error *error);
+bool kf_bench_external_timings(const kf_option_list *files, kf_bench_result *result, kf_error *error);
 /* What `kforge bench … --json` wrote, as far as a comparison needs it (bench_json.c). `where` names it in errors. */
 bool kf_bench_read_json(const cJSON *json, const char *where, kf_bench_result *result, kf_error *error);
 

@@ -91,8 +91,8 @@ struct kf_command {
 };
 
 /* Budgets of 0 are refused: "no limit" would be the opposite of what `--cost 0` seems to say. */
-#define KF_LEAST_SECONDS 0.001
-#define KF_LEAST_USD 0.000001
+#define KF_MIN_SECONDS 0.001
+#define KF_MIN_USD 0.000001
 
 /* Rows that several commands share. SETTINGS is the command's settings struct with a member of that name. */
 #define KF_ROW_STORE(SETTINGS)                                                                                            \

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench_against.h"
+#include "bench_extra_baselines.h"
 #include "bench_result.h"
 #include "bench_solutions.h"
 #include "devices.h"
@@ -146,7 +146,7 @@ static bool report(const kf_bench_plan *plan, const settings *wanted, const kf_i
     kf_auto(kf_store) store = kf_store_open(path, KF_STORE_READ, error);
     kf_autobenchresult result = {0};
     if (!store || !kf_bench_thresholds(&wanted->outputs.fast, &result, error) || !kf_bench_load(store, plan->id, &result, error) ||
-        !kf_bench_elsewhere(&wanted->outputs.times, &result, error))
+        !kf_bench_external_timings(&wanted->outputs.times, &result, error))
         return false;
     *correct = result.score.solved > 0;
     return kf_bench_write(&result, &wanted->outputs, invocation, error);
@@ -194,7 +194,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
         return kf_fail(error, outcome.why.code ? outcome.why.code : KF_ERROR_BUSY, "%s",
                        outcome.why.text[0] ? outcome.why.text : "interrupted before a task was begun") -
                1;
-    if (!outcome.gave_up && !kf_bench_against(&plan, &how, error)) {
+    if (!outcome.gave_up && !kf_bench_extra_baselines(&plan, &how, error)) {
         if (error->code != KF_ERROR_MACHINE) return -1;
         outcome.gave_up = true; /* what was judged is reported all the same */
         outcome.why = *error;
@@ -275,7 +275,7 @@ static const kf_option options[] = {
      .type = KF_OPTION_DURATION,
      .argument = "DURATION",
      .offset = offsetof(settings, time),
-     .low = KF_LEAST_SECONDS,
+     .low = KF_MIN_SECONDS,
      .high = 1e9,
      .config = true,
      .help = "Most time for each task; measuring its best again comes on top. Default 30m, without a model 40s."},
@@ -292,7 +292,7 @@ static const kf_option options[] = {
      .type = KF_OPTION_NUMBER,
      .argument = "USD",
      .offset = offsetof(settings, cost),
-     .low = KF_LEAST_USD,
+     .low = KF_MIN_USD,
      .high = 1e9,
      .config = true,
      .help = "Most that the models may cost for all tasks together; what one does not spend is left for the others."},

@@ -15,7 +15,7 @@
 #include "kforge/file.h"
 #include "kforge/judge.h"
 #include "llm.h"
-#include "kforge/sanitize.h"
+#include "kforge/sanitize_report.h"
 #include "kforge/sandbox.h"
 #include "kforge/store.h"
 #include "options.h"
@@ -203,7 +203,7 @@ static void keys(kf_doctor *doctor)
     kf_autobuffer set = {0}, unset = {0};
     kf_error error = {0};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        kf_buffer *list = kf_secret(names[i], &error) ? &set : &unset;
+        kf_buffer *list = kf_api_key(names[i], &error) ? &set : &unset;
         kf_buffer_format(list, "%s%s", list->size ? ", " : "", names[i]);
     }
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
@@ -324,7 +324,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     kf_doctor doctor = {.facts = cJSON_AddArrayToObject(json, "facts")};
     cJSON_AddItemToObject(json, "judges", judges);
     kf_doctor_machine(&doctor);
-    bool cpu = judge_starts(&doctor, "cpu", judges), gpu = kf_doctor_apart(&doctor, gpu_judges, judges);
+    bool cpu = judge_starts(&doctor, "cpu", judges), gpu = kf_doctor_gpu_child(&doctor, gpu_judges, judges);
     sandbox(&doctor);
     places(&doctor, wanted);
     keys(&doctor);

@@ -184,7 +184,7 @@ static bool keep(kf_store *store, const settings *wanted, const kf_job *job, con
 {
     kf_auto(cJSON) bundle = kf_task_bundle(job->task);
     kf_autofree char *text = bundle ? cJSON_PrintUnformatted(bundle) : NULL;
-    kf_autofree char *device = kf_search_conditions(kf_workers_conditions(workers), wanted->baseline);
+    kf_autofree char *device = kf_search_environment_id(kf_workers_environment_id(workers), wanted->baseline);
     kf_autofree char *counters = result->verdict->counters ? cJSON_PrintUnformatted(result->verdict->counters) : NULL;
     if (!text || !device || (result->verdict->counters && !counters)) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     const char *hash = kf_task_hash(job->task);

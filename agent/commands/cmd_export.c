@@ -8,7 +8,7 @@
 #include "export_names.h"
 #include "export_package.h"
 #include "kforge/file.h"
-#include "kforge/store_care.h"
+#include "kforge/store_maintenance.h"
 #include "api_key.h"
 #include "output.h"
 
@@ -16,7 +16,7 @@
 #define SHARD_ROWS 100000
 #define DISCOUNT 0.4
 #define MARGIN 1.05
-#define LEAST_GROUP 2
+#define MIN_GROUP 2
 #define PAIRS 4
 #define TEXT(NUMBER) #NUMBER
 #define TEXT_OF(NUMBER) TEXT(NUMBER)
@@ -113,13 +113,13 @@ static kf_store *open_stores(const settings *s, const kf_invocation *invocation,
     if (invocation->argument_count <= 1) {
         kf_auto(kf_store) only =
             kf_store_open(invocation->argument_count ? invocation->arguments[0] : s->store, KF_STORE_READ, error);
-        if (only) kf_store_heed(only, invocation->interrupts);
+        if (only) kf_store_set_interrupt(only, invocation->interrupts);
         return kf_steal(&only);
     }
     kf_autofree char *path = (*folder = kf_directory_temporary("kforge-export", error)) ? kf_path_join(*folder, "all.db") : NULL;
     kf_auto(kf_store) store = path ? kf_store_open(path, KF_STORE_CREATE, error) : NULL;
     kf_store_merged merged = {0};
-    if (store) kf_store_heed(store, invocation->interrupts);
+    if (store) kf_store_set_interrupt(store, invocation->interrupts);
     for (size_t i = 0; store && i < invocation->argument_count; i++)
         if (*invocation->interrupts ? !kf_fail(error, KF_ERROR_IO, "interrupted")
                                     : !kf_store_merge(store, invocation->arguments[i], &merged, error))
@@ -230,8 +230,8 @@ static size_t known_keys(const char *keys[KEYS])
 {
     static const char *const names[] = {"OPENAI_API_KEY",     "ANTHROPIC_API_KEY",    "GEMINI_API_KEY",   "GOOGLE_API_KEY",
                                         "OPENROUTER_API_KEY", "AZURE_OPENAI_API_KEY", "DEEPSEEK_API_KEY", "KFORGE_API_KEY"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) kf_secret(names[i], NULL);
-    return kf_secrets_known(keys, KEYS);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) kf_api_key(names[i], NULL);
+    return kf_api_keys_known(keys, KEYS);
 }
 
 static bool export_rows(const settings *s, const kf_invocation *invocation, kf_store *store, kf_error *error)
@@ -294,7 +294,7 @@ static bool check_winners(const settings *s, kf_error *error)
         {s->margin != MARGIN, "margin", rows},
         {!s->significant, "no-significant", "winners are faster without doubt, or --only does not ask for it"},
         {strcmp(s->group, "prompt") != 0, "group", rows},
-        {s->least_group != LEAST_GROUP, "least-group", rows},
+        {s->least_group != MIN_GROUP, "least-group", rows},
         {s->pairs != PAIRS, "pairs", rows},
         {strcmp(s->dedup, "auto") != 0, "dedup", "it takes one candidate for each task and workload"},
         {s->test_family.count > 0, "test-family", splits},
@@ -509,7 +509,7 @@ static const kf_option options[] = {
      .type = KF_OPTION_INTEGER,
      .argument = "N",
      .offset = offsetof(settings, least_group),
-     .fallback = TEXT_OF(LEAST_GROUP),
+     .fallback = TEXT_OF(MIN_GROUP),
      .low = 1,
      .high = 1e6,
      .help = "grpo: leave smaller groups out."},

@@ -140,7 +140,7 @@ static bool list_folders(task_list *list, char hashes[][KF_HASH_HEX], size_t *co
     return true;
 }
 
-#define MOST_FOLDERS 1024
+#define MAX_FOLDERS 1024
 
 static bool list_tasks(const kf_view *view, kf_store *store, FILE *log, kf_error *error)
 {
@@ -154,10 +154,10 @@ static bool list_tasks(const kf_view *view, kf_store *store, FILE *log, kf_error
     kf_table_add_column(&list.table, "RUNS", KF_RIGHT, false);
     kf_table_add_column(&list.table, "TRIED", KF_RIGHT, false);
     kf_table_add_column(&list.table, "FOLDER", KF_LEFT, false);
-    kf_autofree char(*hashes)[KF_HASH_HEX] = malloc(MOST_FOLDERS * sizeof *hashes);
+    kf_autofree char(*hashes)[KF_HASH_HEX] = malloc(MAX_FOLDERS * sizeof *hashes);
     size_t count = 0;
     bool good =
-        hashes ? list_folders(&list, hashes, &count, MOST_FOLDERS, error) : kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        hashes ? list_folders(&list, hashes, &count, MAX_FOLDERS, error) : kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     kf_auto(kf_store_cursor) cursor = good && store ? kf_store_tasks(store, error) : NULL;
     if (store && !cursor) good = false;
     kf_autoresult kf_store_task stored = {0};

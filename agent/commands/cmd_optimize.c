@@ -230,7 +230,7 @@ static bool choose_devices(const settings *wanted, const char **device, kf_devic
 /* Looked for before anything is spent on what could not be written then. */
 static bool has_place(const plan *p, const settings *wanted, kf_error *error)
 {
-    return kf_outcome_has_place(wanted->output, kf_task_name(p->task), p->run, error);
+    return kf_optimize_result_has_place(wanted->output, kf_task_name(p->task), p->run, error);
 }
 
 static int run(const kf_invocation *invocation, const void *values, kf_error *error)
@@ -261,17 +261,17 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
                              error);
     kf_progress_clear(&view);
     kf_workers_close(kf_steal(&workers)); /* before anything is said: nothing is left running then */
-    __attribute__((cleanup(kf_outcome_clear)))
-    kf_outcome o = {.result = &result, .task = kf_task_name(p.task), .store = wanted->store, .output = wanted->output};
+    __attribute__((cleanup(kf_optimize_result_clear)))
+    kf_optimize_result o = {.result = &result, .task = kf_task_name(p.task), .store = wanted->store, .output = wanted->output};
     if (!ran) {
         /* What was found is in the store; say how to go on. */
-        if (result.progress.run[0] && kf_outcome_word_resume(&o, kf_store_path(store), NULL))
+        if (result.progress.run[0] && kf_optimize_result_word_resume(&o, kf_store_path(store), NULL))
             fprintf(invocation->log, "what was found until now is stored; go on with: %s\n", o.resume);
         return -1;
     }
-    if (!kf_outcome_report(&o, store, wanted->json, invocation->output, error)) return -1;
+    if (!kf_optimize_result_report(&o, store, wanted->json, invocation->output, error)) return -1;
     if (result.end == KF_SEARCH_STOPPED) fprintf(invocation->log, "kforge: %s\n", result.why.text);
-    return kf_outcome_status(&result);
+    return kf_optimize_result_status(&result);
 }
 
 static const kf_option options[] = {
@@ -302,7 +302,7 @@ static const kf_option options[] = {
      .type = KF_OPTION_DURATION,
      .argument = "DURATION",
      .offset = offsetof(settings, time),
-     .low = KF_LEAST_SECONDS,
+     .low = KF_MIN_SECONDS,
      .high = 1e9,
      .config = true,
      .help = "Stop searching after this time, earlier sessions of the run included; measuring the best again comes on top. "
@@ -321,7 +321,7 @@ static const kf_option options[] = {
      .type = KF_OPTION_NUMBER,
      .argument = "USD",
      .offset = offsetof(settings, cost),
-     .low = KF_LEAST_USD,
+     .low = KF_MIN_USD,
      .high = 1e9,
      .config = true,
      .help = "Stop before the models cost more than this; what a request may cost is set aside before it leaves."},
@@ -337,7 +337,7 @@ static const kf_option options[] = {
      .type = KF_OPTION_NUMBER,
      .argument = "USD",
      .offset = offsetof(settings, budget_usd),
-     .low = KF_LEAST_USD,
+     .low = KF_MIN_USD,
      .high = 1e9,
      .config = true,
      .help = "The same as --cost, which it replaces where both are given."},
@@ -361,7 +361,7 @@ static const kf_option options[] = {
      .type = KF_OPTION_DURATION,
      .argument = "DURATION",
      .offset = offsetof(settings, gpu_seconds),
-     .low = KF_LEAST_SECONDS,
+     .low = KF_MIN_SECONDS,
      .high = 1e9,
      .config = true,
      .help = "Stop when workers have held their devices for so long, all of them together, to build and judge candidates; "

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "census.h"
+#include "leak_snapshot.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
 #include "selftest.h"
@@ -57,7 +57,7 @@ static void take_case(void *context, const kf_selftest_case *row)
 /* The judge's temporary files go to a folder of their own, so that whatever is left there was left by it or by a candidate. */
 typedef struct scratch {
     char *folder, *before_folder; /* $TMPDIR now and before */
-    kf_census *before;
+    kf_leak_snapshot *before;
 } scratch;
 
 static void scratch_free(scratch *s)
@@ -68,7 +68,7 @@ static void scratch_free(scratch *s)
         setenv("TMPDIR", s->before_folder, 1);
     else
         unsetenv("TMPDIR");
-    kf_census_free(s->before);
+    kf_leak_snapshot_free(s->before);
     free(s->folder);
     free(s->before_folder);
     free(s);
@@ -89,7 +89,7 @@ static scratch *scratch_new(kf_error *error)
         kf_fail(error, KF_ERROR_MEMORY, "out of memory");
         return NULL;
     }
-    if (!(s->before = kf_census_take(s->folder, error))) return NULL;
+    if (!(s->before = kf_leak_snapshot_take(s->folder, error))) return NULL;
     return kf_steal(&s);
 }
 
@@ -107,8 +107,8 @@ static bool use_driver(scratch *own, kf_judge *judge, const char *folder, kf_err
     if (!job) return false;
     kf_auto(kf_verdict) verdict = kf_judge_run(judge, job, NULL, error);
     if (!verdict) return false;
-    kf_census_free(own->before);
-    own->before = kf_census_take(own->folder, error);
+    kf_leak_snapshot_free(own->before);
+    own->before = kf_leak_snapshot_take(own->folder, error);
     return own->before != NULL;
 }
 
@@ -138,7 +138,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     bool done = kf_selftest_run(judge, folder, KF_SELFTEST_ALL, wanted->filter, take_case, &r, invocation->interrupts, &sum, error);
     if (invocation->terminal) fputs("\r\033[K", invocation->log);
     kf_autobuffer left = {0};
-    kf_census_news news = {0};
+    kf_leak_snapshot_news news = {0};
     kf_autofree char *device = done ? strdup(kf_judge_device(judge)) : NULL,
                      *hardware = done ? strdup(kf_judge_hardware(judge)) : NULL;
     /* "0 of 0 caught (100 %)" would read as a proof. */
@@ -148,9 +148,9 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     if (done && (!device || !hardware)) done = kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     if (done) { /* what it still holds is not left behind */
         kf_judge_free(kf_steal(&judge));
-        kf_auto(kf_census) after = kf_census_take(own->folder, error);
+        kf_auto(kf_leak_snapshot) after = kf_leak_snapshot_take(own->folder, error);
         done = after != NULL;
-        if (after) news = kf_census_compare(own->before, after, &left);
+        if (after) news = kf_leak_snapshot_compare(own->before, after, &left);
     }
     bool good = done && news.own == 0 && sum.late == 0 && sum.hostile + sum.honest > 0 && sum.caught == sum.hostile &&
                 sum.accepted == sum.honest;

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "kforge/store_care.h"
+#include "kforge/store_maintenance.h"
 #include "output.h"
 
 typedef struct settings {

@@ -83,7 +83,7 @@ static void describe(kf_doctor *doctor, const driver *d, int count)
         d->memory(&bytes, i);
         d->attribute(&major, CAPABILITY_MAJOR, i);
         d->attribute(&minor, CAPABILITY_MINOR, i);
-        bool old = major < KF_GPU_LEAST_MAJOR;
+        bool old = major < KF_GPU_MIN_MAJOR;
         kf_doctor_add(doctor, "gpu", old ? KF_FACT_MISSING : KF_FACT_GOOD,
                       old ? "kforge needs compute capability 7.0 or later" : "",
                       "cuda:%d %s, %.0f GiB, compute capability %d.%d, CUDA %d.%d%s%s", i, name, (double)bytes / (1 << 30), major,

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "doctor.h"
-#include "kforge/ask.h"
+#include "kforge/run_capture.h"
 #include "kforge/cleanup.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
@@ -69,7 +69,7 @@ static void processor(kf_doctor *doctor)
 static char *version_line(const char *program, const char *word)
 {
     const char *const arguments[] = {program, "--version", NULL};
-    kf_autofree char *text = kf_ask(arguments, NULL, ANSWER_BYTES, ANSWER_SECONDS);
+    kf_autofree char *text = kf_run_capture(arguments, NULL, ANSWER_BYTES, ANSWER_SECONDS);
     for (char *rest = text, *line; rest && (line = strsep(&rest, "\n"));)
         if (rest && strstr(line, word)) return strdup(line);
     return NULL;

@@ -9,7 +9,7 @@
 #include "output.h"
 #include "table.h"
 
-void kf_outcome_clear(kf_outcome *o)
+void kf_optimize_result_clear(kf_optimize_result *o)
 {
     kf_store_clear(&o->best);
     free(o->path);
@@ -18,7 +18,7 @@ void kf_outcome_clear(kf_outcome *o)
 }
 
 /* Flags but the -D of tunables, which are in the source. */
-static void read_flags(kf_outcome *o)
+static void read_flags(kf_optimize_result *o)
 {
     kf_auto(cJSON) flags = cJSON_Parse(o->best.flags);
     kf_auto(cJSON) tunables = cJSON_Parse(o->best.tunables);
@@ -40,7 +40,7 @@ static char *place_of_best(const char *output, const char *task, const char *run
     return printed < 0 ? NULL : path;
 }
 
-bool kf_outcome_has_place(const char *output, const char *task, const char *run, kf_error *error)
+bool kf_optimize_result_has_place(const char *output, const char *task, const char *run, kf_error *error)
 {
     kf_error why = {0};
     kf_autofree char *path = place_of_best(output, task, *run ? run : "new");
@@ -48,7 +48,7 @@ bool kf_outcome_has_place(const char *output, const char *task, const char *run,
     return kf_file_can_write(path, &why) || kf_fail(error, why.code, "%s; name another place with --output", why.text);
 }
 
-static bool write_best(kf_outcome *o, kf_store *store, kf_error *error)
+static bool write_best(kf_optimize_result *o, kf_store *store, kf_error *error)
 {
     const kf_search_progress *p = &o->result->progress;
     if (!kf_store_get_candidate(store, p->best, p->run, &o->best, error)) return false;
@@ -69,7 +69,7 @@ static bool write_best(kf_outcome *o, kf_store *store, kf_error *error)
     return kf_directory_make_above(o->path, error) && kf_file_write(o->path, text.data, text.size, error);
 }
 
-bool kf_outcome_word_resume(kf_outcome *o, const char *store_path, kf_error *error)
+bool kf_optimize_result_word_resume(kf_optimize_result *o, const char *store_path, kf_error *error)
 {
     const kf_search_result *r = o->result;
     const kf_search_budget *budget = &r->progress.budget;
@@ -91,12 +91,12 @@ bool kf_outcome_word_resume(kf_outcome *o, const char *store_path, kf_error *err
     return o->resume || kf_fail(error, KF_ERROR_MEMORY, "out of memory");
 }
 
-static bool is_faster(const kf_outcome *o)
+static bool is_faster(const kf_optimize_result *o)
 {
     return o->result->progress.best_speedup.low > 1;
 }
 
-static void print_text(const kf_outcome *o, FILE *out)
+static void print_text(const kf_optimize_result *o, FILE *out)
 {
     const kf_search_progress *p = &o->result->progress;
     char speedup[KF_FIGURE], interval[KF_FIGURE];
@@ -125,7 +125,7 @@ static const char *end_name(kf_search_end end)
     return names[end];
 }
 
-static bool print_json(const kf_outcome *o, FILE *out, kf_error *error)
+static bool print_json(const kf_optimize_result *o, FILE *out, kf_error *error)
 {
     const kf_search_progress *p = &o->result->progress;
     kf_auto(cJSON) json = cJSON_CreateObject();
@@ -159,7 +159,7 @@ static bool print_json(const kf_outcome *o, FILE *out, kf_error *error)
     return kf_print_json(out, kf_steal(&json), error);
 }
 
-int kf_outcome_status(const kf_search_result *result)
+int kf_optimize_result_status(const kf_search_result *result)
 {
     if (result->end == KF_SEARCH_INTERRUPTED) return KF_EXIT_INTERRUPTED;
     if (result->end == KF_SEARCH_STOPPED) return KF_EXIT_MACHINE;
@@ -167,10 +167,10 @@ int kf_outcome_status(const kf_search_result *result)
     return result->end == KF_SEARCH_SPENT ? KF_EXIT_BUDGET : KF_EXIT_NOTHING;
 }
 
-bool kf_outcome_report(kf_outcome *o, kf_store *store, bool json, FILE *out, kf_error *error)
+bool kf_optimize_result_report(kf_optimize_result *o, kf_store *store, bool json, FILE *out, kf_error *error)
 {
     if (o->result->progress.best && !write_best(o, store, error)) return false;
-    if (!kf_outcome_word_resume(o, kf_store_path(store), error)) return false;
+    if (!kf_optimize_result_word_resume(o, kf_store_path(store), error)) return false;
     if (json) return print_json(o, out, error);
     print_text(o, out);
     return true;

@@ -10,7 +10,7 @@
 #include "kforge/store.h"
 #include "search.h"
 
-typedef struct kf_outcome {
+typedef struct kf_optimize_result {
     /* The caller's: */
     const kf_search_result *result;
     const char *task;           /* its name */
@@ -19,16 +19,16 @@ typedef struct kf_outcome {
     kf_store_candidate best;
     char *path, *resume; /* the best candidate's file; the command */
     kf_buffer flags;     /* compiler flags that the source does not say */
-} kf_outcome;
+} kf_optimize_result;
 
 /* Before a search: can its best be written to `output`, or where that is NULL to its usual place? `run` may be "", a new one. Writes nothing. */
-bool kf_outcome_has_place(const char *output, const char *task, const char *run, kf_error *error);
-void kf_outcome_clear(kf_outcome *outcome);
+bool kf_optimize_result_has_place(const char *output, const char *task, const char *run, kf_error *error);
+void kf_optimize_result_clear(kf_optimize_result *outcome);
 /* Fills `resume`: the command that goes on with the run, with more of a budget where it is spent. */
-bool kf_outcome_word_resume(kf_outcome *outcome, const char *store_path, kf_error *error);
+bool kf_optimize_result_word_resume(kf_optimize_result *outcome, const char *store_path, kf_error *error);
 /* Writes the best candidate to its file, if there is one, and says what was found. */
-bool kf_outcome_report(kf_outcome *outcome, kf_store *store, bool json, FILE *out, kf_error *error);
+bool kf_optimize_result_report(kf_optimize_result *outcome, kf_store *store, bool json, FILE *out, kf_error *error);
 /* One of KF_EXIT_… (command.h). */
-int kf_outcome_status(const kf_search_result *result);
+int kf_optimize_result_status(const kf_search_result *result);
 
 #endif

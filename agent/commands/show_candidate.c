@@ -9,7 +9,7 @@
 #include "show.h"
 #include "table.h"
 
-#define MOST_RELATIVES 20
+#define MAX_RELATIVES 20
 #define LOG_LINES 20
 
 static kf_verdict *read_verdict(kf_store *store, int64_t id, kf_error *error)
@@ -279,7 +279,7 @@ static bool print_ancestors(const kf_view *view, kf_store *store, const kf_store
     kf_autoresult kf_store_edge edge = {0};
     kf_autoresult kf_store_candidate parent = {0};
     int more, shown = 0;
-    while ((more = kf_store_next_edge(cursor, &edge, error)) > 0 && (array || shown++ < MOST_RELATIVES)) {
+    while ((more = kf_store_next_edge(cursor, &edge, error)) > 0 && (array || shown++ < MAX_RELATIVES)) {
         if (!kf_store_get_candidate(store, edge.parent, run, &parent, error)) return false;
         if (array) {
             cJSON *row = cJSON_CreateObject();
@@ -300,7 +300,7 @@ static bool print_ancestors(const kf_view *view, kf_store *store, const kf_store
     }
     if (!array && table.cell_count) fputc('\n', view->out);
     if (!array) kf_table_print(&table, view->out, view->width, 0, view->color);
-    if (shown > MOST_RELATIVES) fprintf(view->out, "… and older ones\n");
+    if (shown > MAX_RELATIVES) fprintf(view->out, "… and older ones\n");
     return more >= 0;
 }
 
@@ -314,10 +314,10 @@ static bool print_children(const kf_view *view, kf_store *store, const kf_store_
     while ((more = kf_store_next_candidate(cursor, &child, error)) > 0) {
         if (array)
             cJSON_AddItemToArray(array, cJSON_CreateNumber((double)child.id));
-        else if (count++ < MOST_RELATIVES)
+        else if (count++ < MAX_RELATIVES)
             kf_buffer_format(&text, "%sc%lld", text.size ? ", " : "", (long long)child.id);
     }
-    if (text.size) fprintf(view->out, "\nchildren  %s%s\n", text.data, count > MOST_RELATIVES ? ", …" : "");
+    if (text.size) fprintf(view->out, "\nchildren  %s%s\n", text.data, count > MAX_RELATIVES ? ", …" : "");
     return more == 0;
 }
 

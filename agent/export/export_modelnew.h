@@ -41,7 +41,7 @@ typedef struct kf_modelnew_report {
     int64_t scrubbed;          /* secrets and places taken out */
 } kf_modelnew_report;
 
-/* `store` may be NULL with a candidate. Written beside `output` and moved there when complete (export_place.h). */
+/* `store` may be NULL with a candidate. Written beside `output` and moved there when complete (export_atomic_output.h). */
 bool kf_export_modelnew(kf_store *store, const kf_modelnew_options *options, kf_modelnew_report *report, kf_error *error);
 
 #endif

@@ -9,7 +9,7 @@
 #include <zstd.h>
 
 #include "export_parquet.h"
-#include "export_place.h"
+#include "export_atomic_output.h"
 #include "kforge/buffer.h"
 #include "kforge/file.h"
 
@@ -33,7 +33,7 @@ enum { TRAIN, TEST, SPLITS };
 
 struct kf_output {
     kf_output_settings settings;
-    kf_place *place;                  /* NULL for standard output */
+    kf_atomic_output *place;                  /* NULL for standard output */
     const char *path, *part, *folder; /* the place's: the name it gets, the name it has, the same if it is a folder */
     stream streams[SPLITS];
     kf_output_file *files;
@@ -246,10 +246,10 @@ bool kf_output_row(void *context, const char *split, const char *row, size_t siz
 
 static bool open_place(kf_output *o, kf_error *error)
 {
-    o->place = kf_place_open(o->settings.path, o->settings.folder, o->settings.force, error);
+    o->place = kf_atomic_output_open(o->settings.path, o->settings.folder, o->settings.force, error);
     if (!o->place) return false;
-    o->path = kf_place_path(o->place);
-    o->part = kf_place_part(o->place);
+    o->path = kf_atomic_output_path(o->place);
+    o->part = kf_atomic_output_part(o->place);
     if (o->settings.folder) o->folder = o->part;
     return true;
 }
@@ -278,12 +278,12 @@ bool kf_output_finish(kf_output *o, const kf_output_file **files, size_t *count,
 
 bool kf_output_add(kf_output *o, const char *name, const void *data, size_t size, kf_error *error)
 {
-    return kf_place_write(o->place, name, data, size, error);
+    return kf_atomic_output_write(o->place, name, data, size, error);
 }
 
 bool kf_output_commit(kf_output *o, kf_error *error)
 {
-    return !o->place || kf_place_commit(o->place, error);
+    return !o->place || kf_atomic_output_commit(o->place, error);
 }
 
 void kf_output_close(kf_output *o)
@@ -297,7 +297,7 @@ void kf_output_close(kf_output *o)
         ZSTD_freeCCtx(s->zstd);
         kf_buffer_free(&s->pending);
     }
-    kf_place_close(o->place);
+    kf_atomic_output_close(o->place);
     for (size_t i = 0; i < o->count; i++) free(o->files[i].name);
     free(o->files);
     free(o->packed);

@@ -1,6 +1,6 @@
 /* Where exported rows go: a file, standard output, or the folder of a data set with shards a split and a card.
  *
- * Nothing half-written ever has the final name (export_place.h). Standard output is a stream and takes what comes. */
+ * Nothing half-written ever has the final name (export_atomic_output.h). Standard output is a stream and takes what comes. */
 #ifndef KFORGE_EXPORT_OUTPUT_H
 #define KFORGE_EXPORT_OUTPUT_H
 

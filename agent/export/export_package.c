@@ -26,7 +26,7 @@
 
 /* ---- choosing ---- */
 
-static void read_architecture(kf_kernel *kernel, const cJSON *provenance)
+static void read_architecture(kf_package_kernel *kernel, const cJSON *provenance)
 {
     const cJSON *device = cJSON_GetObjectItemCaseSensitive(provenance, "device");
     const char *capability = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(device, "compute_capability"));
@@ -36,7 +36,7 @@ static void read_architecture(kf_kernel *kernel, const cJSON *provenance)
         snprintf(kernel->architecture, sizeof kernel->architecture, "%d%d%s", major, minor, major >= 9 ? "a" : "");
 }
 
-static bool read_verdict(kf_store *store, kf_kernel *kernel, const kf_task *task, kf_error *error)
+static bool read_verdict(kf_store *store, kf_package_kernel *kernel, const kf_task *task, kf_error *error)
 {
     size_t size;
     for (int w = 0; w < KF_MAX_WORKLOADS; w++) kernel->speedups[w] = (kf_interval){NAN, NAN, NAN};
@@ -61,11 +61,11 @@ static bool read_verdict(kf_store *store, kf_kernel *kernel, const kf_task *task
     return true;
 }
 
-static void drop(kf_kernel *kernel)
+static void drop(kf_package_kernel *kernel)
 {
     kf_winner_free(&kernel->winner);
     cJSON_Delete(kernel->sanitizer);
-    *kernel = (kf_kernel){0};
+    *kernel = (kf_package_kernel){0};
 }
 
 void kf_winners_free(kf_winners *winners)
@@ -128,7 +128,7 @@ static bool choose(kf_store *store, const kf_selected_tasks *tasks, const char *
         } else
             drop(&w->kernels[i]);
     }
-    for (size_t i = kept; i < w->count; i++) w->kernels[i] = (kf_kernel){0}; /* moved */
+    for (size_t i = kept; i < w->count; i++) w->kernels[i] = (kf_package_kernel){0}; /* moved */
     w->count = kept;
     for (int k = 0; k < kf_task_workload_count(w->task); k++) w->choice[k] = place[w->choice[k]];
     return true;
@@ -138,7 +138,7 @@ static bool choose(kf_store *store, const kf_selected_tasks *tasks, const char *
 
 static cJSON *provenance_of_kernel(const kf_winners *w, size_t i)
 {
-    const kf_kernel *k = &w->kernels[i];
+    const kf_package_kernel *k = &w->kernels[i];
     cJSON *kernel = cJSON_CreateObject();
     char hex[KF_HASH_HEX];
     kf_hash hash = kf_hash_bytes(k->winner.source, k->winner.size);
@@ -276,9 +276,9 @@ bool kf_export_package(kf_store *store, const kf_package_options *options, kf_pa
     if (!kf_select_tasks(store, &options->selection, &tasks, error)) return false;
     report->held_out = (int64_t)tasks.held_out;
     kf_auto(kf_scrubber) scrubber = kf_scrubber_new(options->selection.secrets, options->selection.secret_count, error);
-    kf_auto(kf_place) place = scrubber ? kf_place_open(options->output, true, options->force, error) : NULL;
+    kf_auto(kf_atomic_output) place = scrubber ? kf_atomic_output_open(options->output, true, options->force, error) : NULL;
     kf_package p = {.files = {.selection = &options->selection, .place = place, .scrubber = scrubber}};
-    bool ok = place && build_package(&p, store, &tasks, options, report, error) && kf_place_commit(place, error);
+    bool ok = place && build_package(&p, store, &tasks, options, report, error) && kf_atomic_output_commit(place, error);
     report->scrubbed = p.files.scrubbed;
     kf_buffer_free(&p.header);
     kf_buffer_free(&p.cmake);

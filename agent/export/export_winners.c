@@ -165,7 +165,7 @@ bool kf_winners_choose(kf_store *store, const kf_winner_query *query, const kf_s
 bool kf_winner_put(kf_winner_files *files, const char *name, const char *text, size_t size, kf_error *error)
 {
     kf_autofree char *clean = kf_scrub_text(files->scrubber, text, size, false, &files->scrubbed, error);
-    if (!clean || !kf_place_write(files->place, name, clean, strlen(clean), error)) return false;
+    if (!clean || !kf_atomic_output_write(files->place, name, clean, strlen(clean), error)) return false;
     files->count++;
     return kf_selection_goes_on(files->selection, error);
 }

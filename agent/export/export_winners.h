@@ -6,7 +6,7 @@
 #ifndef KFORGE_EXPORT_WINNERS_H
 #define KFORGE_EXPORT_WINNERS_H
 
-#include "export_place.h"
+#include "export_atomic_output.h"
 #include "kforge/export.h"
 #include "kforge/store.h"
 #include "kforge/task.h"
@@ -66,11 +66,11 @@ bool kf_winners_choose(kf_store *store, const kf_winner_query *query, const kf_s
 /* Where their files go. */
 typedef struct kf_winner_files {
     const kf_selection *selection;
-    kf_place *place;
+    kf_atomic_output *place;
     const kf_scrubber *scrubber;
     int64_t count, scrubbed;
 } kf_winner_files;
-/* Scrubs and writes (kf_place_write). */
+/* Scrubs and writes (kf_atomic_output_write). */
 bool kf_winner_put(kf_winner_files *files, const char *name, const char *text, size_t size, kf_error *error);
 
 #endif

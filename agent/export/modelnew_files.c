@@ -257,13 +257,13 @@ bool kf_export_modelnew(kf_store *store, const kf_modelnew_options *options, kf_
     report->held_out = (int64_t)e.tasks.held_out;
     kf_auto(kf_scrubber) scrubber =
         good ? kf_scrubber_new(options->selection.secrets, options->selection.secret_count, error) : NULL;
-    kf_auto(kf_place) place = scrubber ? kf_place_open(options->output, folder, options->force, error) : NULL;
+    kf_auto(kf_atomic_output) place = scrubber ? kf_atomic_output_open(options->output, folder, options->force, error) : NULL;
     e.files = (kf_winner_files){.selection = &options->selection, .place = place, .scrubber = scrubber};
     good = place && (options->candidate ? export_file(&e, error) : export_all(&e, error));
     if (good && options->candidate && !report->files)
         good = kf_fail(error, KF_ERROR_INPUT, "%s is no task of KernelBench: --format modelnew writes its file",
                        options->selection.task);
-    good = good && (!folder || (write_results(&e, error) && write_provenance(&e, error))) && kf_place_commit(place, error);
+    good = good && (!folder || (write_results(&e, error) && write_provenance(&e, error))) && kf_atomic_output_commit(place, error);
     report->scrubbed = e.files.scrubbed;
     for (int i = 0; i < 10; i++) cJSON_Delete(e.results[i]);
     cJSON_Delete(e.told);

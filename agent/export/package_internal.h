@@ -11,16 +11,16 @@
 
 #define KF_PACKAGE_KERNELS 16
 
-typedef struct kf_kernel {
+typedef struct kf_package_kernel {
     kf_winner winner;
     cJSON *sanitizer;      /* what compute-sanitizer said when it was measured again; NULL: it was not asked */
     char architecture[16]; /* "90a": of the GPU that judged; "" unknown, or the CPU device */
     kf_interval speedups[KF_MAX_WORKLOADS];
-} kf_kernel;
+} kf_package_kernel;
 
 typedef struct kf_winners {
     kf_task *task;
-    kf_kernel kernels[KF_PACKAGE_KERNELS]; /* the default first */
+    kf_package_kernel kernels[KF_PACKAGE_KERNELS]; /* the default first */
     size_t count;
     size_t choice[KF_MAX_WORKLOADS]; /* kernel of each workload */
     bool on_cpu;

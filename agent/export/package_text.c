@@ -143,7 +143,7 @@ static char *signature(const kf_task *task)
 }
 
 /* The same with another name. */
-static void append_renamed(kf_buffer *out, const char *text, const char *entry, const kf_kernel *kernel)
+static void append_renamed(kf_buffer *out, const char *text, const char *entry, const kf_package_kernel *kernel)
 {
     kf_buffer_format(out, "void %s_%.*s%s", entry, SHORT, kernel->winner.hash, text + strlen("void ") + strlen(entry));
 }
@@ -231,7 +231,7 @@ static bool write_dispatch(kf_package *p, const kf_winners *w, const char *text,
     return put(p, "src", kf_task_name(w->task), ".cu", &out, error);
 }
 
-static bool write_kernel(kf_package *p, const kf_winners *w, const kf_kernel *kernel, const char *text, kf_error *error)
+static bool write_kernel(kf_package *p, const kf_winners *w, const kf_package_kernel *kernel, const char *text, kf_error *error)
 {
     char name[320];
     const char *entry = kf_task_entry(w->task);

@@ -15,7 +15,7 @@
 #include "kforge/file.h"
 
 #define VAULT_BYTES 65536
-#define MOST_KEYS 64
+#define MAX_KEYS 64
 #define FILE_BYTES 65536
 #define SHORTEST 8 /* shorter values are no keys but place holders, and redacting them would mangle texts */
 
@@ -24,7 +24,7 @@ static char *vault;
 static size_t vault_used;
 static struct {
     const char *name, *value;
-} keys[MOST_KEYS];
+} keys[MAX_KEYS];
 static size_t key_count;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -62,7 +62,7 @@ static const char *find(const char *name)
 
 static const char *keep(const char *name, size_t name_size, const char *value, size_t size)
 {
-    if (key_count == MOST_KEYS || size == 0) return NULL;
+    if (key_count == MAX_KEYS || size == 0) return NULL;
     const char *kept_name = put(name, name_size), *kept = kept_name ? put(value, size) : NULL;
     if (!kept) return NULL;
     keys[key_count].name = kept_name;
@@ -70,7 +70,7 @@ static const char *keep(const char *name, size_t name_size, const char *value, s
     return kept;
 }
 
-void kf_secrets_hide(void)
+void kf_api_keys_hide(void)
 {
     pthread_mutex_lock(&lock);
     char **to = environ;
@@ -160,10 +160,10 @@ static char *key_file(void)
     return home && home[0] == '/' ? kf_path_join(home, ".config/kforge/keys") : NULL;
 }
 
-const char *kf_secret(const char *name, kf_error *error)
+const char *kf_api_key(const char *name, kf_error *error)
 {
     kf_error why = {0};
-    kf_secrets_hide();
+    kf_api_keys_hide();
     pthread_mutex_lock(&lock);
     const char *value = find(name);
     if (!value) value = from_file(".env", false, name, &why);
@@ -185,14 +185,14 @@ const char *kf_secret(const char *name, kf_error *error)
 #define IS_SANITIZED 1
 #endif
 
-void kf_secrets_guard(void)
+void kf_api_keys_guard(void)
 {
 #ifndef IS_SANITIZED /* the leak checker looks into its own process */
     prctl(PR_SET_DUMPABLE, 0);
 #endif
 }
 
-size_t kf_secrets_redact_bytes(char *text, size_t size)
+size_t kf_api_keys_redact_bytes(char *text, size_t size)
 {
     static const char mark[] = "[key]";
     enum { MARK = sizeof mark - 1 };
@@ -210,12 +210,12 @@ size_t kf_secrets_redact_bytes(char *text, size_t size)
     return size;
 }
 
-void kf_secrets_redact(char *text)
+void kf_api_keys_redact(char *text)
 {
-    kf_secrets_redact_bytes(text, strlen(text));
+    kf_api_keys_redact_bytes(text, strlen(text));
 }
 
-size_t kf_secrets_known(const char **values, size_t most)
+size_t kf_api_keys_known(const char **values, size_t most)
 {
     size_t count = 0;
     pthread_mutex_lock(&lock);

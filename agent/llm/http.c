@@ -18,7 +18,7 @@
 #include "curl_library.h"
 #include "kforge/file.h"
 
-#define MOST_EVENTS 64
+#define MAX_EVENTS 64
 #define RECEIVE_BYTES 16384L
 
 struct kf_http_transfer {
@@ -488,8 +488,8 @@ bool kf_http_step(kf_http *http, double seconds)
     double until = kf_now() + (seconds > 0 ? seconds : 0), wake = until;
     kf_http_watch(http, &wake);
     double left = wake - kf_now();
-    struct epoll_event events[MOST_EVENTS];
-    int running, count = epoll_wait(http->epoll, events, MOST_EVENTS, left > 0 ? (int)fmin(ceil(left * 1000), 1e6) : 0);
+    struct epoll_event events[MAX_EVENTS];
+    int running, count = epoll_wait(http->epoll, events, MAX_EVENTS, left > 0 ? (int)fmin(ceil(left * 1000), 1e6) : 0);
     bool interrupted = count < 0 && errno == EINTR;
     for (int i = 0; i < count; i++) {
         int what = 0;

@@ -254,9 +254,9 @@ int kf_llm_poll(kf_llm *llm, double seconds, kf_llm_reply *reply)
     if (got != 1) return got;
     if (llm->budget) settle(llm, reply);
     /* Before anybody sees it: what comes of a reply is shown, stored and sent to other models. */
-    if (reply->text) reply->size = kf_secrets_redact_bytes(reply->text, reply->size);
-    if (reply->model) kf_secrets_redact(reply->model);
-    kf_secrets_redact(reply->error.text);
+    if (reply->text) reply->size = kf_api_keys_redact_bytes(reply->text, reply->size);
+    if (reply->model) kf_api_keys_redact(reply->model);
+    kf_api_keys_redact(reply->error.text);
     return got;
 }
 

@@ -56,8 +56,8 @@ static bool body_of(const kf_call_settings *s, const kf_dialect_request *request
 
 static void usage(kf_answer *a, const cJSON *json)
 {
-    int64_t input = kf_member_count(json, "input_tokens"), output = kf_member_count(json, "output_tokens");
-    int64_t read = kf_member_count(json, "cache_read_input_tokens"), written = kf_member_count(json, "cache_creation_input_tokens");
+    int64_t input = kf_dialect_member_count(json, "input_tokens"), output = kf_dialect_member_count(json, "output_tokens");
+    int64_t read = kf_dialect_member_count(json, "cache_read_input_tokens"), written = kf_dialect_member_count(json, "cache_creation_input_tokens");
     if (read >= 0) a->cached_tokens = read;
     if (written >= 0) a->cache_write_tokens = written;
     /* input_tokens leaves both caches out */
@@ -87,28 +87,28 @@ static void take_stop(kf_answer *a, const char *word)
 
 static void event_of(kf_answer *a, const char *name, const cJSON *json)
 {
-    const char *type = kf_member_text(json, "type");
+    const char *type = kf_dialect_member_text(json, "type");
     const cJSON *block;
     if (!type) type = name;
     if (strcmp(type, "message_start") == 0) {
-        kf_answer_model(a, kf_member_text(json, "message.model"));
-        usage(a, kf_member(json, "message.usage"));
+        kf_answer_model(a, kf_dialect_member_text(json, "message.model"));
+        usage(a, kf_dialect_member(json, "message.usage"));
     } else if (strcmp(type, "content_block_start") == 0) {
-        kf_answer_text(a, kf_member_text(json, "content_block.text"));
+        kf_answer_text(a, kf_dialect_member_text(json, "content_block.text"));
     } else if (strcmp(type, "content_block_delta") == 0) {
-        kf_answer_text(a, kf_member_text(json, "delta.text"));
-        kf_answer_hidden(a, kf_member_text(json, "delta.thinking"));
-        kf_answer_hidden(a, kf_member_text(json, "delta.partial_json"));
+        kf_answer_text(a, kf_dialect_member_text(json, "delta.text"));
+        kf_answer_hidden(a, kf_dialect_member_text(json, "delta.thinking"));
+        kf_answer_hidden(a, kf_dialect_member_text(json, "delta.partial_json"));
     } else if (strcmp(type, "message_delta") == 0) {
-        take_stop(a, kf_member_text(json, "delta.stop_reason"));
-        usage(a, kf_member(json, "usage"));
+        take_stop(a, kf_dialect_member_text(json, "delta.stop_reason"));
+        usage(a, kf_dialect_member(json, "usage"));
     } else if (strcmp(type, "message_stop") == 0) {
         a->ended = true;
     } else if (strcmp(type, "message") == 0) { /* not streamed */
-        cJSON_ArrayForEach(block, kf_member(json, "content")) kf_answer_text(a, kf_member_text(block, "text"));
-        kf_answer_model(a, kf_member_text(json, "model"));
-        take_stop(a, kf_member_text(json, "stop_reason"));
-        usage(a, kf_member(json, "usage"));
+        cJSON_ArrayForEach(block, kf_dialect_member(json, "content")) kf_answer_text(a, kf_dialect_member_text(block, "text"));
+        kf_answer_model(a, kf_dialect_member_text(json, "model"));
+        take_stop(a, kf_dialect_member_text(json, "stop_reason"));
+        usage(a, kf_dialect_member(json, "usage"));
         a->ended = true;
     }
 }

@@ -28,13 +28,13 @@
 
 /* ---- money ------------------------------------------------------------------------------------------------------------------------------ */
 
-static size_t prompt_bytes(const kf_ask *ask)
+static size_t prompt_bytes(const kf_request *ask)
 {
     size_t again = ask->begun.size ? ask->begun.size + strlen(KF_CONTINUE_PROMPT) : 0;
     return strlen(ask->prompt) + (ask->system ? strlen(ask->system) : 0) + again;
 }
 
-kf_amount kf_ask_most(const kf_ask *ask, int64_t max_tokens)
+kf_amount kf_request_most(const kf_request *ask, int64_t max_tokens)
 {
     /* No vocabulary in use makes more than one token of a byte. */
     int64_t prompt = (int64_t)prompt_bytes(ask) + OVERHEAD_TOKENS;
@@ -45,7 +45,7 @@ kf_amount kf_ask_most(const kf_ask *ask, int64_t max_tokens)
 }
 
 /* Books the attempt; once. */
-static void settle(kf_ask *ask, bool was_charged)
+static void settle(kf_request *ask, bool was_charged)
 {
     kf_network *n = ask->network;
     const kf_answer *a = &ask->answer;
@@ -79,7 +79,7 @@ static void settle(kf_ask *ask, bool was_charged)
     ask->reserved = (kf_amount){0};
 }
 
-static void release_attempt(kf_ask *ask)
+static void release_attempt(kf_request *ask)
 {
     kf_answer_close(&ask->answer);
     kf_sse_close(&ask->sse);
@@ -91,7 +91,7 @@ static void release_attempt(kf_ask *ask)
 
 static bool take_event(void *context, const char *name, const char *data, size_t size)
 {
-    kf_ask *ask = context;
+    kf_request *ask = context;
     /* An object that can't be read may be a part of the text, which must not be missing; a few words of another kind may be a greeting. */
     if (!kf_answer_event(&ask->answer, ask->network->dialect, name, data, size) && (*data == '{' || ++ask->bad_events > 3))
         return kf_fail(&ask->fault, KF_ERROR_IO, "the stream holds events that are no JSON: %.100s", data);
@@ -102,18 +102,18 @@ static bool take_event(void *context, const char *name, const char *data, size_t
 
 static void take_header(void *context, const char *name, const char *value)
 {
-    kf_ask *ask = context;
+    kf_request *ask = context;
     if (strcmp(name, "content-type") == 0) snprintf(ask->content_type, sizeof ask->content_type, "%s", value);
     kf_server_limits_header(&ask->limits, name, value, (double)time(NULL));
 }
 
-static kf_body_kind kind_of(const kf_ask *ask, char first)
+static kf_body_kind kind_of(const kf_request *ask, char first)
 {
     if (strncasecmp(ask->content_type, "text/event-stream", 17) == 0) return KF_BODY_EVENTS;
     return first == '{' || first == '[' || first == '<' ? KF_BODY_WHOLE : KF_BODY_EVENTS;
 }
 
-static bool take_piece(kf_ask *ask, const char *data, size_t size)
+static bool take_piece(kf_request *ask, const char *data, size_t size)
 {
     if (!ask->status) ask->status = kf_http_status(ask->network->http, ask->transfer);
     if (ask->status != 200) {
@@ -134,7 +134,7 @@ static bool take_piece(kf_ask *ask, const char *data, size_t size)
 
 static bool take_data(void *context, const char *data, size_t size)
 {
-    kf_ask *ask = context;
+    kf_request *ask = context;
     bool taken = take_piece(ask, data, size);
     if (ask->answer.text.size || ask->body.size) kf_http_answering(ask->transfer);
     return taken;
@@ -150,7 +150,7 @@ static bool has(const char *text, const char *word)
 }
 
 /* The part of a body that a person can read, for an error. */
-static void excerpt(const kf_ask *ask, char *text, size_t size)
+static void excerpt(const kf_request *ask, char *text, size_t size)
 {
     const char *body = ask->body.data ? ask->body.data : "";
     while (isspace((unsigned char)*body)) body++;
@@ -158,7 +158,7 @@ static void excerpt(const kf_ask *ask, char *text, size_t size)
 }
 
 /* Some servers refuse a parameter instead of ignoring it: it is left out from then on. True when there was such a one. */
-static bool leave_out(kf_ask *ask, const char *message)
+static bool leave_out(kf_request *ask, const char *message)
 {
     static const struct {
         const char *word;
@@ -197,29 +197,29 @@ static bool is_too_long(const char *kind, const char *message)
 }
 
 /* Google says in the body what others say in a header: {"details": [{"@type": "…RetryInfo", "retryDelay": "34s"}]}. */
-static void take_delay(kf_ask *ask, const cJSON *error)
+static void take_delay(kf_request *ask, const cJSON *error)
 {
     const cJSON *detail;
-    cJSON_ArrayForEach(detail, kf_member(error, "details"))
+    cJSON_ArrayForEach(detail, kf_dialect_member(error, "details"))
     {
-        const char *delay = kf_member_text(detail, "retryDelay");
+        const char *delay = kf_dialect_member_text(detail, "retryDelay");
         if (delay) kf_server_limits_header(&ask->limits, "retry-after", delay, (double)time(NULL));
     }
 }
 
 /* A reply with another status than 200. */
-static verdict judge_status(kf_ask *ask, int status, kf_error *error, kf_llm_outcome *outcome)
+static verdict judge_status(kf_request *ask, int status, kf_error *error, kf_llm_outcome *outcome)
 {
     const kf_network *n = ask->network;
     kf_auto(cJSON) json = ask->body.data ? cJSON_ParseWithLength(ask->body.data, ask->body.size) : NULL;
     const cJSON *object = cJSON_IsArray(json) ? cJSON_GetArrayItem(json, 0) : json; /* Gemini wraps errors in a list */
-    const cJSON *member = kf_member(object, "error");
+    const cJSON *member = kf_dialect_member(object, "error");
     char words[256];
     if (!member) member = object; /* FastAPI and others: {"message"} or {"detail"} at the top */
-    const char *message = cJSON_IsString(member) ? member->valuestring : kf_member_text(member, "message");
-    if (!message) message = kf_member_text(object, "detail");
+    const char *message = cJSON_IsString(member) ? member->valuestring : kf_dialect_member_text(member, "message");
+    if (!message) message = kf_dialect_member_text(object, "detail");
     take_delay(ask, member);
-    const char *code = kf_member_text(member, "code"), *type = kf_member_text(member, "type");
+    const char *code = kf_dialect_member_text(member, "code"), *type = kf_dialect_member_text(member, "type");
     const char *kind = code ? code : type ? type : "";
     excerpt(ask, words, sizeof words);
     const char *said = message ? message : words;
@@ -251,7 +251,7 @@ static verdict judge_status(kf_ask *ask, int status, kf_error *error, kf_llm_out
 }
 
 /* What a whole answer is. */
-static void word_answer(kf_ask *ask)
+static void word_answer(kf_request *ask)
 {
     kf_answer *a = &ask->answer;
     kf_llm_reply *reply = &ask->reply;
@@ -302,7 +302,7 @@ static void word_answer(kf_ask *ask)
 }
 
 /* A body that came with status 200. */
-static verdict judge_answer(kf_ask *ask, const kf_http_result *result, kf_error *error)
+static verdict judge_answer(kf_request *ask, const kf_http_result *result, kf_error *error)
 {
     kf_answer *a = &ask->answer;
     bool whole = a->ended || a->stop != KF_STOP_NONE;
@@ -328,7 +328,7 @@ static verdict judge_answer(kf_ask *ask, const kf_http_result *result, kf_error 
     return ACCEPT;
 }
 
-static verdict judge(kf_ask *ask, const kf_http_result *result, kf_error *error, kf_llm_outcome *outcome)
+static verdict judge(kf_request *ask, const kf_http_result *result, kf_error *error, kf_llm_outcome *outcome)
 {
     *outcome = KF_LLM_FAILED;
     if (result->status == 200) return judge_answer(ask, result, error);
@@ -361,7 +361,7 @@ static double draw(kf_network *n)
     return (double)(n->chance >> 11) * 0x1p-53;
 }
 
-static void complete(kf_ask *ask)
+static void complete(kf_request *ask)
 {
     kf_llm_reply *reply = &ask->reply;
     reply->seconds = kf_now() - ask->asked;
@@ -370,10 +370,10 @@ static void complete(kf_ask *ask)
     reply->completion_tokens = ask->counted && ask->used.tokens ? ask->completion_tokens : -1;
     if (ask->any_cost) reply->cost_usd = kf_dollars(ask->used.nanodollars);
     if (!reply->model) reply->model = strdup(ask->network->model);
-    ask->state = KF_ASK_DONE;
+    ask->state = KF_REQUEST_DONE;
 }
 
-void kf_ask_fail(kf_ask *ask, kf_llm_outcome outcome, kf_error_code code, const char *format, ...)
+void kf_request_fail(kf_request *ask, kf_llm_outcome outcome, kf_error_code code, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -392,7 +392,7 @@ void kf_ask_fail(kf_ask *ask, kf_llm_outcome outcome, kf_error_code code, const 
 }
 
 /* Cut off at the token limit in the middle of something: true when the rest is to be asked for. What came is kept. */
-static bool goes_on(kf_ask *ask)
+static bool goes_on(kf_request *ask)
 {
     const kf_answer *a = &ask->answer;
     if (a->stop != KF_STOP_LENGTH || a->has_refusal || !a->text.size || ask->continuations == ask->network->continuations)
@@ -410,7 +410,7 @@ static bool goes_on(kf_ask *ask)
 
 static void done(void *context, const kf_http_result *result)
 {
-    kf_ask *ask = context;
+    kf_request *ask = context;
     kf_network *n = ask->network;
     kf_error error = {0};
     kf_llm_outcome outcome;
@@ -428,12 +428,12 @@ static void done(void *context, const kf_http_result *result)
     release_attempt(ask);
     if (v == AGAIN && ask->failures < n->retries && wait <= LONGEST_WAIT) {
         ask->due = now + fmax(wait, kf_backoff(ask->failures++, n->backoff, draw(n)));
-        ask->state = KF_ASK_WAITING;
+        ask->state = KF_REQUEST_WAITING;
         return;
     }
     if (v == AGAIN_AT_ONCE || more) {
         ask->due = now;
-        ask->state = KF_ASK_WAITING;
+        ask->state = KF_REQUEST_WAITING;
         return;
     }
     kf_breaker_end(&n->breaker, v == AGAIN, now);
@@ -444,13 +444,13 @@ static void done(void *context, const kf_http_result *result)
     char remark[96] = "";
     if (v == AGAIN && wait > LONGEST_WAIT) snprintf(remark, sizeof remark, "; it asks to wait %.0f s", wait);
     if (v == AGAIN && ask->failures) snprintf(remark, sizeof remark, " (%d attempts)", ask->failures + 1);
-    kf_ask_fail(ask, outcome, error.code, "%s: %s%s", n->label, error.text, remark);
+    kf_request_fail(ask, outcome, error.code, "%s: %s%s", n->label, error.text, remark);
 }
 
 /* ---- sending ---------------------------------------------------------------------------------------------------------------------------- */
 
 /* What decides how a model samples and how long it may, under the names that the services have for it. */
-static bool keep_settings(kf_ask *ask, const cJSON *body)
+static bool keep_settings(kf_request *ask, const cJSON *body)
 {
     static const char *const names[] = {"temperature",      "max_tokens", "max_completion_tokens", "max_output_tokens", "thinking",
                                         "reasoning_effort", "reasoning",  "generationConfig"};
@@ -463,7 +463,7 @@ static bool keep_settings(kf_ask *ask, const cJSON *body)
     return (ask->reply.settings = cJSON_PrintUnformatted(settings));
 }
 
-static char *make_body(kf_ask *ask, const kf_call_settings *settings)
+static char *make_body(kf_request *ask, const kf_call_settings *settings)
 {
     kf_dialect_request request = {.system = ask->system, .prompt = ask->prompt, .begun = ask->begun.size ? ask->begun.data : NULL};
     kf_auto(cJSON) json = cJSON_CreateObject();
@@ -473,7 +473,7 @@ static char *make_body(kf_ask *ask, const kf_call_settings *settings)
     return cJSON_PrintUnformatted(json);
 }
 
-bool kf_ask_begin(kf_ask *ask, int64_t max_tokens, kf_error *error)
+bool kf_request_begin(kf_request *ask, int64_t max_tokens, kf_error *error)
 {
     kf_network *n = ask->network;
     kf_call_settings settings = n->settings;
@@ -484,7 +484,7 @@ bool kf_ask_begin(kf_ask *ask, int64_t max_tokens, kf_error *error)
     kf_buffer_string(&url, n->base);
     n->dialect->path(&settings, &url);
     if (n->key) {
-        kf_secrets_guard();
+        kf_api_keys_guard();
         const char *form = n->key_form ? n->key_form : n->dialect->key_header;
         kf_buffer_append(&key, form, strlen(form) - 2); /* without its %s */
         kf_buffer_string(&key, n->key);
@@ -523,11 +523,11 @@ bool kf_ask_begin(kf_ask *ask, int64_t max_tokens, kf_error *error)
         release_attempt(ask);
         return false;
     }
-    ask->state = KF_ASK_FLYING;
+    ask->state = KF_REQUEST_FLYING;
     return true;
 }
 
-void kf_ask_abort(kf_ask *ask)
+void kf_request_abort(kf_request *ask)
 {
     if (!ask->transfer) return;
     kf_http_cancel(ask->network->http, ask->transfer);
@@ -535,10 +535,10 @@ void kf_ask_abort(kf_ask *ask)
     release_attempt(ask);
 }
 
-void kf_ask_free(kf_ask *ask)
+void kf_request_free(kf_request *ask)
 {
     if (!ask) return;
-    kf_ask_abort(ask);
+    kf_request_abort(ask);
     kf_llm_reply_free(&ask->reply);
     kf_buffer_free(&ask->begun);
     free(ask->system);

@@ -10,7 +10,7 @@
 #include "kforge/json.h"
 #include "llm_continue.h"
 
-#define MOST_TOKENS 1e9 /* larger counts are nonsense */
+#define MAX_TOKENS 1e9 /* larger counts are nonsense */
 
 const char *const kf_effort_names[] = {"default", "none", "minimal", "low", "medium", "high", "xhigh", NULL};
 
@@ -31,7 +31,7 @@ void kf_answer_close(kf_answer *answer)
 
 /* ---- members ---------------------------------------------------------------------------------------------------------------------------- */
 
-const cJSON *kf_member(const cJSON *object, const char *path)
+const cJSON *kf_dialect_member(const cJSON *object, const char *path)
 {
     while (object && *path) {
         char part[64];
@@ -47,16 +47,16 @@ const cJSON *kf_member(const cJSON *object, const char *path)
     return object;
 }
 
-const char *kf_member_text(const cJSON *object, const char *path)
+const char *kf_dialect_member_text(const cJSON *object, const char *path)
 {
-    const cJSON *item = kf_member(object, path);
+    const cJSON *item = kf_dialect_member(object, path);
     return cJSON_IsString(item) ? item->valuestring : NULL;
 }
 
-int64_t kf_member_count(const cJSON *object, const char *path)
+int64_t kf_dialect_member_count(const cJSON *object, const char *path)
 {
-    const cJSON *item = kf_member(object, path);
-    return cJSON_IsNumber(item) && item->valuedouble >= 0 && item->valuedouble <= MOST_TOKENS ? (int64_t)item->valuedouble : -1;
+    const cJSON *item = kf_dialect_member(object, path);
+    return cJSON_IsNumber(item) && item->valuedouble >= 0 && item->valuedouble <= MAX_TOKENS ? (int64_t)item->valuedouble : -1;
 }
 
 void kf_answer_text(kf_answer *answer, const char *text)
@@ -134,7 +134,7 @@ bool kf_answer_event(kf_answer *answer, const kf_dialect *dialect, const char *n
         json = mended ? cJSON_ParseWithLength(mended, strlen(mended)) : NULL;
     }
     if (!cJSON_IsObject(json)) return false;
-    const cJSON *error = kf_member(json, "error");
+    const cJSON *error = kf_dialect_member(json, "error");
     if (error && !cJSON_IsNull(error)) {
         kf_answer_error(answer, error);
         return true;
@@ -154,10 +154,10 @@ void kf_answer_error(kf_answer *answer, const cJSON *error)
 {
     static const char *const passing[] = {"overloaded",  "rate_limit", "server_error",       "internal", "api_error",
                                           "unavailable", "timeout",    "resource_exhausted", NULL};
-    const char *message = cJSON_IsString(error) ? error->valuestring : kf_member_text(error, "message");
-    const char *type = kf_member_text(error, "type"), *code = kf_member_text(error, "code"),
-               *status = kf_member_text(error, "status");
-    const cJSON *number = kf_member(error, "code");
+    const char *message = cJSON_IsString(error) ? error->valuestring : kf_dialect_member_text(error, "message");
+    const char *type = kf_dialect_member_text(error, "type"), *code = kf_dialect_member_text(error, "code"),
+               *status = kf_dialect_member_text(error, "status");
+    const cJSON *number = kf_dialect_member(error, "code");
     const char *kind = type ? type : code ? code : status ? status : "error";
     if (answer->failed) return;
     answer->failed = true;

@@ -90,9 +90,9 @@ bool kf_answer_event(kf_answer *answer, const kf_dialect *dialect, const char *n
 void kf_answer_error(kf_answer *answer, const cJSON *error);
 
 /* ---- for the dialects */
-const cJSON *kf_member(const cJSON *object, const char *path);     /* "choices.0.delta"; NULL when a part is missing */
-const char *kf_member_text(const cJSON *object, const char *path); /* NULL when it is no text */
-int64_t kf_member_count(const cJSON *object, const char *path);    /* -1 when it is no count of tokens */
+const cJSON *kf_dialect_member(const cJSON *object, const char *path);     /* "choices.0.delta"; NULL when a part is missing */
+const char *kf_dialect_member_text(const cJSON *object, const char *path); /* NULL when it is no text */
+int64_t kf_dialect_member_count(const cJSON *object, const char *path);    /* -1 when it is no count of tokens */
 void kf_answer_text(kf_answer *answer, const char *text);
 void kf_answer_hidden(kf_answer *answer, const char *text); /* NULL is fine */
 void kf_answer_model(kf_answer *answer, const char *model); /* NULL is fine */

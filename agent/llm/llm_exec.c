@@ -27,7 +27,7 @@
 #include "kforge/json.h"
 #include "llm_provider.h"
 
-#define MOST_PARALLEL 64
+#define MAX_PARALLEL 64
 #define TAIL_BYTES 600 /* of stderr kept for the error */
 #define READ_BYTES 65536
 #define BLIND_SECONDS 0.02 /* how often to look where the kernel has no pidfd (before Linux 5.3) */
@@ -48,7 +48,7 @@ typedef struct exec {
     char *command;
     double timeout;
     int parallel, in_flight;
-    call calls[MOST_PARALLEL];
+    call calls[MAX_PARALLEL];
 } exec;
 
 /* ---- starting -------------------------------------------------------------------------------------------------------------------- */
@@ -268,10 +268,10 @@ static int exec_poll(void *state, double seconds, kf_llm_reply *reply)
     exec *e = state;
     double until = kf_now() + (seconds > 0 ? seconds : 0);
     for (;;) {
-        struct pollfd fds[3 * MOST_PARALLEL];
+        struct pollfd fds[3 * MAX_PARALLEL];
         nfds_t count = 0;
         double wake = until;
-        for (call *c = e->calls; c < e->calls + MOST_PARALLEL; c++) {
+        for (call *c = e->calls; c < e->calls + MAX_PARALLEL; c++) {
             if (!c->pid) continue;
             if (advance(e, c, reply)) return 1;
             if (c->deadline < wake) wake = c->deadline;
@@ -291,7 +291,7 @@ static size_t exec_watch(const void *state, struct pollfd *fds, size_t most, dou
 {
     const exec *e = state;
     size_t count = 0;
-    for (const call *c = e->calls; c < e->calls + MOST_PARALLEL; c++) {
+    for (const call *c = e->calls; c < e->calls + MAX_PARALLEL; c++) {
         if (!c->pid) continue;
         if (c->deadline < *wake) *wake = c->deadline;
         if (c->pidfd < 0 && kf_now() + BLIND_SECONDS < *wake) *wake = kf_now() + BLIND_SECONDS;
@@ -338,7 +338,7 @@ static void *exec_open(const char *argument, const double *options, kf_error *er
 static void exec_close(void *state)
 {
     exec *e = state;
-    for (call *c = e->calls; c < e->calls + MOST_PARALLEL; c++) {
+    for (call *c = e->calls; c < e->calls + MAX_PARALLEL; c++) {
         if (!c->pid) continue;
         end_call(e, c);
         kf_buffer_free(&c->text);
@@ -351,7 +351,7 @@ const kf_llm_provider kf_llm_exec = {
     .name = "exec",
     .form = "exec:COMMAND",
     .takes_argument = true,
-    .options = {[OPTION_TIMEOUT] = {"timeout", 0, 0.01, 86400, NULL}, [OPTION_PARALLEL] = {"parallel", 16, 1, MOST_PARALLEL, NULL}},
+    .options = {[OPTION_TIMEOUT] = {"timeout", 0, 0.01, 86400, NULL}, [OPTION_PARALLEL] = {"parallel", 16, 1, MAX_PARALLEL, NULL}},
     .open = exec_open,
     .submit = exec_submit,
     .in_flight = exec_in_flight,

@@ -8,7 +8,7 @@
 #include "kforge/file.h"
 #include "llm_provider.h"
 
-#define MOST_MEMBERS 8
+#define MAX_MEMBERS 8
 #define SEPARATOR " then "
 
 typedef struct pending {
@@ -21,8 +21,8 @@ typedef struct pending {
 } pending;
 
 typedef struct fallback {
-    kf_llm *members[MOST_MEMBERS];
-    char *specs[MOST_MEMBERS];
+    kf_llm *members[MAX_MEMBERS];
+    char *specs[MAX_MEMBERS];
     int count, in_flight;
     pending *pendings;
     bool cancelled;
@@ -38,14 +38,14 @@ static void pending_free(pending *p)
 static void fallback_close(void *state)
 {
     fallback *f = state;
-    for (int i = 0; i < MOST_MEMBERS; i++) kf_llm_close(f->members[i]), free(f->specs[i]);
+    for (int i = 0; i < MAX_MEMBERS; i++) kf_llm_close(f->members[i]), free(f->specs[i]);
     for (pending *p; (p = f->pendings);) f->pendings = p->next, pending_free(p);
     free(f);
 }
 
 static bool add_member(fallback *f, const char *spec, size_t length, kf_error *error)
 {
-    if (f->count == MOST_MEMBERS) return kf_fail(error, KF_ERROR_INPUT, "fallback: more than %d models", MOST_MEMBERS);
+    if (f->count == MAX_MEMBERS) return kf_fail(error, KF_ERROR_INPUT, "fallback: more than %d models", MAX_MEMBERS);
     f->specs[f->count] = strndup(spec, length);
     if (!f->specs[f->count]) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     f->members[f->count] = kf_llm_open(f->specs[f->count], error);

@@ -53,17 +53,17 @@ static void event_of(kf_answer *a, const char *name, const cJSON *json)
     (void)name;
     static const char *const refused[] = {"SAFETY", "RECITATION", "BLOCKLIST",   "PROHIBITED_CONTENT",
                                           "SPII",   "LANGUAGE",   "IMAGE_SAFETY"};
-    const cJSON *part, *candidate = kf_member(json, "candidates.0");
-    kf_answer_model(a, kf_member_text(json, "modelVersion"));
-    cJSON_ArrayForEach(part, kf_member(candidate, "content.parts"))
+    const cJSON *part, *candidate = kf_dialect_member(json, "candidates.0");
+    kf_answer_model(a, kf_dialect_member_text(json, "modelVersion"));
+    cJSON_ArrayForEach(part, kf_dialect_member(candidate, "content.parts"))
     {
-        if (cJSON_IsTrue(kf_member(part, "thought")))
-            kf_answer_hidden(a, kf_member_text(part, "text"));
+        if (cJSON_IsTrue(kf_dialect_member(part, "thought")))
+            kf_answer_hidden(a, kf_dialect_member_text(part, "text"));
         else
-            kf_answer_text(a, kf_member_text(part, "text"));
-        if (kf_member(part, "functionCall")) kf_answer_stop(a, KF_STOP_TOOL, "functionCall");
+            kf_answer_text(a, kf_dialect_member_text(part, "text"));
+        if (kf_dialect_member(part, "functionCall")) kf_answer_stop(a, KF_STOP_TOOL, "functionCall");
     }
-    const char *reason = kf_member_text(candidate, "finishReason"), *block = kf_member_text(json, "promptFeedback.blockReason");
+    const char *reason = kf_dialect_member_text(candidate, "finishReason"), *block = kf_dialect_member_text(json, "promptFeedback.blockReason");
     if (reason) {
         kf_stop stop = strcmp(reason, "STOP") == 0         ? (a->stop == KF_STOP_TOOL ? KF_STOP_TOOL : KF_STOP_END)
                        : strcmp(reason, "MAX_TOKENS") == 0 ? KF_STOP_LENGTH
@@ -77,9 +77,9 @@ static void event_of(kf_answer *a, const char *name, const cJSON *json)
         kf_answer_stop(a, KF_STOP_REFUSED, block);
         a->ended = true;
     }
-    const cJSON *usage = kf_member(json, "usageMetadata");
-    int64_t prompt = kf_member_count(usage, "promptTokenCount"), cached = kf_member_count(usage, "cachedContentTokenCount");
-    int64_t text = kf_member_count(usage, "candidatesTokenCount"), thoughts = kf_member_count(usage, "thoughtsTokenCount");
+    const cJSON *usage = kf_dialect_member(json, "usageMetadata");
+    int64_t prompt = kf_dialect_member_count(usage, "promptTokenCount"), cached = kf_dialect_member_count(usage, "cachedContentTokenCount");
+    int64_t text = kf_dialect_member_count(usage, "candidatesTokenCount"), thoughts = kf_dialect_member_count(usage, "thoughtsTokenCount");
     if (prompt >= 0) a->prompt_tokens = prompt;
     if (cached >= 0) a->cached_tokens = cached;
     if (text >= 0 || thoughts >= 0) a->completion_tokens = (text > 0 ? text : 0) + (thoughts > 0 ? thoughts : 0);

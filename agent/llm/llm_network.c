@@ -14,9 +14,9 @@
 #include "prompt.h"
 #include "api_key.h"
 
-#define MOST_PARALLEL 1024
+#define MAX_PARALLEL 1024
 #define DEFAULT_MAX_TOKENS 16384
-#define LEAST_MAX_TOKENS 1024 /* a budget that has room for less gets no request */
+#define MIN_MAX_TOKENS 1024 /* a budget that has room for less gets no request */
 
 /* ---- services --------------------------------------------------------------------------------------------------------------------------- */
 
@@ -141,8 +141,8 @@ static bool find_key(kf_network *n, const service *row, kf_error *error)
     n->key_name = row->key_name ? strdup(row->key_name) : key_name_of(n->base);
     n->key_form = row->key_form;
     if (!n->key_name) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    n->key = kf_secret(n->key_name, &why);
-    if (!n->key && !why.code && strcmp(n->key_name, "GEMINI_API_KEY") == 0) n->key = kf_secret("GOOGLE_API_KEY", &why);
+    n->key = kf_api_key(n->key_name, &why);
+    if (!n->key && !why.code && strcmp(n->key_name, "GEMINI_API_KEY") == 0) n->key = kf_api_key("GOOGLE_API_KEY", &why);
     if (why.code) return kf_fail_copy(error, &why);
     if (n->key && strpbrk(n->key, "\r\n")) return kf_fail(error, KF_ERROR_INPUT, "the key in %s holds a line feed", n->key_name);
     bool own = n->settings.official;
@@ -168,7 +168,7 @@ static bool find_price(kf_network *n, const service *row, const double *options,
 static void network_close(void *state)
 {
     kf_network *n = state;
-    for (kf_ask *ask; (ask = n->asks);) n->asks = ask->next, kf_ask_free(ask);
+    for (kf_request *ask; (ask = n->asks);) n->asks = ask->next, kf_request_free(ask);
     if (n->http) give_http();
     free(n->label);
     free(n->model);
@@ -230,9 +230,9 @@ static bool network_submit(void *state, const kf_llm_request *request, kf_error 
                        n->breaker.failures, wait);
     if (n->count >= n->parallel)
         return kf_fail(error, KF_ERROR_BUSY, "%s: %d requests are in flight, as many as `parallel` allows", n->label, n->count);
-    kf_ask *ask = calloc(1, sizeof *ask), **end = &n->asks;
+    kf_request *ask = calloc(1, sizeof *ask), **end = &n->asks;
     if (ask) {
-        *ask = (kf_ask){.network = n,
+        *ask = (kf_request){.network = n,
                         .system = request->system && *request->system ? strdup(request->system) : NULL,
                         .prompt = strdup(request->prompt),
                         .temperature = request->temperature,
@@ -243,7 +243,7 @@ static bool network_submit(void *state, const kf_llm_request *request, kf_error 
                         .reply = kf_llm_reply_empty(request->tag)};
     }
     if (!ask || !ask->prompt || (request->system && *request->system && !ask->system)) {
-        kf_ask_free(ask);
+        kf_request_free(ask);
         return kf_fail(error, KF_ERROR_MEMORY, "out of memory for a request");
     }
     while (*end) end = &(*end)->next;
@@ -254,22 +254,22 @@ static bool network_submit(void *state, const kf_llm_request *request, kf_error 
 }
 
 /* Reserves for the attempt; may lower its token limit to what the budget has left. */
-static kf_budget_answer reserve(kf_ask *ask, int64_t *max_tokens, kf_error *error)
+static kf_budget_answer reserve(kf_request *ask, int64_t *max_tokens, kf_error *error)
 {
     kf_network *n = ask->network;
     kf_budget_answer answer = KF_BUDGET_GRANTED;
     ask->reserved = (kf_amount){0};
     for (*max_tokens = ask->max_tokens; n->budget; *max_tokens /= 2) {
-        kf_amount most = kf_ask_most(ask, *max_tokens);
+        kf_amount most = kf_request_most(ask, *max_tokens);
         answer = kf_budget_reserve(n->budget, &most, error);
         if (answer == KF_BUDGET_GRANTED) ask->reserved = most;
-        if (answer != KF_BUDGET_SPENT || *max_tokens / 2 < LEAST_MAX_TOKENS) break;
+        if (answer != KF_BUDGET_SPENT || *max_tokens / 2 < MIN_MAX_TOKENS) break;
     }
     return answer;
 }
 
 /* Lets the request leave if nothing stands in the way; *wake is lowered to when to look again. */
-static void try_to_send(kf_ask *ask, double now, double *wake)
+static void try_to_send(kf_request *ask, double now, double *wake)
 {
     kf_network *n = ask->network;
     kf_error error = {0};
@@ -286,35 +286,35 @@ static void try_to_send(kf_ask *ask, double now, double *wake)
     case KF_BUDGET_SPENT:
         kf_breaker_end(&n->breaker, false, now);
         /* What was charged already is a failed call; where nothing was, there was none. */
-        kf_ask_fail(ask, ask->used.requests ? KF_LLM_FAILED : KF_LLM_EXHAUSTED, KF_ERROR_LIMIT, "%s", error.text);
+        kf_request_fail(ask, ask->used.requests ? KF_LLM_FAILED : KF_LLM_EXHAUSTED, KF_ERROR_LIMIT, "%s", error.text);
         return;
     case KF_BUDGET_GRANTED: break;
     }
     kf_bucket_take(&n->requests, 1, now);
     kf_bucket_take(&n->tokens, (double)kf_prompt_tokens(strlen(ask->prompt) + (ask->system ? strlen(ask->system) : 0)), now);
-    if (kf_ask_begin(ask, max_tokens, &error)) return;
+    if (kf_request_begin(ask, max_tokens, &error)) return;
     if (n->budget) kf_budget_settle(n->budget, &ask->reserved, &(kf_amount){0});
     kf_breaker_end(&n->breaker, true, now);
-    kf_ask_fail(ask, KF_LLM_FAILED, error.code, "%s: %s", n->label, error.text);
+    kf_request_fail(ask, KF_LLM_FAILED, error.code, "%s: %s", n->label, error.text);
 }
 
 static void send_due(kf_network *n, double *wake)
 {
     double now = kf_now();
-    for (kf_ask *ask = n->asks; ask; ask = ask->next)
-        if (ask->state == KF_ASK_WAITING) try_to_send(ask, now, wake);
+    for (kf_request *ask = n->asks; ask; ask = ask->next)
+        if (ask->state == KF_REQUEST_WAITING) try_to_send(ask, now, wake);
 }
 
 static bool take_done(kf_network *n, kf_llm_reply *reply)
 {
-    for (kf_ask **at = &n->asks; *at; at = &(*at)->next) {
-        kf_ask *ask = *at;
-        if (ask->state != KF_ASK_DONE) continue;
+    for (kf_request **at = &n->asks; *at; at = &(*at)->next) {
+        kf_request *ask = *at;
+        if (ask->state != KF_REQUEST_DONE) continue;
         *at = ask->next;
         n->count--;
         *reply = ask->reply;
         ask->reply = (kf_llm_reply){0};
-        kf_ask_free(ask);
+        kf_request_free(ask);
         return true;
     }
     return false;
@@ -344,9 +344,9 @@ static size_t network_watch(const void *state, struct pollfd *fds, size_t most, 
 {
     const kf_network *n = state;
     if (!n->count || !most) return 0;
-    for (const kf_ask *ask = n->asks; ask; ask = ask->next) {
-        if (ask->state == KF_ASK_DONE) *wake = fmin(*wake, kf_now());
-        if (ask->state == KF_ASK_WAITING) *wake = fmin(*wake, fmax(ask->due, n->hold_until));
+    for (const kf_request *ask = n->asks; ask; ask = ask->next) {
+        if (ask->state == KF_REQUEST_DONE) *wake = fmin(*wake, kf_now());
+        if (ask->state == KF_REQUEST_WAITING) *wake = fmin(*wake, fmax(ask->due, n->hold_until));
     }
     fds[0] = (struct pollfd){.fd = kf_http_watch(n->http, wake), .events = POLLIN};
     return 1;
@@ -355,10 +355,10 @@ static size_t network_watch(const void *state, struct pollfd *fds, size_t most, 
 static void network_cancel(void *state)
 {
     kf_network *n = state;
-    for (kf_ask *ask = n->asks; ask; ask = ask->next) {
-        if (ask->state == KF_ASK_DONE) continue;
-        kf_ask_abort(ask);
-        kf_ask_fail(ask, KF_LLM_FAILED, KF_ERROR_BUSY, "%s: the run ended before the reply was there", n->label);
+    for (kf_request *ask = n->asks; ask; ask = ask->next) {
+        if (ask->state == KF_REQUEST_DONE) continue;
+        kf_request_abort(ask);
+        kf_request_fail(ask, KF_LLM_FAILED, KF_ERROR_BUSY, "%s: the run ended before the reply was there", n->label);
     }
 }
 
@@ -406,7 +406,7 @@ static bool network_freeze(const void *state, kf_buffer *options)
                     [OPTION_MAX_TOKENS] = {"max_tokens", DEFAULT_MAX_TOKENS, 1, 1e6, NULL},                             \
                     [OPTION_TEMPERATURE] = {"temperature", -1, 0, 2, NULL},                                             \
                     [OPTION_API] = {"api", 0, 0, 0, apis},                                                              \
-                    [OPTION_PARALLEL] = {"parallel", 64, 1, MOST_PARALLEL, NULL},                                       \
+                    [OPTION_PARALLEL] = {"parallel", 64, 1, MAX_PARALLEL, NULL},                                       \
                     [OPTION_RETRIES] = {"retries", 6, 0, 100, NULL},                                                    \
                     [OPTION_BACKOFF] = {"backoff", 1, 0.001, 60, NULL},                                                 \
                     [OPTION_RPM] = {"rpm", 0, 0, 1e9, NULL},                                                            \

@@ -15,15 +15,15 @@
 /* How the body of a reply reads, by its first byte rather than by what its header claims. */
 typedef enum kf_body_kind { KF_BODY_UNKNOWN, KF_BODY_EVENTS, KF_BODY_WHOLE } kf_body_kind;
 
-typedef enum kf_ask_state { KF_ASK_WAITING, KF_ASK_FLYING, KF_ASK_DONE } kf_ask_state;
+typedef enum kf_request_state { KF_REQUEST_WAITING, KF_REQUEST_FLYING, KF_REQUEST_DONE } kf_request_state;
 
 typedef struct kf_network kf_network;
 
 /* One request of a caller with all its attempts. */
-typedef struct kf_ask {
-    struct kf_ask *next;
+typedef struct kf_request {
+    struct kf_request *next;
     kf_network *network;
-    kf_ask_state state;
+    kf_request_state state;
     char *system, *prompt;
     double temperature;
     int64_t max_tokens, tag;
@@ -48,7 +48,7 @@ typedef struct kf_ask {
     char content_type[96];
     kf_server_limits limits;
     kf_error fault; /* what made us stop reading */
-} kf_ask;
+} kf_request;
 
 struct kf_network {
     const char *provider; /* "openai" */
@@ -68,20 +68,20 @@ struct kf_network {
     kf_bucket requests, tokens;
     kf_breaker breaker;
     double hold_until; /* the server asked for it */
-    kf_ask *asks;
+    kf_request *asks;
     int count;
     uint64_t chance;
 };
 
 /* The most that an attempt may use with so many tokens of reply. */
-kf_amount kf_ask_most(const kf_ask *ask, int64_t max_tokens);
+kf_amount kf_request_most(const kf_request *ask, int64_t max_tokens);
 /* Sends the request; `ask->reserved` is reserved already. False with *error when it can't even be made. */
-bool kf_ask_begin(kf_ask *ask, int64_t max_tokens, kf_error *error);
+bool kf_request_begin(kf_request *ask, int64_t max_tokens, kf_error *error);
 /* Ends the attempt under way, if there is one, and books what it may have cost. */
-void kf_ask_abort(kf_ask *ask);
+void kf_request_abort(kf_request *ask);
 /* DONE with this failure. */
-void kf_ask_fail(kf_ask *ask, kf_llm_outcome outcome, kf_error_code code, const char *format, ...)
+void kf_request_fail(kf_request *ask, kf_llm_outcome outcome, kf_error_code code, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-void kf_ask_free(kf_ask *ask);
+void kf_request_free(kf_request *ask);
 
 #endif

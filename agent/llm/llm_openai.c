@@ -46,37 +46,37 @@ static bool chat_body(const kf_call_settings *s, const kf_dialect_request *reque
 static void chat_usage(kf_answer *a, const cJSON *usage)
 {
     if (!cJSON_IsObject(usage)) return;
-    int64_t prompt = kf_member_count(usage, "prompt_tokens"), completion = kf_member_count(usage, "completion_tokens");
-    int64_t cached = kf_member_count(usage, "prompt_tokens_details.cached_tokens");
-    if (cached < 0) cached = kf_member_count(usage, "prompt_cache_hit_tokens"); /* DeepSeek */
+    int64_t prompt = kf_dialect_member_count(usage, "prompt_tokens"), completion = kf_dialect_member_count(usage, "completion_tokens");
+    int64_t cached = kf_dialect_member_count(usage, "prompt_tokens_details.cached_tokens");
+    if (cached < 0) cached = kf_dialect_member_count(usage, "prompt_cache_hit_tokens"); /* DeepSeek */
     if (prompt >= 0) a->prompt_tokens = prompt;
     if (completion >= 0) a->completion_tokens = completion;
     if (cached >= 0) a->cached_tokens = cached;
-    const cJSON *cost = kf_member(usage, "cost"); /* OpenRouter, USD */
+    const cJSON *cost = kf_dialect_member(usage, "cost"); /* OpenRouter, USD */
     if (cJSON_IsNumber(cost) && cost->valuedouble >= 0 && cost->valuedouble < 1e6) a->cost_usd = cost->valuedouble;
 }
 
 static void chat_event(kf_answer *a, const char *name, const cJSON *json)
 {
     (void)name;
-    kf_answer_model(a, kf_member_text(json, "model"));
-    const cJSON *choice = kf_member(json, "choices.0"), *part = kf_member(choice, "delta");
-    if (!cJSON_IsObject(part)) part = kf_member(choice, "message"); /* a reply that was not streamed */
-    kf_answer_text(a, kf_member_text(part, "content"));
-    const char *refusal = kf_member_text(part, "refusal");
+    kf_answer_model(a, kf_dialect_member_text(json, "model"));
+    const cJSON *choice = kf_dialect_member(json, "choices.0"), *part = kf_dialect_member(choice, "delta");
+    if (!cJSON_IsObject(part)) part = kf_dialect_member(choice, "message"); /* a reply that was not streamed */
+    kf_answer_text(a, kf_dialect_member_text(part, "content"));
+    const char *refusal = kf_dialect_member_text(part, "refusal");
     if (refusal && *refusal) {
         kf_answer_text(a, refusal);
         a->has_refusal = true;
     }
-    const char *reasoning = kf_member_text(part, "reasoning_content"); /* DeepSeek, vLLM, llama.cpp; OpenRouter: "reasoning" */
-    kf_answer_hidden(a, reasoning ? reasoning : kf_member_text(part, "reasoning"));
+    const char *reasoning = kf_dialect_member_text(part, "reasoning_content"); /* DeepSeek, vLLM, llama.cpp; OpenRouter: "reasoning" */
+    kf_answer_hidden(a, reasoning ? reasoning : kf_dialect_member_text(part, "reasoning"));
     const cJSON *call;
-    cJSON_ArrayForEach(call, kf_member(part, "tool_calls")) kf_answer_hidden(a, kf_member_text(call, "function.arguments"));
-    const char *reason = kf_member_text(choice, "finish_reason");
+    cJSON_ArrayForEach(call, kf_dialect_member(part, "tool_calls")) kf_answer_hidden(a, kf_dialect_member_text(call, "function.arguments"));
+    const char *reason = kf_dialect_member_text(choice, "finish_reason");
     if (reason && *reason) kf_answer_stop(a, stop_of(reason), reason);
-    if (kf_member(choice, "message")) a->ended = true;
-    chat_usage(a, kf_member(json, "usage"));
-    chat_usage(a, kf_member(json, "x_groq.usage"));
+    if (kf_dialect_member(choice, "message")) a->ended = true;
+    chat_usage(a, kf_dialect_member(json, "usage"));
+    chat_usage(a, kf_dialect_member(json, "x_groq.usage"));
 }
 
 const kf_dialect kf_dialect_chat = {
@@ -117,47 +117,47 @@ static bool responses_body(const kf_call_settings *s, const kf_dialect_request *
 /* The "response" object of an event, or the whole reply. */
 static void responses_state(kf_answer *a, const cJSON *response, bool take_text)
 {
-    kf_answer_model(a, kf_member_text(response, "model"));
-    int64_t prompt = kf_member_count(response, "usage.input_tokens"), completion = kf_member_count(response, "usage.output_tokens");
-    int64_t cached = kf_member_count(response, "usage.input_tokens_details.cached_tokens");
+    kf_answer_model(a, kf_dialect_member_text(response, "model"));
+    int64_t prompt = kf_dialect_member_count(response, "usage.input_tokens"), completion = kf_dialect_member_count(response, "usage.output_tokens");
+    int64_t cached = kf_dialect_member_count(response, "usage.input_tokens_details.cached_tokens");
     if (prompt >= 0) a->prompt_tokens = prompt;
     if (completion >= 0) a->completion_tokens = completion;
     if (cached >= 0) a->cached_tokens = cached;
-    const cJSON *item, *part, *output = kf_member(response, take_text ? "output" : "no");
+    const cJSON *item, *part, *output = kf_dialect_member(response, take_text ? "output" : "no");
     cJSON_ArrayForEach(item, output)
     {
-        const char *type = kf_member_text(item, "type");
+        const char *type = kf_dialect_member_text(item, "type");
         if (type && strcmp(type, "function_call") == 0) kf_answer_stop(a, KF_STOP_TOOL, type);
-        cJSON_ArrayForEach(part, kf_member(item, "content")) kf_answer_text(a, kf_member_text(part, "text"));
+        cJSON_ArrayForEach(part, kf_dialect_member(item, "content")) kf_answer_text(a, kf_dialect_member_text(part, "text"));
     }
-    const char *status = kf_member_text(response, "status"), *reason = kf_member_text(response, "incomplete_details.reason");
+    const char *status = kf_dialect_member_text(response, "status"), *reason = kf_dialect_member_text(response, "incomplete_details.reason");
     if (status && strcmp(status, "completed") == 0 && a->stop == KF_STOP_NONE) kf_answer_stop(a, KF_STOP_END, status);
     if (status && strcmp(status, "incomplete") == 0)
         kf_answer_stop(a, reason ? stop_of(reason) : KF_STOP_OTHER, reason ? reason : status);
-    const cJSON *error = kf_member(response, "error");
+    const cJSON *error = kf_dialect_member(response, "error");
     if (cJSON_IsObject(error)) kf_answer_error(a, error);
     if (status && strcmp(status, "in_progress") != 0 && strcmp(status, "queued") != 0) a->ended = true;
 }
 
 static void responses_event(kf_answer *a, const char *name, const cJSON *json)
 {
-    const char *type = kf_member_text(json, "type");
+    const char *type = kf_dialect_member_text(json, "type");
     if (!type) type = name;
     if (strcmp(type, "response.output_text.delta") == 0) {
-        kf_answer_text(a, kf_member_text(json, "delta"));
+        kf_answer_text(a, kf_dialect_member_text(json, "delta"));
     } else if (strcmp(type, "response.refusal.delta") == 0) {
-        kf_answer_text(a, kf_member_text(json, "delta"));
+        kf_answer_text(a, kf_dialect_member_text(json, "delta"));
         a->has_refusal = true;
     } else if (strcmp(type, "response.function_call_arguments.delta") == 0) {
-        kf_answer_hidden(a, kf_member_text(json, "delta"));
+        kf_answer_hidden(a, kf_dialect_member_text(json, "delta"));
         kf_answer_stop(a, KF_STOP_TOOL, "function_call");
     } else if (strncmp(type, "response.reasoning", 18) == 0) {
-        kf_answer_hidden(a, kf_member_text(json, "delta"));
+        kf_answer_hidden(a, kf_dialect_member_text(json, "delta"));
     } else if (strcmp(type, "error") == 0) {
         kf_answer_error(a, json);
-    } else if (kf_member(json, "response")) {
-        responses_state(a, kf_member(json, "response"), false);
-    } else if (kf_member(json, "output")) {
+    } else if (kf_dialect_member(json, "response")) {
+        responses_state(a, kf_dialect_member(json, "response"), false);
+    } else if (kf_dialect_member(json, "output")) {
         responses_state(a, json, true);
     }
 }

@@ -21,7 +21,7 @@ typedef struct renderer {
     size_t count;
     kf_buffer out;
     int line;
-    condition conditions[KF_TEMPLATE_DEPTH];
+    condition environment_id[KF_TEMPLATE_DEPTH];
     int depth;
     bool writing;
     kf_error *error;
@@ -83,14 +83,14 @@ static bool open_condition(renderer *r, const char *name)
     const kf_template_value *value = find_value(r, name);
     if (!value) return false;
     bool holds = value->text && *value->text;
-    r->conditions[r->depth++] = (condition){.holds = holds, .outer = r->writing, .line = r->line};
+    r->environment_id[r->depth++] = (condition){.holds = holds, .outer = r->writing, .line = r->line};
     r->writing = r->writing && holds;
     return true;
 }
 
 static bool turn_condition(renderer *r)
 {
-    condition *top = r->depth ? &r->conditions[r->depth - 1] : NULL;
+    condition *top = r->depth ? &r->environment_id[r->depth - 1] : NULL;
     if (!top || top->has_else) return kf_fail(r->error, KF_ERROR_INPUT, "%s:%d: {{else}} without {{#if}}", r->name, r->line);
     top->has_else = true;
     r->writing = top->outer && !top->holds;
@@ -100,7 +100,7 @@ static bool turn_condition(renderer *r)
 static bool close_condition(renderer *r)
 {
     if (!r->depth) return kf_fail(r->error, KF_ERROR_INPUT, "%s:%d: {{/if}} without {{#if}}", r->name, r->line);
-    r->writing = r->conditions[--r->depth].outer;
+    r->writing = r->environment_id[--r->depth].outer;
     return true;
 }
 
@@ -203,7 +203,7 @@ static bool render(renderer *r, const char *text, size_t size)
         at = next;
     }
     if (r->depth)
-        return kf_fail(r->error, KF_ERROR_INPUT, "%s:%d: {{#if}} without {{/if}}", r->name, r->conditions[r->depth - 1].line);
+        return kf_fail(r->error, KF_ERROR_INPUT, "%s:%d: {{#if}} without {{/if}}", r->name, r->environment_id[r->depth - 1].line);
     return true;
 }
 

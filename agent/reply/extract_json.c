@@ -2,7 +2,7 @@
  * keys, Python's True and None, line breaks within texts, and cut off at the token limit. One pass without backtracking; every object of the reply
  * is tried, the longest one counts. What can't be read as a value at all is no object: code with braces fails at its first word.
  *
- * A try fails at the first character that fits nothing, and what lies in it is tried again from its own brace; MOST_READ bounds what hostile text
+ * A try fails at the first character that fits nothing, and what lies in it is tried again from its own brace; MAX_READ bounds what hostile text
  * makes of that.
  */
 #include <ctype.h>
@@ -15,7 +15,7 @@
 #include "kforge/json.h"
 
 /* Bytes read in all tries together. */
-#define MOST_READ(size) (4 * (size) + KF_ANSWER_JSON_BYTES)
+#define MAX_READ(size) (4 * (size) + KF_ANSWER_JSON_BYTES)
 
 typedef struct reading {
     const char *at, *end;
@@ -255,7 +255,7 @@ cJSON *kf_extract_json(const char *reply, size_t size, kf_error *error)
     kf_auto(cJSON) best = NULL;
     size_t longest = 0, read = 0;
     const char *end = answer.data + answer.size;
-    for (const char *at = answer.data; read <= MOST_READ(answer.size) && (at = memchr(at, '{', (size_t)(end - at)));) {
+    for (const char *at = answer.data; read <= MAX_READ(answer.size) && (at = memchr(at, '{', (size_t)(end - at)));) {
         size_t left = (size_t)(end - at);
         reading r = {.at = at, .end = at + (left < KF_ANSWER_JSON_BYTES ? left : KF_ANSWER_JSON_BYTES)};
         kf_auto(cJSON) found = read_container(&r, true);

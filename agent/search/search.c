@@ -54,7 +54,7 @@ bool kf_step_parse(const char *name, kf_step *step)
     return false;
 }
 
-char *kf_search_conditions(const char *judged, const char *baseline)
+char *kf_search_environment_id(const char *judged, const char *baseline)
 {
     char *text;
     if (!baseline) return strdup(judged);
@@ -137,7 +137,7 @@ static const char *spent(const kf_search *s, bool ahead)
     if (!waiting && kf_search_paid(s)) return kf_search_paid(s);
     /* No model has room for another request, and what others had reserved has come back. */
     if (s->budget_spent && !s->calls && !owes_verdicts(s) && !kf_models_alive(s)) return s->models_why.text;
-    return kf_survivors_stop(s);
+    return kf_selection_stop(s);
 }
 
 /* ---- jobs ----------------------------------------------------------------------------------------------------------------------------------- */
@@ -218,7 +218,7 @@ static bool dispatch(kf_search *s, kf_proposal *p, kf_error *error)
         return false;
     }
     p->ticket = ++s->next_ticket;
-    if (known) kf_order_known(s, p);
+    if (known) kf_replay_order_known(s, p);
     if (known || !submit_job(s, p, error)) {
         kf_proposal_free(p);
         return known;
@@ -290,7 +290,7 @@ static bool propose_default(kf_search *s, kf_proposal **proposal, kf_error *erro
 {
     while (s->next_default < s->defaults) {
         size_t index = s->next_default++;
-        kf_arm *arm = s->arms[index];
+        kf_tunable_source *arm = s->arms[index];
         if (arm->settled || arm->in_flight) continue; /* in flight: of a run that goes on */
         *proposal = kf_proposal_new(index == 0 ? KF_STEP_BASELINE : KF_STEP_SEED, arm, &arm->initial, error);
         return *proposal;
@@ -299,11 +299,11 @@ static bool propose_default(kf_search *s, kf_proposal **proposal, kf_error *erro
 }
 
 /* Places for jobs but for those whose findings the search does not know yet: what it does must not depend on whose verdict waits to be read. */
-static size_t free_rooms(const kf_search *s)
+static size_t free_capacity(const kf_search *s)
 {
     size_t taken = 0;
     for (const kf_proposal *p = s->in_flight; p; p = p->next) taken++;
-    return s->rooms.jobs > taken ? s->rooms.jobs - taken : 0;
+    return s->capacity.jobs > taken ? s->capacity.jobs - taken : 0;
 }
 
 /* The tuner may fill the time of a call, but what the call brings is not to wait behind all its points: as long as every device has a job, there is
@@ -313,7 +313,7 @@ static bool has_room_for_points(const kf_search *s)
     size_t calls = 0, jobs = 0;
     for (const kf_call *call = s->calls; call; call = call->next) calls++;
     for (const kf_proposal *p = s->in_flight; p; p = p->next) jobs++;
-    return jobs < s->rooms.least || free_rooms(s) > calls;
+    return jobs < s->capacity.least || free_capacity(s) > calls;
 }
 
 static bool propose(kf_search *s, kf_proposal **proposal, kf_error *error)
@@ -329,7 +329,7 @@ static bool propose(kf_search *s, kf_proposal **proposal, kf_error *error)
     if (!kf_verify_propose(s, false, proposal, error)) return false;
     if (*proposal) return true;
     if (s->quota > 0 || !s->model_count) {
-        if (!kf_arms_propose(s, proposal, error)) return false;
+        if (!kf_tunable_sources_propose(s, proposal, error)) return false;
         if (*proposal && s->quota > 0) s->quota--;
         if (!*proposal) s->quota = 0;
         return true; /* without a turn of the tuner a call may be due, before a reply is used */
@@ -337,7 +337,7 @@ static bool propose(kf_search *s, kf_proposal **proposal, kf_error *error)
     const kf_call *reply = s->replies;
     if (!kf_models_propose(s, proposal, error)) return false;
     if (*proposal || reply || !s->calls || !s->strategy.tune || !has_room_for_points(s)) return true;
-    return kf_arms_propose(s, proposal, error); /* all that could be asked was, and a worker is idle */
+    return kf_tunable_sources_propose(s, proposal, error); /* all that could be asked was, and a worker is idle */
 }
 
 /* Gives every free worker something to do. *stuck: there was nothing.
@@ -349,7 +349,7 @@ static bool propose(kf_search *s, kf_proposal **proposal, kf_error *error)
 static bool fill(kf_search *s, bool *stuck, kf_error *error)
 {
     *stuck = false;
-    while (kf_rooms_look(s), free_rooms(s) && !spent(s, true) && !interrupts(s) && !s->models_gone) {
+    while (kf_capacity_look(s), free_capacity(s) && !spent(s, true) && !interrupts(s) && !s->models_gone) {
         kf_proposal *proposal = NULL;
         bool moved = false;
         /* A call is due before the tuner may fill the time until its reply. */
@@ -383,10 +383,10 @@ static bool handle(kf_search *s, kf_workers_result *result, kf_error *error)
 /* As kf_workers_wait, in the order of the run that is repeated, where one is. */
 static int next_result(kf_search *s, kf_workers_result *result, kf_error *error)
 {
-    if (kf_order_take(s, result)) return 1;
+    if (kf_replay_order_take(s, result)) return 1;
     int got = kf_workers_wait(s->workers, WAIT_SECONDS, result, error);
-    if (got != 1 || !kf_order_hold(s, result)) return got;
-    return kf_order_take(s, result) ? 1 : 0;
+    if (got != 1 || !kf_replay_order_hold(s, result)) return got;
+    return kf_replay_order_take(s, result) ? 1 : 0;
 }
 
 /* Waits for one thing to happen, a little. */
@@ -415,8 +415,8 @@ static bool wait_some(kf_search *s, kf_error *error)
 /* Jobs that nobody has begun are taken back. Should the run go on, points are proposed again; what a model was paid for is kept for then. */
 static void withdraw(kf_search *s)
 {
-    int64_t tickets[KF_WORKERS_MOST];
-    size_t count = kf_workers_withdraw(s->workers, tickets, KF_WORKERS_MOST);
+    int64_t tickets[KF_WORKERS_MAX];
+    size_t count = kf_workers_withdraw(s->workers, tickets, KF_WORKERS_MAX);
     for (size_t i = 0; i < count; i++) {
         kf_proposal *p = unlink_ticket(s, tickets[i]);
         if (p && p->call) {
@@ -435,7 +435,7 @@ static void withdraw_as_then(kf_search *s)
 {
     for (kf_proposal *p = s->in_flight, *next; p; p = next) {
         next = p->next;
-        if (p->step == KF_STEP_TUNE && !kf_order_expects(s, p)) kf_proposal_free(unlink_ticket(s, p->ticket));
+        if (p->step == KF_STEP_TUNE && !kf_replay_order_expects(s, p)) kf_proposal_free(unlink_ticket(s, p->ticket));
     }
 }
 
@@ -547,9 +547,9 @@ static bool note_start(kf_search *s, kf_error *error)
 
 static bool begin_run(kf_search *s, const char *run, kf_error *error)
 {
-    s->conditions = kf_search_conditions(kf_workers_conditions(s->workers), s->settings->baseline);
-    if (!s->conditions) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    if (!kf_arms_start(s, error)) return false;
+    s->environment_id = kf_search_environment_id(kf_workers_environment_id(s->workers), s->settings->baseline);
+    if (!s->environment_id) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!kf_tunable_sources_start(s, error)) return false;
     skip_defaults(s);
     if (run) {
         snprintf(s->progress.run, sizeof s->progress.run, "%s", run);
@@ -564,7 +564,7 @@ static bool begin_run(kf_search *s, const char *run, kf_error *error)
     return kf_store_put_task(s->store, hash, kf_task_name(s->task), text, strlen(text), error) &&
            kf_store_begin_run(s->store,
                               &(kf_store_run_new){.task = hash,
-                                                  .device = s->conditions,
+                                                  .device = s->environment_id,
                                                   .options = options,
                                                   .seed = s->settings->seed,
                                                   .state = state,
@@ -579,13 +579,13 @@ void kf_search_release(kf_search *s)
     for (kf_proposal *p; (p = s->retries);) s->retries = p->next, kf_proposal_free(p);
     for (kf_proposal *p; (p = s->aside);) s->aside = p->next, kf_proposal_free(p);
     kf_models_close(s);
-    kf_order_clear(&s->order);
+    kf_replay_order_clear(&s->order);
     kf_store_close(s->notes_store);
     kf_population_free(s->population);
-    for (size_t i = 0; i < s->arm_count; i++) kf_arm_free(s->arms[i]);
+    for (size_t i = 0; i < s->arm_count; i++) kf_tunable_source_free(s->arms[i]);
     kf_job_free(s->job);
     free(s->tries);
-    free(s->conditions);
+    free(s->environment_id);
     free(s->system_text);
 }
 
@@ -593,13 +593,13 @@ static bool run_all(kf_search *s, const char *run, kf_search_result *result, boo
 {
     const kf_search_settings *settings = s->settings;
     if (!kf_prompt_check(settings->prompts, error) || !kf_models_check(settings, error) || !make_job(s, error) ||
-        !kf_arms_defaults(s, error) || !await_hello(s, error) || !begin_run(s, run, error) || !kf_order_read(s, error) ||
+        !kf_tunable_sources_defaults(s, error) || !await_hello(s, error) || !begin_run(s, run, error) || !kf_replay_order_read(s, error) ||
         !await_others(s, error))
         return false;
     *begun = true;
     s->started = kf_now();
     kf_search_tell(s, KF_SEARCH_STARTED, "%s", s->progress.run);
-    if (!kf_models_open(s, error) || !kf_asked_again(s, error) || !submit_again(s, error) || !search(s, result, error) ||
+    if (!kf_models_open(s, error) || !kf_pending_call_again(s, error) || !submit_again(s, error) || !search(s, result, error) ||
         !kf_models_stop(s, error))
         return false;
     if (result->end != KF_SEARCH_INTERRUPTED && !verify_best(s, error)) return false;
@@ -632,7 +632,7 @@ bool kf_search_run(kf_store *store, const kf_task *task, const char *run, const 
         kf_run_status status = !ran || result->end == KF_SEARCH_STOPPED ? KF_RUN_FAILED
                                : result->end == KF_SEARCH_INTERRUPTED   ? KF_RUN_INTERRUPTED
                                                                         : KF_RUN_FINISHED;
-        bool ended = (!ran || kf_store_drop_asked(store, s->progress.run, 0, error)) &&
+        bool ended = (!ran || kf_store_drop_pending_call(store, s->progress.run, 0, error)) &&
                      (!state || kf_store_save_state(store, s->progress.run, state, strlen(state), ran ? error : NULL)) &&
                      kf_store_end_run(store, s->progress.run, status, ran ? error : NULL);
         ran = ran && ended;

@@ -112,9 +112,9 @@ bool kf_search_preview(kf_store *store, const kf_task *task, const char *run, co
 char *kf_search_source(kf_store *store, const char *run, int64_t candidate, kf_error *error);
 /* What a model is called in the store and in reports: its spec without frozen prices and without the command of an exec; malloc'd. */
 char *kf_search_model_name(const char *spec);
-/* What kf_store calls the device that verdicts are compared on: what a judge says of itself (kf_judge_conditions), and which baseline when it is not the
+/* What kf_store calls the device that verdicts are compared on: what a judge says of itself (kf_judge_environment_id), and which baseline when it is not the
  * task's own; malloc'd. A verdict that was made under other words does not count: its candidate is measured again, and both stay. */
-char *kf_search_conditions(const char *judged, const char *baseline);
+char *kf_search_environment_id(const char *judged, const char *baseline);
 /* The settings that decide what a run does, as JSON for the store, and back (texts point into *memory, which the caller frees with
  * cJSON_Delete). */
 char *kf_search_options_json(const kf_search_settings *settings);

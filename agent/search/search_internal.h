@@ -1,7 +1,7 @@
-/* The parts of the search: search.c (the loop), search_arms.c (sources and their tuners), search_record.c (what goes into the store),
- * search_verify.c (measuring the best again), search_model.c (calls), search_ensemble.c (whose turn it is), search_choose.c (what a call asks for), search_survivors.c (what a judged
+/* The parts of the search: search.c (the loop), search_tunable_sources.c (sources and their tuners), search_record.c (what goes into the store),
+ * search_verify.c (measuring the best again), search_model.c (calls), search_ensemble.c (whose turn it is), search_choose.c (what a call asks for), search_selection.c (what a judged
  * candidate means for that), search_prompt.c and search_context.c (what prompts say), search_notes.c (moves that paid or failed),
- * search_asked.c (calls under way), search_state.c and search_rebuild.c (resuming), search_order.c (verdicts in the order of a run that is repeated), search_rooms.c (how many workers there were in it). */
+ * search_pending_calls.c (calls under way), search_state.c and search_rebuild.c (resuming), search_replay_order.c (verdicts in the order of a run that is repeated), search_capacity.c (how many workers there were in it). */
 #ifndef KFORGE_SEARCH_INTERNAL_H
 #define KFORGE_SEARCH_INTERNAL_H
 
@@ -16,7 +16,7 @@
 #include "search.h"
 #include "strategy.h"
 
-#define KF_ARMS 256         /* sources with tunables that are kept */
+#define KF_TUNABLE_SOURCES 256         /* sources with tunables that are kept */
 #define KF_EXHAUSTIVE 64    /* points up to which a source is tuned by trying them all */
 #define KF_MODEL_FAILURES 5 /* calls in a row without a reply: the model is given up */
 #define KF_MODEL_USELESS 8  /* replies in a row without a candidate: ditto */
@@ -47,7 +47,7 @@ const char *kf_step_name(kf_step step);
 bool kf_step_parse(const char *name, kf_step *step);
 
 /* A source with its tunables. */
-typedef struct kf_arm {
+typedef struct kf_tunable_source {
     char *source, *name; /* name: "baseline", the seed's file, or the step that made it */
     size_t size;
     char hash[KF_HASH_HEX]; /* of the source */
@@ -62,14 +62,14 @@ typedef struct kf_arm {
     int64_t points; /* proposed by its tuner */
     int in_flight;
     bool exhausted;
-} kf_arm;
+} kf_tunable_source;
 
 /* A candidate on its way through a worker. */
 typedef struct kf_proposal {
     struct kf_proposal *next;
     int64_t ticket;
     kf_step step;
-    kf_arm *arm; /* NULL for a model's until it is judged */
+    kf_tunable_source *arm; /* NULL for a model's until it is judged */
     kf_tune_point point;
     char *source;
     size_t size;
@@ -171,46 +171,46 @@ typedef struct kf_move_count {
     int64_t uses, paid;
 } kf_move_count;
 
-/* Verdicts in the order of a stored run that is replayed (search_order.c). */
-#define KF_ORDER_HELD 256
-typedef struct kf_place {
+/* Verdicts in the order of a stored run that is replayed (search_replay_order.c). */
+#define KF_REPLAY_ORDER_HELD 256
+typedef struct kf_replay_place {
     char hash[KF_HASH_HEX]; /* of the candidate that it had a verdict on; "" when that has happened here */
     bool verify;            /* measured again: a verdict of its own */
     int64_t number;         /* of the call that it came from: models repeat themselves; 0 none */
-} kf_place;
+} kf_replay_place;
 /* An attempt that counted by a verdict of another run: what that run knew when it began, and nobody can find out again. */
 typedef struct kf_told {
     char hash[KF_HASH_HEX]; /* of the candidate */
-    int64_t number;         /* as in kf_place */
+    int64_t number;         /* as in kf_replay_place */
     kf_attempt_outcome outcome;
     int64_t verdict, candidate;
     kf_status status;
     kf_blame blame;
     kf_interval speedup;
 } kf_told;
-typedef struct kf_order {
-    kf_place *places;
+typedef struct kf_replay_order {
+    kf_replay_place *places;
     size_t count, capacity, next;
     kf_told *told;
     size_t told_count;
     int64_t *candidates; /* of the replies: the stored run's candidate of call 1, 2, …; 0 none */
     size_t candidate_count;
-    kf_workers_result held[KF_ORDER_HELD]; /* come too early */
+    kf_workers_result held[KF_REPLAY_ORDER_HELD]; /* come too early */
     size_t held_count;
-} kf_order;
+} kf_replay_order;
 
-/* What the workers that were there allowed (search_rooms.c), from a point of the run on. */
-#define KF_ROOMS_CHANGES 256
-typedef struct kf_rooms {
+/* What the workers that were there allowed (search_capacity.c), from a point of the run on. */
+#define KF_CAPACITY_CHANGES 256
+typedef struct kf_capacity {
     int64_t clock;  /* kf_search_clock */
     size_t jobs;    /* under way at a time */
     size_t devices; /* kf_workers_devices */
     size_t least;   /* kf_workers_least_jobs */
-} kf_rooms;
-typedef struct kf_rooms_history {
-    kf_rooms changes[KF_ROOMS_CHANGES];
+} kf_capacity;
+typedef struct kf_capacity_history {
+    kf_capacity changes[KF_CAPACITY_CHANGES];
     size_t count;
-} kf_rooms_history;
+} kf_capacity_history;
 
 typedef struct kf_tries {
     int64_t candidate;
@@ -225,13 +225,13 @@ typedef struct kf_search {
     const volatile int *interrupts;
     const kf_search_observer *observer;
     kf_search_progress progress;
-    char *conditions; /* the store's device */
+    char *environment_id; /* the store's device */
     kf_job *job;      /* filled anew for each submission */
     char session[16]; /* part of job ids: an answer to an earlier session is no answer */
     int64_t next_ticket;
     double started, elapsed_before;
 
-    kf_arm *arms[KF_ARMS];
+    kf_tunable_source *arms[KF_TUNABLE_SOURCES];
     size_t arm_count;
     size_t defaults, next_default; /* the first `defaults` arms: baseline and seeds; how many of them were proposed */
     kf_proposal *in_flight, *retries;
@@ -264,9 +264,9 @@ typedef struct kf_search {
     kf_store *notes_store; /* where what was noted before lies, when this run repeats one; NULL: in `store` */
     double notes_until;    /* seconds since 1970: what other runs have noted later does not count */
 
-    kf_order order;
-    kf_rooms rooms;                         /* now */
-    kf_rooms_history rooms_had, rooms_then; /* of this run; of the one that it repeats */
+    kf_replay_order order;
+    kf_capacity capacity;                         /* now */
+    kf_capacity_history capacity_had, capacity_then; /* of this run; of the one that it repeats */
     kf_tries *tries;                        /* measured again */
     size_t tries_count;
     int64_t judged_since_verify;
@@ -292,24 +292,24 @@ const char *kf_search_paid(const kf_search *s); /* which budget for models is sp
 void kf_search_release(kf_search *s);           /* all that it owns, not itself */
 void kf_proposal_free(kf_proposal *proposal);
 
-/* search_arms.c */
+/* search_tunable_sources.c */
 /* `strict`: faulty declarations of tunables are an error; else the source counts as one without. */
-kf_arm *kf_arm_add(kf_search *s, const char *name, const char *source, size_t size, bool strict, kf_error *error);
-kf_arm *kf_arm_find(kf_search *s, const char *source, size_t size);
-void kf_arm_free(kf_arm *arm);
-/* The arm of the same normal form (form.h); NULL: none. */
-bool kf_arm_like(kf_search *s, const char *source, size_t size, kf_arm **arm, kf_error *error);
+kf_tunable_source *kf_tunable_source_add(kf_search *s, const char *name, const char *source, size_t size, bool strict, kf_error *error);
+kf_tunable_source *kf_tunable_source_find(kf_search *s, const char *source, size_t size);
+void kf_tunable_source_free(kf_tunable_source *arm);
+/* The arm of the same normal form (canonical_source.h); NULL: none. */
+bool kf_tunable_source_like(kf_search *s, const char *source, size_t size, kf_tunable_source **arm, kf_error *error);
 /* Tells the arm of a measured point; NaN: no good. */
-void kf_arm_report(kf_arm *arm, const kf_tune_point *point, double speedup);
-bool kf_arms_defaults(kf_search *s, kf_error *error); /* baseline and seeds */
+void kf_tunable_source_report(kf_tunable_source *arm, const kf_tune_point *point, double speedup);
+bool kf_tunable_sources_defaults(kf_search *s, kf_error *error); /* baseline and seeds */
 /* Once the device is known (s->conditions): gives them tuners, with the device's compiler flags as further axes. Later arms get theirs at once. */
-bool kf_arms_start(kf_search *s, kf_error *error);
+bool kf_tunable_sources_start(kf_search *s, kf_error *error);
 /* The next point worth measuring. *proposal NULL: there is none now. */
-bool kf_arms_propose(kf_search *s, kf_proposal **proposal, kf_error *error);
-bool kf_arms_more(const kf_search *s); /* some arm may have points left */
-kf_proposal *kf_proposal_new(kf_step step, kf_arm *arm, const kf_tune_point *point, kf_error *error);
-char *kf_point_json(const kf_arm *arm, const kf_tune_point *point);
-bool kf_point_read(const kf_arm *arm, const char *json, kf_tune_point *point);
+bool kf_tunable_sources_propose(kf_search *s, kf_proposal **proposal, kf_error *error);
+bool kf_tunable_sources_more(const kf_search *s); /* some arm may have points left */
+kf_proposal *kf_proposal_new(kf_step step, kf_tunable_source *arm, const kf_tune_point *point, kf_error *error);
+char *kf_point_json(const kf_tunable_source *arm, const kf_tune_point *point);
+bool kf_point_read(const kf_tunable_source *arm, const char *json, kf_tune_point *point);
 
 /* search_record.c */
 /* A source that was judged before, in any run, and differs from this one, of call `number`, in names and layout alone; malloc'd, *known NULL: there is none. */
@@ -323,29 +323,29 @@ bool kf_record_rejected(kf_search *s, kf_proposal *proposal, const char *message
 /* A model's reply that yielded no candidate. */
 bool kf_record_failure(kf_search *s, const kf_call *call, kf_attempt_outcome outcome, const char *message, kf_error *error);
 
-/* search_order.c */
+/* search_replay_order.c */
 /* Where the models are those of a stored run: the order of its verdicts. */
-bool kf_order_read(kf_search *s, kf_error *error);
-void kf_order_clear(kf_order *order);
+bool kf_replay_order_read(kf_search *s, kf_error *error);
+void kf_replay_order_clear(kf_replay_order *order);
 /* Is a verdict on it still to come in the stored run? */
-bool kf_order_expects(const kf_search *s, const kf_proposal *proposal);
+bool kf_replay_order_expects(const kf_search *s, const kf_proposal *proposal);
 /* Has the verdict come too early? Then it is taken over; what stays with the caller is handled at once. */
-bool kf_order_hold(kf_search *s, kf_workers_result *result);
+bool kf_replay_order_hold(kf_search *s, kf_workers_result *result);
 /* A held one whose turn it is. */
-bool kf_order_take(kf_search *s, kf_workers_result *result);
+bool kf_replay_order_take(kf_search *s, kf_workers_result *result);
 /* Did the stored run count this proposal by a verdict of another run, as `outcome` says? Then *known is that. */
-bool kf_order_told(kf_search *s, const kf_proposal *proposal, kf_attempt_outcome outcome, kf_store_candidate *known, bool *told,
+bool kf_replay_order_told(kf_search *s, const kf_proposal *proposal, kf_attempt_outcome outcome, kf_store_candidate *known, bool *told,
                    kf_error *error);
 /* The source that stood for the reply to call `number` in the stored run, where that is this very one in other words; malloc'd, *known NULL: it is not. */
-bool kf_order_told_source(kf_search *s, int64_t number, const char *form, char **known, kf_error *error);
+bool kf_replay_order_told_source(kf_search *s, int64_t number, const char *form, char **known, kf_error *error);
 /* The proposal was recorded without a worker. */
-void kf_order_known(kf_search *s, const kf_proposal *proposal);
+void kf_replay_order_known(kf_search *s, const kf_proposal *proposal);
 
-/* search_rooms.c */
+/* search_capacity.c */
 /* Before something is proposed: s->rooms is what holds now, in this run or, where one is repeated, in that. */
-void kf_rooms_look(kf_search *s);
-void kf_rooms_write(const kf_rooms_history *history, cJSON *state);
-void kf_rooms_read(const cJSON *state, kf_rooms_history *history);
+void kf_capacity_look(kf_search *s);
+void kf_capacity_write(const kf_capacity_history *history, cJSON *state);
+void kf_capacity_read(const cJSON *state, kf_capacity_history *history);
 
 /* search_verify.c */
 bool kf_best_refresh(kf_search *s, kf_error *error); /* progress.best and so on from the store; tells of a new best */
@@ -381,20 +381,20 @@ void kf_call_free(kf_call *call);
 kf_call *kf_call_unlink(kf_search *s, int64_t tag); /* NULL: it is not in flight */
 /* The proposal of a reply that was under way, as it was: of the source whose hash begins with `hash`, `arm` where it is one of the arms. *proposal NULL:
  * it is not to be had any more. */
-bool kf_models_propose_again(kf_search *s, const kf_call *call, const char *hash, kf_arm *arm, kf_proposal **proposal,
+bool kf_models_propose_again(kf_search *s, const kf_call *call, const char *hash, kf_tunable_source *arm, kf_proposal **proposal,
                              kf_error *error);
 /* The model takes no request now (BUSY) or never again (LIMIT), as `why` says: the call did not happen, what was due stays due. */
 bool kf_call_take_back(kf_search *s, kf_call *call, const kf_error *why, kf_error *error);
 /* Ends a transaction with what it has changed in the search. */
 bool kf_state_commit(kf_search *s, kf_error *error);
 
-/* search_asked.c */
+/* search_pending_calls.c */
 /* Before a call leaves: the run's state with it, and its prompt. */
-bool kf_asked_store(kf_search *s, const kf_call *call, kf_error *error);
+bool kf_pending_call_store(kf_search *s, const kf_call *call, kf_error *error);
 /* In a run that goes on, once its models are open: recorded models are told what they were asked, and what is in flight is asked once more. */
-bool kf_asked_again(kf_search *s, kf_error *error);
+bool kf_pending_call_again(kf_search *s, kf_error *error);
 /* Those that their models did not take yet. */
-bool kf_asked_send(kf_search *s, kf_error *error);
+bool kf_pending_call_send(kf_search *s, kf_error *error);
 
 /* search_ensemble.c */
 /* The model to be asked next in that role; -1: none now. */
@@ -421,12 +421,12 @@ bool kf_choose_summary(kf_search *s, kf_error *error);
 bool kf_step_is_critic(kf_step step);               /* asks for JSON, not for a candidate */
 bool kf_strategy_asks(const kf_strategy *strategy); /* models for anything */
 
-/* search_survivors.c */
-bool kf_survivors_take(kf_search *s, const kf_outcome *outcome, kf_error *error);
+/* search_selection.c */
+bool kf_selection_take(kf_search *s, const kf_outcome *outcome, kf_error *error);
 /* Why the search is over, by the strategy; NULL: it is not. */
-const char *kf_survivors_stop(const kf_search *s);
-/* What the next candidate of a model is expected to add to the best, as a share of it (search_survivors.c says how). */
-double kf_survivors_expected(const kf_search *s);
+const char *kf_selection_stop(const kf_search *s);
+/* What the next candidate of a model is expected to add to the best, as a share of it (search_selection.c says how). */
+double kf_selection_expected(const kf_search *s);
 /* The cell of the grid of elites and the features behind it, as JSON; malloc'd, NULL when out of memory. */
 char *kf_features(const kf_verdict *verdict, const char *source, size_t size, char cell[KF_CELL_TEXT], double *floor_share);
 double kf_features_floor(const char *json); /* of stored features; 0 unknown */

@@ -146,8 +146,8 @@ static int64_t flying(const kf_search *s, int model)
 
 static bool call_is_due(const kf_search *s)
 {
-    if (!kf_strategy_asks(&s->strategy) || (s->quota > 0 && kf_arms_more(s))) return false;
-    size_t limit = s->settings->calls > 0 ? (size_t)s->settings->calls : s->rooms.devices;
+    if (!kf_strategy_asks(&s->strategy) || (s->quota > 0 && kf_tunable_sources_more(s))) return false;
+    size_t limit = s->settings->calls > 0 ? (size_t)s->settings->calls : s->capacity.devices;
     size_t busy = (size_t)flying(s, -1);
     /* busy: in flight so far. */
     if (s->settings->samples && (s->answered + (int64_t)busy >= s->settings->samples || kf_search_paid(s))) return false;
@@ -205,7 +205,7 @@ static bool begin_call(kf_search *s, int model, kf_error *error)
     kf_error why = {0};
     call->next = s->calls;
     s->calls = call;
-    if (!kf_asked_store(s, call, error)) return false;
+    if (!kf_pending_call_store(s, call, error)) return false;
     if (kf_llm_submit(m->llm, &request, &why)) return true;
     s->round = round;
     bool taken_back = kf_call_take_back(s, call, &why, error);
@@ -306,7 +306,7 @@ static bool store_call(kf_search *s, kf_call *call, const kf_llm_reply *reply, b
                                              .seconds = reply->seconds,
                                          },
                                          error);
-    if (!call->call || !kf_store_drop_asked(s->store, s->progress.run, call->tag, error)) return false;
+    if (!call->call || !kf_store_drop_pending_call(s->store, s->progress.run, call->tag, error)) return false;
     model->calls++;
     call->number = ++s->progress.calls;
     s->answered += reply->outcome != KF_LLM_FAILED && !kf_step_is_critic(call->step);
@@ -413,7 +413,7 @@ static bool collect(kf_search *s, bool *any, kf_error *error)
 
 bool kf_models_step(kf_search *s, bool start, bool *moved, kf_error *error)
 {
-    if (!kf_asked_send(s, error) || !collect(s, moved, error)) return false;
+    if (!kf_pending_call_send(s, error) || !collect(s, moved, error)) return false;
     if (*moved) return true;
     if (!start || !s->model_count || s->models_gone || !call_is_due(s)) return true;
     kf_ensemble_look(s);
@@ -511,12 +511,12 @@ static bool use_diagnosis(kf_search *s, const kf_call *call, kf_error *error)
 
 /* The arm of a reply's source. One that only renames or reformats what was judged before is not judged: the earlier source stands for it, so that a
  * verdict never goes to a source that was not judged. */
-static kf_arm *arm_for(kf_search *s, const kf_call *call, char **source, bool *rewritten, kf_error *error)
+static kf_tunable_source *arm_for(kf_search *s, const kf_call *call, char **source, bool *rewritten, kf_error *error)
 {
-    kf_arm *arm = kf_arm_find(s, *source, strlen(*source));
+    kf_tunable_source *arm = kf_tunable_source_find(s, *source, strlen(*source));
     *rewritten = false;
     if (arm) return arm;
-    if (!kf_arm_like(s, *source, strlen(*source), &arm, error)) return NULL;
+    if (!kf_tunable_source_like(s, *source, strlen(*source), &arm, error)) return NULL;
     *rewritten = arm;
     if (arm) return arm;
     char *known;
@@ -525,12 +525,12 @@ static kf_arm *arm_for(kf_search *s, const kf_call *call, char **source, bool *r
         *rewritten = strcmp(known, *source) != 0;
         free(*source);
         *source = known;
-        if ((arm = kf_arm_find(s, *source, strlen(*source)))) return arm;
+        if ((arm = kf_tunable_source_find(s, *source, strlen(*source)))) return arm;
     }
-    return kf_arm_add(s, kf_step_name(call->step), *source, strlen(*source), false, error);
+    return kf_tunable_source_add(s, kf_step_name(call->step), *source, strlen(*source), false, error);
 }
 
-static bool propose_of(const kf_call *call, kf_arm *arm, bool rewritten, kf_proposal **proposal, kf_error *error)
+static bool propose_of(const kf_call *call, kf_tunable_source *arm, bool rewritten, kf_proposal **proposal, kf_error *error)
 {
     *proposal = kf_proposal_new(call->step, arm, &arm->initial, error);
     if (!*proposal) return false;
@@ -567,7 +567,7 @@ static bool propose_reply(kf_search *s, const kf_call *call, kf_proposal **propo
         return kf_record_failure(s, call, outcome, why.text, error);
     }
     bool rewritten;
-    kf_arm *arm = arm_for(s, call, &source, &rewritten, error);
+    kf_tunable_source *arm = arm_for(s, call, &source, &rewritten, error);
     if (!arm || !propose_of(call, arm, rewritten, proposal, error)) return false;
     s->models[call->model].useless = 0;
     free(s->models[call->model].note);
@@ -584,7 +584,7 @@ static bool is_called(const char *source, const char *digits)
     return *digits && strncmp(hex, digits, strlen(digits)) == 0;
 }
 
-bool kf_models_propose_again(kf_search *s, const kf_call *call, const char *hash, kf_arm *arm, kf_proposal **proposal,
+bool kf_models_propose_again(kf_search *s, const kf_call *call, const char *hash, kf_tunable_source *arm, kf_proposal **proposal,
                              kf_error *error)
 {
     kf_error why = {0};
@@ -603,7 +603,7 @@ bool kf_models_propose_again(kf_search *s, const kf_call *call, const char *hash
         free(source);
         source = known;
     }
-    if (!arm) arm = kf_arm_add(s, kf_step_name(call->step), source, strlen(source), false, error);
+    if (!arm) arm = kf_tunable_source_add(s, kf_step_name(call->step), source, strlen(source), false, error);
     return arm && propose_of(call, arm, rewritten, proposal, error);
 }
 

@@ -56,7 +56,7 @@ bool kf_notes_write(kf_search *s, const kf_proposal *p, kf_status status, double
     return kf_store_put_note(s->store,
                              &(kf_store_note_new){.task = correct && effect >= TRAVELS ? NULL : kf_task_hash(s->task),
                                                   .run = s->progress.run,
-                                                  .device = s->conditions,
+                                                  .device = s->environment_id,
                                                   .kind = correct && effect > 1 ? "paid" : "failed",
                                                   .text = text,
                                                   .effect = effect,
@@ -89,7 +89,7 @@ bool kf_notes_summarise(kf_search *s, const kf_call *call, kf_error *why, kf_err
     return kf_store_put_note(s->store,
                              &(kf_store_note_new){.task = kf_task_hash(s->task),
                                                   .run = s->progress.run,
-                                                  .device = s->conditions,
+                                                  .device = s->environment_id,
                                                   .kind = SUMMARY,
                                                   .text = text.data,
                                                   .effect = NAN,
@@ -150,7 +150,7 @@ static bool look(const kf_search *s, bool own, shown *n, kf_error *error)
         if (own != (is_own && *note.run)) continue;
         if (!own && note.created > s->notes_until) continue;
         n->seen++;
-        if (*note.device && s->conditions && strcmp(note.device, s->conditions) != 0) continue;
+        if (*note.device && s->environment_id && strcmp(note.device, s->environment_id) != 0) continue;
         if (!show(n, &note, error)) return false;
     }
     return row >= 0;

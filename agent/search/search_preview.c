@@ -50,13 +50,13 @@ bool kf_search_preview(kf_store *store, const kf_task *task, const char *run, co
     const char *mark = strstr(hardware, KF_JUDGE_MARK);
     snprintf(s->progress.hardware, sizeof s->progress.hardware, "%.*s", mark ? (int)(mark - hardware) : INT_MAX, hardware);
     kf_call call = {0};
-    bool ready = s->population ? kf_prompt_check(settings->prompts, error) && kf_arms_defaults(s, error)
+    bool ready = s->population ? kf_prompt_check(settings->prompts, error) && kf_tunable_sources_defaults(s, error)
                                : kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     if (ready && run) {
         snprintf(s->progress.run, sizeof s->progress.run, "%s", run);
         ready = kf_state_restore(s, error) && kf_best_refresh(s, error);
     }
-    s->conditions = kf_search_conditions(hardware, settings->baseline); /* from here on: sources need no tuners here */
+    s->environment_id = kf_search_environment_id(hardware, settings->baseline); /* from here on: sources need no tuners here */
     if (ready && choose(s, step, &call, error)) {
         text->step = kf_step_name(call.step);
         text->system = kf_search_system(s, error);

@@ -220,7 +220,7 @@ static char *source_as_judged(kf_store *store, const kf_store_candidate *candida
 {
     kf_autofree char *source = kf_store_source(store, candidate->id, NULL, error);
     if (!source || !*candidate->tunables) return kf_steal(&source);
-    kf_arm as_is = {.space = kf_tune_space_read(source, NULL)};
+    kf_tunable_source as_is = {.space = kf_tune_space_read(source, NULL)};
     kf_auto(kf_tune_space) space = as_is.space;
     kf_tune_point point;
     if (!space || !kf_point_read(&as_is, candidate->tunables, &point)) return kf_steal(&source);
@@ -283,8 +283,8 @@ static void word_parent(const kf_search *s, const parent *p, kf_prompt_context *
 {
     context->parent_source = p->source;
     context->parent_speedup = p->candidate.speedup;
-    kf_edits edits = s->strategy.edits;
-    context->edits = edits == KF_EDITS_ALWAYS || (edits == KF_EDITS_LARGE && strlen(p->source) > WHOLE_SOURCE_BYTES);
+    kf_edit_policy edits = s->strategy.edits;
+    context->edits = edits == KF_EDIT_ALWAYS || (edits == KF_EDIT_LARGE && strlen(p->source) > WHOLE_SOURCE_BYTES);
     if (!p->verdict) return;
     if (s->strategy.figures) {
         word_workload_figures(s, p->verdict, figures);

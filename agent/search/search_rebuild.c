@@ -19,7 +19,7 @@ typedef struct beginning {
     kf_step step;
     char *tunables; /* of a point */
     kf_under_way *work;
-    kf_arm *arm;
+    kf_tunable_source *arm;
 } beginning;
 
 typedef struct descent {
@@ -155,9 +155,9 @@ static bool source_arm(kf_search *s, beginning *b, kf_error *error)
     size_t size;
     kf_autofree char *source = kf_store_source(s->store, b->candidate, &size, error);
     if (!source) return false;
-    b->arm = kf_arm_find(s, source, size);
+    b->arm = kf_tunable_source_find(s, source, size);
     if (b->arm || b->step == KF_STEP_BASELINE || b->step == KF_STEP_SEED || b->step == KF_STEP_TUNE) return true;
-    b->arm = kf_arm_add(s, kf_step_name(b->step), source, size, false, error);
+    b->arm = kf_tunable_source_add(s, kf_step_name(b->step), source, size, false, error);
     return b->arm;
 }
 
@@ -180,7 +180,7 @@ static bool begin_attempt(kf_search *s, beginning *b, kf_error *error)
     return true;
 }
 
-static kf_arm *arm_called(const kf_search *s, const char *hash)
+static kf_tunable_source *arm_called(const kf_search *s, const char *hash)
 {
     for (size_t i = 0; i < s->arm_count && *hash; i++)
         if (strncmp(s->arms[i]->hash, hash, strlen(hash)) == 0) return s->arms[i];
@@ -248,7 +248,7 @@ static bool take(history *h, const kf_store_attempt *attempt, const beginning *b
 {
     kf_autoresult kf_store_candidate candidate = {0};
     if (!kf_store_get_candidate(h->s->store, attempt->candidate, h->s->progress.run, &candidate, error)) return false;
-    return kf_survivors_take(h->s,
+    return kf_selection_take(h->s,
                              &(kf_outcome){.step = b->step,
                                            .candidate = attempt->candidate,
                                            .parent = b->parent,
@@ -273,7 +273,7 @@ static bool end_attempt(history *h, const kf_store_attempt *attempt, beginning *
     if (attempt->outcome == KF_ATTEMPT_JUDGED || attempt->outcome == KF_ATTEMPT_SAME_CODE || attempt->outcome == KF_ATTEMPT_LOST)
         s->progress.judged += !is_fault(attempt);
     if (attempt->outcome == KF_ATTEMPT_JUDGED || attempt->outcome == KF_ATTEMPT_SAME_CODE) s->judged_since_verify++;
-    kf_arm *arm = b->arm;
+    kf_tunable_source *arm = b->arm;
     if (arm && b->number != b->began) arm->in_flight--;
     if (!is_spoilt(h, attempt, &spoilt, error)) return false;
     if (spoilt) return true;
@@ -282,7 +282,7 @@ static bool end_attempt(history *h, const kf_store_attempt *attempt, beginning *
     kf_tune_point point = arm->initial;
     if (attempt->tunables[0] && b->step == KF_STEP_TUNE && !kf_point_read(arm, attempt->tunables, &point)) return true;
     bool timed = attempt->verdict && attempt->status == KF_CORRECT && attempt->speedup.value > 0;
-    kf_arm_report(arm, &point, timed ? attempt->speedup.value : NAN);
+    kf_tunable_source_report(arm, &point, timed ? attempt->speedup.value : NAN);
     if (b->step == KF_STEP_TUNE) {
         arm->points++;
         return true;

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "faults.h"
+#include "machine_failures.h"
 #include "kforge/file.h"
-#include "form.h"
+#include "canonical_source.h"
 #include "search_internal.h"
 
 static const char *proposer_of(const kf_search *s, kf_step step, int model)
@@ -47,7 +47,7 @@ static kf_store_attempt_new attempt_of(const kf_search *s, const kf_proposal *p,
 }
 
 /* The attempt, inside a group that is open or begins here, and that `finish` ends. The proposal must have left the lists that the state tells of. */
-static bool store(kf_search *s, kf_store_attempt_new *attempt, const kf_arm *arm, const kf_tune_point *point,
+static bool store(kf_search *s, kf_store_attempt_new *attempt, const kf_tunable_source *arm, const kf_tune_point *point,
                   kf_store_recorded *recorded, kf_error *error)
 {
     kf_autofree char *tunables = arm ? kf_point_json(arm, point) : NULL;
@@ -79,7 +79,7 @@ static bool settle(kf_search *s, const kf_proposal *p, bool known, kf_status sta
     double score = status == KF_CORRECT && speedup > 0 ? speedup : NAN;
     kf_ensemble_judged(s, p, known, status, blame, score);
     if (p->arm) {
-        kf_arm_report(p->arm, &p->point, score);
+        kf_tunable_source_report(p->arm, &p->point, score);
         if (p->step != KF_STEP_TUNE) {
             p->arm->settled = true;
             if (!p->arm->base) p->arm->base = candidate;
@@ -97,7 +97,7 @@ static bool settle(kf_search *s, const kf_proposal *p, bool known, kf_status sta
                           .floor_share = floor_share,
                           .cell = cell};
     if (p->model >= 0 && !kf_notes_write(s, p, status, speedup, candidate, error)) return false;
-    return kf_survivors_take(s, &outcome, error) &&
+    return kf_selection_take(s, &outcome, error) &&
            (p->model < 0 || kf_models_judged(s, p, known, status, blame, score, candidate, error));
 }
 
@@ -157,10 +157,10 @@ bool kf_record_known(kf_search *s, kf_proposal *p, bool *known, kf_error *error)
     *known = false;
     if (p->candidate) return true;
     kf_store_candidate_hash(p->source, p->size, (const char *const *)p->flags, (size_t)p->flag_count, hash);
-    if (!kf_store_find_candidate(s->store, kf_task_hash(s->task), hash, s->conditions, &candidate, known, error)) return false;
+    if (!kf_store_find_candidate(s->store, kf_task_hash(s->task), hash, s->environment_id, &candidate, known, error)) return false;
     *known = *known && usable(&candidate);
     if (*known && !counts_here(s, candidate.id, known, error)) return false;
-    if (!*known && !kf_order_told(s, p, KF_ATTEMPT_KNOWN, &candidate, known, error)) return false;
+    if (!*known && !kf_replay_order_told(s, p, KF_ATTEMPT_KNOWN, &candidate, known, error)) return false;
     return !*known || record_reuse(s, p, KF_ATTEMPT_KNOWN, &candidate, error);
 }
 
@@ -170,12 +170,12 @@ bool kf_record_find_like(kf_search *s, int64_t number, const char *source, size_
     char form[KF_HASH_HEX], hash[KF_HASH_HEX];
     bool found;
     *known = NULL;
-    if (!kf_form_hash(source, size, form, error)) return false;
+    if (!kf_canonical_source_hash(source, size, form, error)) return false;
     if (!*form) return true;
-    if (!kf_order_told_source(s, number, form, known, error)) return false;
+    if (!kf_replay_order_told_source(s, number, form, known, error)) return false;
     if (*known) return true;
     kf_store_candidate_hash(form, strlen(form), NULL, 0, hash);
-    if (!kf_store_find_form(s->store, kf_task_hash(s->task), hash, s->conditions, &candidate, &found, error)) return false;
+    if (!kf_store_find_canonical(s->store, kf_task_hash(s->task), hash, s->environment_id, &candidate, &found, error)) return false;
     found = found && usable(&candidate);
     if (found && !counts_here(s, candidate.id, &found, error)) return false;
     return !found || (*known = kf_store_source(s->store, candidate.id, NULL, error));
@@ -237,11 +237,11 @@ static bool find_same_code(kf_search *s, const kf_proposal *p, const kf_verdict 
     char hash[KF_HASH_HEX];
     *found = false;
     if (!*verdict->code_hash || p->step == KF_STEP_VERIFY) return true;
-    if (!kf_store_find_code(s->store, kf_task_hash(s->task), verdict->code_hash, s->conditions, known, found, error)) return false;
+    if (!kf_store_find_code(s->store, kf_task_hash(s->task), verdict->code_hash, s->environment_id, known, found, error)) return false;
     kf_store_candidate_hash(p->source, p->size, (const char *const *)p->flags, (size_t)p->flag_count, hash);
     *found = *found && usable(known) && strcmp(known->hash, hash) != 0;
     if (*found && !counts_here(s, known->id, found, error)) return false;
-    return *found || kf_order_told(s, p, KF_ATTEMPT_SAME_CODE, known, found, error);
+    return *found || kf_replay_order_told(s, p, KF_ATTEMPT_SAME_CODE, known, found, error);
 }
 
 bool kf_record_result(kf_search *s, kf_proposal *p, const kf_workers_result *result, bool *again, kf_error *error)
@@ -282,7 +282,7 @@ bool kf_record_result(kf_search *s, kf_proposal *p, const kf_workers_result *res
     if (p->step != KF_STEP_VERIFY) attempt.cell = cell; /* it stays where it was taken in */
     bool flake = verdict->blame == KF_BLAME_MACHINE || verdict->blame == KF_BLAME_JUDGE;
     *again = flake && p->step != KF_STEP_VERIFY && p->retries < KF_RETRIES;
-    attempt.device = s->conditions;
+    attempt.device = s->environment_id;
     if (*again) { /* before the state is written */
         p->retries++;
         p->next = s->retries;

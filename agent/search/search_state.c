@@ -137,7 +137,7 @@ static void add_reply(cJSON *list, const kf_call *c)
     cJSON_AddItemToArray(list, entry);
 }
 
-/* A request that has gone to a model, whose prompt is stored beside the state (search_asked.c). */
+/* A request that has gone to a model, whose prompt is stored beside the state (search_pending_calls.c). */
 static void add_call(cJSON *list, const kf_call *c)
 {
     add_reply(list, c);
@@ -192,7 +192,7 @@ static void add_work(cJSON *list, const kf_proposal *p, bool waits)
 /* Which arms have nothing left: a tuner that has nothing now may have something again when it is told what is under way, and is not asked again all the same. */
 static void add_exhausted(const kf_search *s, cJSON *json)
 {
-    char digits[KF_ARMS / 4 + 1];
+    char digits[KF_TUNABLE_SOURCES / 4 + 1];
     size_t count = (s->arm_count + 3) / 4;
     for (size_t i = 0; i < count; i++) {
         unsigned bits = 0;
@@ -244,8 +244,8 @@ char *kf_state_json(const kf_search *s)
     cJSON_AddNumberToObject(json, "device-seconds", s->progress.device_seconds);
     cJSON_AddNumberToObject(json, "quota", s->quota);
     add_models(s, json);
-    kf_rooms_write(&s->rooms_had, json);
-    cJSON_AddNumberToObject(json, "looked", (double)s->rooms.clock);
+    kf_capacity_write(&s->capacity_had, json);
+    cJSON_AddNumberToObject(json, "looked", (double)s->capacity.clock);
     if (s->notes_until > 0) cJSON_AddNumberToObject(json, "notes-until", s->notes_until);
     if (s->strategy.round > 1) add_round(s, json);
     cJSON_AddNumberToObject(json, "ticket", (double)s->next_ticket);
@@ -375,7 +375,7 @@ static bool read_replies(kf_search *s, const cJSON *json, kf_error *error)
     return true;
 }
 
-/* What was in flight: asked again once the models are open (search_asked.c). */
+/* What was in flight: asked again once the models are open (search_pending_calls.c). */
 static bool read_calls(kf_search *s, const cJSON *json, kf_error *error)
 {
     const cJSON *entry;
@@ -392,7 +392,7 @@ static bool read_calls(kf_search *s, const cJSON *json, kf_error *error)
         c->asked = (int64_t)number_of(entry, "asked");
         c->resting = (uint64_t)number_of(entry, "resting");
         c->unsent = true;
-        if (!kf_store_get_asked(s->store, s->progress.run, c->tag, &c->prompt, error)) return false;
+        if (!kf_store_get_pending_call(s->store, s->progress.run, c->tag, &c->prompt, error)) return false;
         end = &c->next;
     }
     return true;
@@ -477,12 +477,12 @@ static void read_end(kf_search *s, const cJSON *json)
     }
 }
 
-static void read_rooms(kf_search *s, const cJSON *json)
+static void read_capacity(kf_search *s, const cJSON *json)
 {
-    kf_rooms_read(json, &s->rooms_had);
-    if (!s->rooms_had.count) return;
-    s->rooms = s->rooms_had.changes[s->rooms_had.count - 1];
-    s->rooms.clock = (int64_t)number_of(json, "looked");
+    kf_capacity_read(json, &s->capacity_had);
+    if (!s->capacity_had.count) return;
+    s->capacity = s->capacity_had.changes[s->capacity_had.count - 1];
+    s->capacity.clock = (int64_t)number_of(json, "looked");
 }
 
 static void read_round(kf_search *s, const cJSON *json)
@@ -516,7 +516,7 @@ static bool read_state(kf_search *s, const cJSON *json, kf_error *error)
     read_exhausted(s, json);
     read_end(s, json);
     read_round(s, json);
-    read_rooms(s, json);
+    read_capacity(s, json);
     /* What could not be made a proposal again comes before the replies that waited behind it. */
     kf_call *first = s->replies, **end = &first;
     s->replies = NULL;

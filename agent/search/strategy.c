@@ -17,7 +17,7 @@
  * chain; a judge's JSON before each optimisation and each repair). fsr: CUDA-LLM (rounds of N; the fastest seeds the next). None of these
  * has a tuner; tune has nothing else; auto is what measured best in bench_search. */
 
-#define COMMON .gain = 1.02, .tau = 0.5, .width = 0.1, .tokens = 24000, .exponent = 1, .tournament = 3, .edits = KF_EDITS_LARGE
+#define COMMON .gain = 1.02, .tau = 0.5, .width = 0.1, .tokens = 24000, .exponent = 1, .tournament = 3, .edits = KF_EDIT_LARGE
 
 static const struct row {
     kf_strategy strategy;
@@ -202,7 +202,7 @@ static void read_lever(kf_json_reader *reader, const lever *l, kf_strategy *stra
     }
     }
 }
-_Static_assert(sizeof(kf_parents) == sizeof(int) && sizeof(kf_edits) == sizeof(int), "words are read and written as int");
+_Static_assert(sizeof(kf_parents) == sizeof(int) && sizeof(kf_edit_policy) == sizeof(int), "words are read and written as int");
 
 static bool is_useful(const kf_strategy *s)
 {

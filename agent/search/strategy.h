@@ -16,7 +16,7 @@
 
 #define KF_EXEMPLARS 8
 
-typedef enum kf_edits { KF_EDITS_NEVER, KF_EDITS_LARGE, KF_EDITS_ALWAYS, KF_EDITS_COUNT } kf_edits;
+typedef enum kf_edit_policy { KF_EDIT_NEVER, KF_EDIT_LARGE, KF_EDIT_ALWAYS, KF_EDIT_COUNT } kf_edit_policy;
 
 typedef struct kf_strategy {
     char name[64];
@@ -41,7 +41,7 @@ typedef struct kf_strategy {
     bool best, figures; /* the best candidate; what was measured of the parent */
     int tokens;         /* most tokens of a prompt */
     /* How they edit. */
-    kf_edits edits; /* search/replace edits: never, where the parent is large, always */
+    kf_edit_policy edits; /* search/replace edits: never, where the parent is large, always */
     /* Who survives. */
     kf_parents parents;
     double exponent; /* of power */

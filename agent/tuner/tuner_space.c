@@ -14,8 +14,8 @@
 #include "kforge/json.h"
 #include "tuner_internal.h"
 
-#define MOST_FLAG_BYTES 128
-#define MOST_FLAGS 8
+#define MAX_FLAG_BYTES 128
+#define MAX_FLAGS 8
 #define READ_BUDGET 2000000 /* steps of finding out whether the constraints can hold */
 #define GUARD_SIZE 128      /* of a macro's name */
 
@@ -130,7 +130,7 @@ static bool read_require(kf_tune_space *space, const char *text, int line, kf_er
 /* Flags are words of a plain character set that start with '-': nothing that a shell or a response file could read otherwise. */
 static bool flag_is_plain(const char *flag)
 {
-    if (flag[0] != '-' || strlen(flag) > MOST_FLAG_BYTES - 2) return false;
+    if (flag[0] != '-' || strlen(flag) > MAX_FLAG_BYTES - 2) return false;
     for (; *flag; flag++)
         if (!kf_code_is_word(*flag) && !strchr("-+=.,", *flag)) return false;
     return true;
@@ -139,11 +139,11 @@ static bool flag_is_plain(const char *flag)
 static bool read_alternative(kf_flag_axis *axis, const char *text, kf_error *error)
 {
     kf_autobuffer flags = {0};
-    char word[MOST_FLAG_BYTES];
+    char word[MAX_FLAG_BYTES];
     int count = 0;
     while (next_word(&text, false, word, sizeof word)) {
         if (!flag_is_plain(word)) return kf_fail(error, KF_ERROR_INPUT, "\"%s\" is not a plain compiler flag", word);
-        if (++count > MOST_FLAGS) return kf_fail(error, KF_ERROR_LIMIT, "more than %d flags in one alternative", MOST_FLAGS);
+        if (++count > MAX_FLAGS) return kf_fail(error, KF_ERROR_LIMIT, "more than %d flags in one alternative", MAX_FLAGS);
         kf_buffer_format(&flags, "%s%s", count > 1 ? " " : "", word);
     }
     char *alternative = kf_buffer_take(&flags);
@@ -177,8 +177,8 @@ static bool add_flag_axis(kf_tune_space *space, const char *alternatives, kf_err
     }
     int most = 0;
     for (int i = 0; i < space->flag_count; i++) most += space->flags[i].most;
-    if (most > MOST_FLAGS)
-        return kf_fail(error, KF_ERROR_LIMIT, "more than %d compiler flags at once over all `flags` lines", MOST_FLAGS);
+    if (most > MAX_FLAGS)
+        return kf_fail(error, KF_ERROR_LIMIT, "more than %d compiler flags at once over all `flags` lines", MAX_FLAGS);
     return true;
 }
 
@@ -187,7 +187,7 @@ static bool declared_already(const kf_tune_space *space, const kf_flag_axis *axi
 {
     for (int i = 0; i < axis->count; i++) {
         const char *text = axis->alternatives[i];
-        char word[MOST_FLAG_BYTES];
+        char word[MAX_FLAG_BYTES];
         while (next_word(&text, false, word, sizeof word)) {
             size_t length = strcspn(word, "=");
             word[length] = '\0';
@@ -507,7 +507,7 @@ int kf_tune_point_flags(const kf_tune_space *space, const kf_tune_point *point, 
     }
     for (int i = 0; i < space->flag_count && !failed; i++) {
         const char *text = space->flags[i].alternatives[point->index[space->tunable_count + i]];
-        char word[MOST_FLAG_BYTES];
+        char word[MAX_FLAG_BYTES];
         while (!failed && next_word(&text, false, word, sizeof word)) {
             flags[count] = strdup(word);
             failed = !flags[count];

@@ -15,7 +15,7 @@ static bool add(kf_devices *devices, int number, int available, kf_error *error)
                        available == 1 ? "" : "s");
     for (size_t i = 0; i < devices->count; i++)
         if (strcmp(devices->names[i], name) == 0) return kf_fail(error, KF_ERROR_INPUT, "devices: %s is named twice", name);
-    if (devices->count == KF_DEVICES_MOST) return kf_fail(error, KF_ERROR_INPUT, "devices: more than %d", KF_DEVICES_MOST);
+    if (devices->count == KF_DEVICES_MAX) return kf_fail(error, KF_ERROR_INPUT, "devices: more than %d", KF_DEVICES_MAX);
     memcpy(devices->names[devices->count], name, sizeof name);
     devices->items[devices->count] = devices->names[devices->count];
     devices->count++;
@@ -26,7 +26,7 @@ bool kf_devices_parse(const char *text, int available, kf_devices *devices, kf_e
 {
     devices->count = 0;
     if (strcmp(text, "all") == 0) {
-        for (int i = 0; i < available && i < KF_DEVICES_MOST; i++)
+        for (int i = 0; i < available && i < KF_DEVICES_MAX; i++)
             if (!add(devices, i, available, error)) return false;
         return devices->count || kf_fail(error, KF_ERROR_MACHINE, "devices: the driver shows no GPU; `kforge doctor` says why");
     }

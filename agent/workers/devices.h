@@ -8,11 +8,11 @@
 
 #include "kforge/error.h"
 
-#define KF_DEVICES_MOST 64
+#define KF_DEVICES_MAX 64
 
 typedef struct kf_devices {
-    char names[KF_DEVICES_MOST][16]; /* "cuda:0" */
-    const char *items[KF_DEVICES_MOST];
+    char names[KF_DEVICES_MAX][16]; /* "cuda:0" */
+    const char *items[KF_DEVICES_MAX];
     size_t count;
 } kf_devices;
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "faults.h"
+#include "machine_failures.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
 #include "kforge/judge.h"
@@ -28,7 +28,7 @@ struct kf_workers {
     size_t end_count;
     kf_pending *queue, **queue_end;
     finished *results, **results_end;
-    char *hardware, *device, *conditions;
+    char *hardware, *device, *environment_id;
     bool greeted;     /* a first hello came since the last wait */
     size_t strangers; /* turned away for other conditions */
     kf_error last;
@@ -109,18 +109,18 @@ static const char *text_of(const cJSON *json, const char *key)
     return cJSON_IsString(item) ? item->valuestring : NULL;
 }
 
-static size_t hardware_length(const char *conditions)
+static size_t hardware_length(const char *environment_id)
 {
-    const char *mark = strstr(conditions, KF_JUDGE_MARK);
-    return mark ? (size_t)(mark - conditions) : strlen(conditions);
+    const char *mark = strstr(environment_id, KF_JUDGE_MARK);
+    return mark ? (size_t)(mark - environment_id) : strlen(environment_id);
 }
 
-static bool other_conditions(const kf_workers *pool, const char *conditions, kf_error *error)
+static bool other_environment_id(const kf_workers *pool, const char *environment_id, kf_error *error)
 {
-    size_t length = hardware_length(conditions);
-    bool same_hardware = length == hardware_length(pool->conditions) && strncmp(conditions, pool->conditions, length) == 0;
-    return kf_fail(error, KF_ERROR_MACHINE, "it judges on %s, this run on %s: their times can't be compared%s", conditions,
-                   pool->conditions,
+    size_t length = hardware_length(environment_id);
+    bool same_hardware = length == hardware_length(pool->environment_id) && strncmp(environment_id, pool->environment_id, length) == 0;
+    return kf_fail(error, KF_ERROR_MACHINE, "it judges on %s, this run on %s: their times can't be compared%s", environment_id,
+                   pool->environment_id,
                    same_hardware ? "; start a new run, which measures by today's rules, runtime and compiler" : "");
 }
 
@@ -129,21 +129,21 @@ bool kf_pool_hello(kf_workers *pool, kf_end *end, const char *text, size_t size,
     kf_auto(cJSON) json = kf_json_parse(text, size, KF_JOB_BYTES, "hello", error);
     if (!json) return false;
     const char *schema = text_of(json, "schema"), *hardware = text_of(json, "hardware"), *device = text_of(json, "device"),
-               *conditions = text_of(json, "conditions"); /* none: a version that did not tell them apart from the hardware */
-    if (!conditions) conditions = hardware;
-    if (!schema || strcmp(schema, KF_HELLO_SCHEMA) != 0 || !hardware || !*hardware || !device || !*conditions)
+               *environment_id = text_of(json, "conditions"); /* none: a version that did not tell them apart from the hardware */
+    if (!environment_id) environment_id = hardware;
+    if (!schema || strcmp(schema, KF_HELLO_SCHEMA) != 0 || !hardware || !*hardware || !device || !*environment_id)
         return kf_fail(error, KF_ERROR_INPUT, "its first line is no hello; is it another version of kforge?");
-    if (pool->conditions && strcmp(pool->conditions, conditions) != 0) {
+    if (pool->environment_id && strcmp(pool->environment_id, environment_id) != 0) {
         pool->strangers++;
-        return other_conditions(pool, conditions, error);
+        return other_environment_id(pool, environment_id, error);
     }
     const cJSON *jobs = cJSON_GetObjectItemCaseSensitive(json, "jobs");
     end->jobs_most = cJSON_IsNumber(jobs) && jobs->valuedouble >= 1 ? (size_t)fmin(jobs->valuedouble, KF_WORKER_JOBS) : 1;
     pool->greeted = true;
-    if (!pool->conditions) pool->conditions = strdup(conditions);
+    if (!pool->environment_id) pool->environment_id = strdup(environment_id);
     if (!pool->hardware) pool->hardware = strdup(hardware);
     if (!pool->device) pool->device = strdup(device);
-    return (pool->conditions && pool->hardware && pool->device) || kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    return (pool->environment_id && pool->hardware && pool->device) || kf_fail(error, KF_ERROR_MEMORY, "out of memory");
 }
 
 static bool check_verdict(const kf_pending *job, const kf_verdict *verdict, kf_error *error)
@@ -177,7 +177,7 @@ static void tell(kf_workers *pool, const kf_end *end, const char *text, const ch
 /* Counts the machine's faults; true: this is one, and another machine gets the job. */
 static bool hand_on(kf_workers *pool, kf_end *end, kf_pending *job, const kf_verdict *verdict)
 {
-    end->worn = !kf_faults_count(&end->faults, end->faults_most ? end->faults_most : KF_FAULTS, verdict, &end->why);
+    end->worn = !kf_machine_failures_count(&end->faults, end->faults_most ? end->faults_most : KF_MACHINE_FAILURES, verdict, &end->why);
     if (!kf_verdict_is_fault(verdict) || job->spoilt_by || !has_other(pool, end)) return false;
     job->spoilt_by = end;
     tell(pool, end, verdict->message, "another gets the job");
@@ -261,8 +261,8 @@ bool kf_workers_times(char *spec, size_t *times, kf_error *error)
     *times = 1;
     if (!mark || digits == length) return true;
     unsigned long count = length - digits > 4 ? 0 : strtoul(spec + digits, NULL, 10);
-    if (count < 1 || count > KF_WORKERS_MOST)
-        return kf_fail(error, KF_ERROR_INPUT, "workers \"%s\": expected 1 to %d of them", spec, KF_WORKERS_MOST);
+    if (count < 1 || count > KF_WORKERS_MAX)
+        return kf_fail(error, KF_ERROR_INPUT, "workers \"%s\": expected 1 to %d of them", spec, KF_WORKERS_MAX);
     *times = count;
     spec[digits - mark] = '\0';
     for (size_t end = digits - mark; end > 0 && spec[end - 1] == ' ';) spec[--end] = '\0';
@@ -272,9 +272,9 @@ bool kf_workers_times(char *spec, size_t *times, kf_error *error)
 static bool add_end(kf_workers *pool, kf_end *end, kf_error *error)
 {
     if (!end) return false;
-    if (pool->end_count == KF_WORKERS_MOST) {
+    if (pool->end_count == KF_WORKERS_MAX) {
         end->kind->close(end);
-        return kf_fail(error, KF_ERROR_INPUT, "more than %d workers", KF_WORKERS_MOST);
+        return kf_fail(error, KF_ERROR_INPUT, "more than %d workers", KF_WORKERS_MAX);
     }
     pool->ends[pool->end_count++] = end;
     return true;
@@ -302,7 +302,7 @@ kf_workers *kf_workers_open(const char *const *specs, size_t count, const kf_wor
 {
     static const kf_workers_options defaults;
     kf_auto(kf_workers) pool = calloc(1, sizeof *pool);
-    if (pool) pool->ends = calloc(KF_WORKERS_MOST, sizeof *pool->ends);
+    if (pool) pool->ends = calloc(KF_WORKERS_MAX, sizeof *pool->ends);
     if (!pool || !pool->ends) {
         kf_fail(error, KF_ERROR_MEMORY, "out of memory");
         return NULL;
@@ -342,7 +342,7 @@ void kf_workers_close(kf_workers *workers)
     free(workers->ends);
     free(workers->bundle);
     free(workers->hardware);
-    free(workers->conditions);
+    free(workers->environment_id);
     free(workers->device);
     free(workers);
 }
@@ -352,9 +352,9 @@ const char *kf_workers_hardware(const kf_workers *workers)
     return workers->device ? workers->hardware : NULL;
 }
 
-const char *kf_workers_conditions(const kf_workers *workers)
+const char *kf_workers_environment_id(const kf_workers *workers)
 {
-    return workers->device ? workers->conditions : NULL;
+    return workers->device ? workers->environment_id : NULL;
 }
 
 const char *kf_workers_device(const kf_workers *workers)
@@ -362,11 +362,11 @@ const char *kf_workers_device(const kf_workers *workers)
     return workers->device;
 }
 
-bool kf_workers_expect(kf_workers *workers, const char *conditions)
+bool kf_workers_expect(kf_workers *workers, const char *environment_id)
 {
-    free(workers->conditions);
-    workers->conditions = strdup(conditions);
-    return workers->conditions;
+    free(workers->environment_id);
+    workers->environment_id = strdup(environment_id);
+    return workers->environment_id;
 }
 
 /* ---- using ------------------------------------------------------------------------------------------------------------------------------------------- */
@@ -500,7 +500,7 @@ bool kf_workers_submit(kf_workers *workers, const kf_job *job, int64_t ticket, k
     kf_hash_hex(&hash, pending->source_hash);
     snprintf(pending->task_hash, sizeof pending->task_hash, "%s", kf_task_hash(job->task));
     const kf_job_options *o = &job->options;
-    pending->limit = o->build_seconds * (KF_BUILD_PATIENCE + (o->torch ? KF_EXTENSION_BUILDS : 0)) +
+    pending->limit = o->build_seconds * (KF_BUILD_TIMEOUT_FACTOR + (o->torch ? KF_EXTENSION_BUILDS : 0)) +
                      (o->timeout_seconds + o->seconds) * (o->verify ? 2 : 1);
     if (kf_task_baseline_compiled(
             job->task, o->baseline)) /* a second measurement has processes of its own, and so has one with frozen weights */

@@ -12,7 +12,7 @@
  * KF_WORKER_LIVES failures with no verdict between them it is given up. Its job goes to the next free worker; a job that
  * KF_JOB_DEATHS workers failed with is lost. Of several jobs at hand nobody knows which it was: each is then tried alone. An answer counts only when it is for the job that was asked: id, task and source have to agree.
  *
- * A job that a worker's machine failed with is done by another worker where there is one; a worker whose machine failed KF_FAULTS jobs in a row is given up, and its
+ * A job that a worker's machine failed with is done by another worker where there is one; a worker whose machine failed KF_MACHINE_FAILURES jobs in a row is given up, and its
  * jobs go to the others. With none left kf_workers_wait says why.
  *
  * Every worker is a process group of its own, so that Ctrl-C at a terminal does not reach it, and dies with the process that started it.
@@ -33,7 +33,7 @@
 
 #define KF_WORKER_LIVES 4
 #define KF_JOB_DEATHS 2
-#define KF_WORKERS_MOST 256
+#define KF_WORKERS_MAX 256
 #define KF_WORKER_JOBS 64 /* most jobs that one worker may say it takes at a time */
 #define KF_WORKERS_LISTENED 256
 
@@ -73,17 +73,17 @@ KF_DEFINE_AUTO(kf_workers, kf_workers_close)
 /* What the first worker that said hello judges with, in words and as a device ("cpu", "cuda:0"); NULL as long as none has. A worker with
  * other hardware, rules, runtime or compiler is given up, since its times can't be compared. */
 const char *kf_workers_hardware(const kf_workers *workers);
-/* The same with the judge's rules, runtime and compiler (kf_judge_conditions): what verdicts are stored under. */
-const char *kf_workers_conditions(const kf_workers *workers);
+/* The same with the judge's rules, runtime and compiler (kf_judge_environment_id): what verdicts are stored under. */
+const char *kf_workers_environment_id(const kf_workers *workers);
 const char *kf_workers_device(const kf_workers *workers);
 /* For a run that goes on: only workers that judge under these conditions are welcome. */
-bool kf_workers_expect(kf_workers *workers, const char *conditions);
+bool kf_workers_expect(kf_workers *workers, const char *environment_id);
 
 /* How many more jobs can be worked on at once, those that a worker only compiles while it measures another included. */
 size_t kf_workers_room(const kf_workers *workers);
 /* How many jobs can be worked on at a time by those that are there: kf_workers_room when none is in flight. */
 size_t kf_workers_capacity(const kf_workers *workers);
-/* How many were given up since their machine failed KF_FAULTS jobs in a row (kforge/faults.h). */
+/* How many were given up since their machine failed KF_MACHINE_FAILURES jobs in a row (kforge/faults.h). */
 size_t kf_workers_worn(const kf_workers *workers);
 /* How often a worker was turned away since it judges under other conditions. */
 size_t kf_workers_strangers(const kf_workers *workers);

@@ -46,8 +46,8 @@ struct kf_end {
     kf_workers *pool;
     char *name;      /* as in the spec, for messages */
     int failures;    /* in a row */
-    int faults;      /* verdicts in a row that are its machine's fault (faults.h) */
-    int faults_most; /* so many are enough; 0: KF_FAULTS */
+    int faults;      /* verdicts in a row that are its machine's fault (machine_failures.h) */
+    int faults_most; /* so many are enough; 0: KF_MACHINE_FAILURES */
     bool worn;       /* they were: the end has to retire itself, `why` says so */
     kf_error why;
     size_t jobs_most; /* at a time, as its hello said */

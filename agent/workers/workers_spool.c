@@ -8,13 +8,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "faults.h"
+#include "machine_failures.h"
 #include "kforge/file.h"
 #include "worker_protocol.h"
 #include "workers_internal.h"
 
 #define LOOK_SECONDS 0.05
-#define SLOTS_MOST 256
+#define SLOTS_MAX 256
 
 typedef struct slot {
     kf_pending *job;
@@ -26,7 +26,7 @@ typedef struct spool_end {
     char *jobs, *verdicts, *workers;
     double grace, looked;
     bool greeted;
-    slot slots[SLOTS_MOST];
+    slot slots[SLOTS_MAX];
     size_t slot_count, used;
 } spool_end;
 
@@ -104,7 +104,7 @@ static void allow_faults(spool_end *s)
 {
     int count;
     free(newest_hello(s, &count));
-    if (count * KF_FAULTS > s->end.faults_most) s->end.faults_most = count * KF_FAULTS;
+    if (count * KF_MACHINE_FAILURES > s->end.faults_most) s->end.faults_most = count * KF_MACHINE_FAILURES;
 }
 
 static void look_for_answer(spool_end *s, slot *at, double now)
@@ -248,7 +248,7 @@ kf_end *kf_spool_open(kf_workers *pool, const char *directory, size_t jobs, cons
     }
     s->end = (kf_end){.kind = &spool_kind, .pool = pool};
     s->grace = options->grace_seconds > 0 ? options->grace_seconds : 60;
-    s->slot_count = jobs < SLOTS_MOST ? jobs : SLOTS_MOST;
+    s->slot_count = jobs < SLOTS_MAX ? jobs : SLOTS_MAX;
     if (asprintf(&s->end.name, "spool:%s", directory) < 0) s->end.name = NULL;
     if (s->end.name && (s->jobs = make_folder(directory, "jobs", error)) &&
         (s->verdicts = make_folder(directory, "verdicts", error)) && (s->workers = make_folder(directory, "workers", error)))

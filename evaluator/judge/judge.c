@@ -15,11 +15,11 @@
 #include "kforge/json.h"
 #include "measure.h"
 #include "prepare.h"
-#include "sanitize.h"
+#include "judge_sanitize.h"
 #include "torch_plan.h"
 
-#define LEAST_PART 0.4 /* of its even share of the time, which each workload gets whatever those before it took */
-#define MOST_BUILDS \
+#define MIN_PART 0.4 /* of its even share of the time, which each workload gets whatever those before it took */
+#define MAX_BUILDS \
     4 /* ahead of the device: with 1.3 s a build and half a second a verdict they keep it busy, and leave it processors */
 
 #define PROCESSORS_A_START 3 /* beside the judge, the runners that it measures, and builds */
@@ -42,10 +42,10 @@ static bool open_device(kf_judge *judge, const char *name, kf_error *error)
     return judge->device != NULL;
 }
 
-static char *word_conditions(const kf_device *device)
+static char *word_environment_id(const kf_device *device)
 {
     char *text;
-    int length = asprintf(&text, "%s" KF_JUDGE_MARK "%d%s%s, %s", device->hardware, KF_JUDGE_RULES,
+    int length = asprintf(&text, "%s" KF_JUDGE_MARK "%d%s%s, %s", device->hardware, KF_PROTOCOL_VERSION,
                           *device->runtime ? ", runtime " : "", device->runtime, device->compiler);
     return length < 0 ? NULL : text;
 }
@@ -65,7 +65,7 @@ kf_judge *kf_judge_new(const kf_judge_settings *settings, kf_error *error)
         return NULL;
     }
     if (!open_device(judge, settings ? settings->device : NULL, error)) return NULL;
-    if (!(judge->conditions = word_conditions(judge->device)) || !(judge->crew = kf_crew_new(judge->device))) {
+    if (!(judge->environment_id = word_environment_id(judge->device)) || !(judge->pool = kf_runner_pool_new(judge->device))) {
         kf_fail(error, KF_ERROR_MEMORY, "out of memory");
         return NULL;
     }
@@ -75,12 +75,12 @@ kf_judge *kf_judge_new(const kf_judge_settings *settings, kf_error *error)
 void kf_judge_free(kf_judge *judge)
 {
     if (!judge) return;
-    kf_crew_free(judge->crew);
+    kf_runner_pool_free(judge->pool);
     if (judge->device) judge->device->operations->free(judge->device);
     kf_parallel_free(judge->parallel);
     for (int i = 0; i < 2; i++) pthread_mutex_destroy(&judge->trusted_locks[i]);
     free(judge->cache);
-    free(judge->conditions);
+    free(judge->environment_id);
     free(judge);
 }
 
@@ -98,7 +98,7 @@ size_t kf_judge_jobs(const kf_judge *judge)
 {
     if (!judge->device->slow_start) return 1;
     long half = sysconf(_SC_NPROCESSORS_ONLN) / 2; /* the judge and its runners wait actively */
-    return 1 + (size_t)(half < 1 ? 1 : half > MOST_BUILDS ? MOST_BUILDS : half);
+    return 1 + (size_t)(half < 1 ? 1 : half > MAX_BUILDS ? MAX_BUILDS : half);
 }
 
 const char *kf_judge_device(const kf_judge *judge)
@@ -111,9 +111,9 @@ const char *kf_judge_hardware(const kf_judge *judge)
     return judge->device->hardware;
 }
 
-const char *kf_judge_conditions(const kf_judge *judge)
+const char *kf_judge_environment_id(const kf_judge *judge)
 {
-    return judge->conditions;
+    return judge->environment_id;
 }
 
 cJSON *kf_judge_describe(const kf_judge *judge)
@@ -202,7 +202,7 @@ typedef struct judge_round {
     kf_prepared *prepared;
     kf_secret *secret;
     const volatile int *stop;
-    kf_peer *going;        /* the candidate's runner, between two workloads */
+    kf_runner *going;        /* the candidate's runner, between two workloads */
     bool more;             /* jobs that will follow */
     bool afresh;           /* in processes that no other measurement had */
     bool secondhand;       /* set: one of the task's own has served another task */
@@ -305,14 +305,14 @@ static void start_ahead(kf_judge *judge, const kf_prepared *p, bool more)
     kf_torch_key(task, KF_ROLE_ORACLE, NULL, workload, oracle, sizeof oracle);
     bool compiled = kf_task_baseline_compiled(task, options->baseline);
     size_t own = (size_t)(kind_of(p->baseline) == KF_RUNNER_TORCH &&
-                          !kf_crew_can_serve(judge->crew, KF_ROLE_BASELINE, baseline, strict, problem));
-    kf_crew_expect(judge->crew, KF_RUNNER_COMPILED, strict, compiled ? own : 0);
+                          !kf_runner_pool_can_serve(judge->pool, KF_ROLE_BASELINE, baseline, strict, problem));
+    kf_runner_pool_expect(judge->pool, KF_RUNNER_COMPILED, strict, compiled ? own : 0);
     size_t count = (compiled ? 0 : own) +
                    (kind_of(kf_task_oracle(task)) == KF_RUNNER_TORCH &&
-                    !kf_crew_can_serve(judge->crew, KF_ROLE_ORACLE, oracle, strict, problem)) +
+                    !kf_runner_pool_can_serve(judge->pool, KF_ROLE_ORACLE, oracle, strict, problem)) +
                    count_own(options);
     if (judge->device->slow_start && options->torch) count += count_spares(judge, options, more);
-    kf_crew_expect(judge->crew, KF_RUNNER_TORCH, strict, count);
+    kf_runner_pool_expect(judge->pool, KF_RUNNER_TORCH, strict, count);
 }
 
 /* The correctness of what is not timed first: it is quick, and a wrong candidate needs no timing. A first failure ends the round. */
@@ -324,11 +324,11 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
     if (!problem) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     double budget = options->seconds > 0 ? options->seconds : r->judge->device->default_seconds, deadline = r->deadline;
     int timed_left, left = count_workloads(r->judge, task, problem, &timed_left);
-    double least = timed_left ? LEAST_PART * budget / timed_left : 0;
+    double least = timed_left ? MIN_PART * budget / timed_left : 0;
     bool one_runner = r->judge->device->slow_start && !options->asan, built = kf_prepared_is_built(r->prepared);
     bool counts = options->counters && !options->torch && strcmp(options->counters, "none") != 0 &&
                   r->judge->device->operations->expect_count &&
-                  r->judge->device->operations->expect_count(r->judge->device, r->judge->crew, options->counters);
+                  r->judge->device->operations->expect_count(r->judge->device, r->judge->pool, options->counters);
     for (int pass = 0; pass < 2; pass++)
         for (int workload = 0; workload < kf_task_workload_count(task); workload++) {
             bool applies;
@@ -360,7 +360,7 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
                                   .await_candidate = await_candidate,
                                   .await_context = r->prepared,
                                   .build = &r->prepared->candidate,
-                                  .crew = r->judge->crew,
+                                  .pool = r->judge->pool,
                                   .spare = count_spares(r->judge, options, r->more),
                                   .counts = counts,
                                   .going = one_runner ? &r->going : NULL,
@@ -393,11 +393,11 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
 
 static bool measure_all(judge_round *r, kf_verdict *verdict, kf_error *error)
 {
-    if (r->afresh) kf_crew_drop_trusted(r->judge->crew);
+    if (r->afresh) kf_runner_pool_drop_trusted(r->judge->pool);
     bool done = measure_each(r, verdict, error);
-    kf_crew_retire(r->judge->crew, kf_steal(&r->going), true);
+    kf_runner_pool_retire(r->judge->pool, kf_steal(&r->going), true);
     /* Importing PyTorch takes as long as a measurement: its runners go on to the next job. */
-    if (!r->judge->device->slow_start && !kf_task_is_torch(r->job->task)) kf_crew_drop_trusted(r->judge->crew);
+    if (!r->judge->device->slow_start && !kf_task_is_torch(r->job->task)) kf_runner_pool_drop_trusted(r->judge->pool);
     return done;
 }
 
@@ -560,7 +560,7 @@ static bool judge_job(kf_judge *judge, kf_prepared *p, bool more, const volatile
     kf_secret secret;
     const kf_job *job = p->job;
     /* One that was started for a candidate that did not compile is of use to no other job. */
-    if (!kf_task_baseline_compiled(job->task, job->options.baseline)) kf_crew_forget(judge->crew, KF_RUNNER_COMPILED);
+    if (!kf_task_baseline_compiled(job->task, job->options.baseline)) kf_runner_pool_forget(judge->pool, KF_RUNNER_COMPILED);
     if (kf_task_is_torch(job->task)) start_ahead(judge, p, more);
     if (!kf_secret_new(&secret, job->options.replay_key, error) || !kf_prepared_await_trusted(p, error)) return false;
     const kf_trusted_work *baseline = &p->trusted[KF_TRUSTED_BASELINE];
@@ -573,7 +573,7 @@ static bool judge_job(kf_judge *judge, kf_prepared *p, bool more, const volatile
         return true;
     }
     for (int i = 0; i < KF_TRUSTED_COUNT; i++) {
-        const kf_trusted *binary = &p->trusted[i].binary;
+        const kf_task_binary *binary = &p->trusted[i].binary;
         if (!binary->reason) continue;
         kf_verdict_add_finding(*verdict, NULL, KF_JUDGE_ERROR, binary->machine ? KF_BLAME_MACHINE : KF_BLAME_TASK, "task.build",
                                NAN, NAN, "the task's own %s", binary->reason);

@@ -40,7 +40,7 @@ bool kf_judge_count(kf_judge *judge, const kf_job *job, const char *binary, kf_v
         .wanted = job->options.counters,
         .origin = {.candidate = verdict->source_hash, .code = verdict->code_hash, .workload = "", .build = verdict->build},
         .seconds = COUNT_SECONDS,
-        .crew = judge->crew,
+        .pool = judge->pool,
         .strict_sandbox = job->options.strict_sandbox,
         .stop = stop};
     cJSON *taken;

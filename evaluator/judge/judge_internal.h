@@ -4,7 +4,7 @@
 
 #include <pthread.h>
 
-#include "crew.h"
+#include "runner_pool.h"
 #include "device.h"
 #include "kforge/judge.h"
 #include "parallel.h"
@@ -12,9 +12,9 @@
 struct kf_judge {
     kf_device *device;
     kf_parallel *parallel;
-    kf_crew *crew;
+    kf_runner_pool *pool;
     char *cache;                      /* NULL: none */
-    char *conditions;                 /* kf_judge_conditions */
+    char *environment_id;                 /* kf_judge_environment_id */
     pthread_mutex_t trusted_locks[2]; /* of the cache's builds: baselines, oracles */
 };
 

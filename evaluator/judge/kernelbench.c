@@ -48,15 +48,15 @@ static int choose_workload(const kf_judge *judge, const kf_task *task, kf_proble
 }
 
 /* What was printed tells; where it does not, why there is nothing. */
-static cJSON *claim_of(kf_peer *peer, kf_peer_event event, kf_error *error)
+static cJSON *claim_of(kf_runner *runner, kf_runner_event event, kf_error *error)
 {
-    kf_autofree char *output = kf_peer_output(peer, OUTPUT_BYTES);
+    kf_autofree char *output = kf_runner_output(runner, OUTPUT_BYTES);
     cJSON *claim = output ? find_claim(output) : NULL;
     if (claim) return claim;
-    kf_peer_explanation why;
+    kf_runner_explanation why;
     char reason[sizeof why.text + 16];
-    kf_peer_explain(peer, event, "running KernelBench's protocol", &why);
-    snprintf(reason, sizeof reason, "no result: %s", event == KF_PEER_OK ? "nothing was printed" : why.text);
+    kf_runner_explain(runner, event, "running KernelBench's protocol", &why);
+    snprintf(reason, sizeof reason, "no result: %s", event == KF_RUNNER_OK ? "nothing was printed" : why.text);
     if (!(claim = without(reason))) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     return claim;
 }
@@ -64,17 +64,17 @@ static cJSON *claim_of(kf_peer *peer, kf_peer_event event, kf_error *error)
 /* In a runner that nothing has been loaded in; what is still starting stands still meanwhile. */
 static cJSON *run(kf_judge *judge, const kf_job *job, const kf_torch_request *request, const volatile int *stop, kf_error *error)
 {
-    kf_crew *crew = judge->crew;
-    kf_auto(kf_peer) peer = kf_crew_take(crew, KF_RUNNER_TORCH, job->options.strict_sandbox, stop, error);
-    if (!peer) return kf_fail_prefix(error, "KernelBench's protocol"), NULL;
-    if (!kf_torch_give(peer, request, error)) return NULL;
-    kf_crew_pause(crew);
-    kf_peer_event event = kf_peer_load(peer, fmin(SECONDS, job->options.timeout_seconds));
-    kf_crew_resume(crew);
-    if (event == KF_PEER_STOPPED) return kf_fail(error, KF_ERROR_BUSY, "interrupted"), NULL;
-    if (event == KF_PEER_MACHINE) return kf_fail_copy(error, kf_peer_error(peer)), NULL;
-    cJSON *claim = claim_of(peer, event, error);
-    kf_crew_retire(crew, kf_steal(&peer), event != KF_PEER_OK);
+    kf_runner_pool *pool = judge->pool;
+    kf_auto(kf_runner) runner = kf_runner_pool_take(pool, KF_RUNNER_TORCH, job->options.strict_sandbox, stop, error);
+    if (!runner) return kf_fail_prefix(error, "KernelBench's protocol"), NULL;
+    if (!kf_torch_give(runner, request, error)) return NULL;
+    kf_runner_pool_pause(pool);
+    kf_runner_event event = kf_runner_load(runner, fmin(SECONDS, job->options.timeout_seconds));
+    kf_runner_pool_resume(pool);
+    if (event == KF_RUNNER_STOPPED) return kf_fail(error, KF_ERROR_BUSY, "interrupted"), NULL;
+    if (event == KF_RUNNER_MACHINE) return kf_fail_copy(error, kf_runner_error(runner)), NULL;
+    cJSON *claim = claim_of(runner, event, error);
+    kf_runner_pool_retire(pool, kf_steal(&runner), event != KF_RUNNER_OK);
     return claim;
 }
 

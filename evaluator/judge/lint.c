@@ -7,10 +7,10 @@
 
 #include "judge_internal.h"
 #include "kforge/file.h"
-#include "peer.h"
-#include "secret.h"
+#include "runner_process.h"
+#include "input_secret.h"
 #include "torch_plan.h"
-#include "trusted.h"
+#include "task_binaries.h"
 
 #define INDEPENDENT 3
 #define CALL_SECONDS 120
@@ -19,7 +19,7 @@ typedef struct lint_run {
     kf_judge *judge;
     const kf_problem *problem;
     kf_sets *sets;
-    kf_peer *oracle, *baseline;
+    kf_runner *oracle, *baseline;
     kf_lint_case cases[INDEPENDENT + KF_MAX_ARGUMENTS];
     double **arrays; /* every array that a case points to */
     size_t array_count;
@@ -44,22 +44,22 @@ static kf_runner_kind kind_of(const kf_torch_request *request)
 }
 
 static bool start(kf_judge *judge, const kf_torch_request *request, const char *binary, const kf_problem *problem, const char *what,
-                  const volatile int *stop, kf_peer **peer, kf_error *error)
+                  const volatile int *stop, kf_runner **runner, kf_error *error)
 {
     kf_runner_kind kind = kind_of(request);
     bool torch = kf_runner_is_python(kind);
-    if (!(*peer = kf_crew_take(judge->crew, kind, false, stop, error))) return false;
+    if (!(*runner = kf_runner_pool_take(judge->pool, kind, false, stop, error))) return false;
     const kf_device_operations *operations = judge->device->operations;
-    if (torch && operations->equip && !operations->equip(judge->device, *peer, request->role, problem, 0, error)) return false;
-    if (!(torch ? kf_torch_give(*peer, request, error) : kf_peer_give(*peer, binary, error))) return false;
+    if (torch && operations->equip && !operations->equip(judge->device, *runner, request->role, problem, 0, error)) return false;
+    if (!(torch ? kf_torch_give(*runner, request, error) : kf_runner_give(*runner, binary, error))) return false;
     uint64_t scalars[KF_MAX_ARGUMENTS];
     kf_problem_scalars(problem, scalars);
-    kf_peer_event event = kf_peer_load(*peer, kind == KF_RUNNER_COMPILED ? KF_COMPILE_SECONDS : CALL_SECONDS);
-    if (event == KF_PEER_OK) event = kf_peer_scalars(*peer, scalars, (uint32_t)problem->argument_count);
-    if (event == KF_PEER_OK) return true;
-    if (event == KF_PEER_STOPPED) return kf_fail(error, KF_ERROR_BUSY, "interrupted");
-    kf_peer_explanation why;
-    kf_peer_explain(*peer, event, "loading it", &why);
+    kf_runner_event event = kf_runner_load(*runner, kind == KF_RUNNER_COMPILED ? KF_COMPILE_SECONDS : CALL_SECONDS);
+    if (event == KF_RUNNER_OK) event = kf_runner_scalars(*runner, scalars, (uint32_t)problem->argument_count);
+    if (event == KF_RUNNER_OK) return true;
+    if (event == KF_RUNNER_STOPPED) return kf_fail(error, KF_ERROR_BUSY, "interrupted");
+    kf_runner_explanation why;
+    kf_runner_explain(*runner, event, "loading it", &why);
     return kf_fail(error, KF_ERROR_INPUT, "the task's %s does not load: %s", what, why.text);
 }
 
@@ -94,16 +94,16 @@ static const double **argument_table(lint_run *run, kf_error *error)
     return table;
 }
 
-static bool call(lint_run *run, kf_peer *peer, const uint32_t *order, const char *what, double *seconds, kf_error *error)
+static bool call(lint_run *run, kf_runner *runner, const uint32_t *order, const char *what, double *seconds, kf_error *error)
 {
     kf_batch batch = {.order = order, .count = run->count, .timeout = CALL_SECONDS};
-    kf_peer_event event = kf_peer_batch(peer, &batch);
+    kf_runner_event event = kf_runner_batch(runner, &batch);
     *seconds = batch.seconds / run->count;
-    if (event == KF_PEER_OK) return true;
-    if (event == KF_PEER_STOPPED) return kf_fail(error, KF_ERROR_BUSY, "interrupted");
-    kf_peer_explanation why;
-    kf_autofree char *said = kf_peer_output(peer, 300);
-    kf_peer_explain(peer, event, "running it", &why);
+    if (event == KF_RUNNER_OK) return true;
+    if (event == KF_RUNNER_STOPPED) return kf_fail(error, KF_ERROR_BUSY, "interrupted");
+    kf_runner_explanation why;
+    kf_autofree char *said = kf_runner_output(runner, 300);
+    kf_runner_explain(runner, event, "running it", &why);
     return kf_fail(error, KF_ERROR_INPUT, "workload %s: the task's %s fails: %s%s%s", run->problem->workload, what, why.text,
                    said ? ": " : "", said ? said : "");
 }
@@ -161,7 +161,7 @@ static bool run_cases(lint_run *run, kf_error *error)
                 return false;
         }
     if (!call(run, run->baseline, order, "baseline", &run->baseline_call, error)) return false;
-    if (kf_runner_is_python(kf_peer_kind(run->baseline))) {
+    if (kf_runner_is_python(kf_runner_kind_of(run->baseline))) {
         kf_fetch_fault fault;
         bool all[INDEPENDENT + KF_MAX_ARGUMENTS];
         memset(all, 1, sizeof all);
@@ -187,14 +187,14 @@ static bool run_cases(lint_run *run, kf_error *error)
 static void release(lint_run *run)
 {
     if (run->sets) run->judge->device->operations->sets_free(run->sets);
-    kf_peer_free(run->oracle);
-    kf_peer_free(run->baseline);
+    kf_runner_free(run->oracle);
+    kf_runner_free(run->baseline);
     for (size_t i = 0; i < run->array_count; i++) free(run->arrays[i]);
     free(run->arrays);
 }
 
-static int lint_workload(kf_judge *judge, const kf_task *task, int workload, const kf_problem *problem, const kf_trusted *oracle,
-                         const kf_trusted *baseline, kf_lint_report *report, void *context, const volatile int *stop,
+static int lint_workload(kf_judge *judge, const kf_task *task, int workload, const kf_problem *problem, const kf_task_binary *oracle,
+                         const kf_task_binary *baseline, kf_lint_report *report, void *context, const volatile int *stop,
                          kf_error *error)
 {
     lint_run run = {.judge = judge, .problem = problem};
@@ -215,16 +215,16 @@ static int lint_workload(kf_judge *judge, const kf_task *task, int workload, con
                                           .compiled = kf_task_baseline_compiled(task, NULL)}};
     plan_cases(&run);
     for (int kind = 0; kind < KF_RUNNER_KINDS; kind++)
-        kf_crew_expect(judge->crew, (kf_runner_kind)kind, false,
+        kf_runner_pool_expect(judge->pool, (kf_runner_kind)kind, false,
                        (size_t)((int)kind_of(&requests[0]) == kind) + ((int)kind_of(&requests[1]) == kind));
     bool ready = (run.sets = device->sets_new(judge->device, problem, run.count, true, error)) &&
                  start(judge, &requests[0], oracle->path, problem, "oracle", stop, &run.oracle, error) &&
                  start(judge, &requests[1], baseline->path, problem, "baseline", stop, &run.baseline, error);
-    kf_peer_event event = ready ? device->hand_over(run.sets, run.oracle, KF_ROLE_ORACLE) : KF_PEER_OK;
-    if (ready && event == KF_PEER_OK) event = device->hand_over(run.sets, run.baseline, KF_ROLE_BASELINE);
-    if (event == KF_PEER_STOPPED)
+    kf_runner_event event = ready ? device->hand_over(run.sets, run.oracle, KF_ROLE_ORACLE) : KF_RUNNER_OK;
+    if (ready && event == KF_RUNNER_OK) event = device->hand_over(run.sets, run.baseline, KF_ROLE_BASELINE);
+    if (event == KF_RUNNER_STOPPED)
         ready = kf_fail(error, KF_ERROR_BUSY, "interrupted");
-    else if (event != KF_PEER_OK)
+    else if (event != KF_RUNNER_OK)
         ready = kf_fail(error, KF_ERROR_MACHINE, "workload %s: a runner can't map its buffers", problem->workload);
     if (ready && run_cases(&run, error)) {
         errors = kf_lint_outputs(run.cases, run.count, report, context, error);
@@ -237,15 +237,15 @@ static int lint_workload(kf_judge *judge, const kf_task *task, int workload, con
 int kf_judge_lint(kf_judge *judge, const kf_task *task, kf_lint_report *report, void *context, const volatile int *stop,
                   kf_error *error)
 {
-    kf_trusted oracle = {0}, baseline = {0};
+    kf_task_binary oracle = {0}, baseline = {0};
     kf_autofree kf_problem *problem = calloc(1, sizeof *problem);
     int errors = -1;
     if (!problem) {
         kf_fail(error, KF_ERROR_MEMORY, "out of memory");
         return -1;
     }
-    if (kf_trusted_get(judge->device, judge->cache, task, kf_task_oracle(task), true, 60, &oracle, error) &&
-        kf_trusted_get(judge->device, judge->cache, task, kf_task_baseline(task), false, 60, &baseline, error)) {
+    if (kf_task_binary_get(judge->device, judge->cache, task, kf_task_oracle(task), true, 60, &oracle, error) &&
+        kf_task_binary_get(judge->device, judge->cache, task, kf_task_baseline(task), false, 60, &baseline, error)) {
         const char *reason = oracle.reason ? oracle.reason : baseline.reason;
         if (reason)
             kf_fail(error, KF_ERROR_INPUT, "%s", reason);
@@ -264,7 +264,7 @@ int kf_judge_lint(kf_judge *judge, const kf_task *task, kf_lint_report *report, 
             errors = found < 0 ? -1 : errors + found;
         }
     }
-    kf_trusted_free(&oracle);
-    kf_trusted_free(&baseline);
+    kf_task_binary_free(&oracle);
+    kf_task_binary_free(&baseline);
     return errors;
 }

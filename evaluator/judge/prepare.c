@@ -35,7 +35,7 @@ static void *build_trusted(void *context)
     kf_judge *judge = p->judge;
     pthread_mutex_t *lock = &judge->trusted_locks[work->oracle];
     pthread_mutex_lock(lock);
-    work->done = kf_trusted_get(judge->device, judge->cache, p->job->task, work->file, work->oracle, p->job->options.build_seconds,
+    work->done = kf_task_binary_get(judge->device, judge->cache, p->job->task, work->file, work->oracle, p->job->options.build_seconds,
                                 &work->binary, &work->error);
     pthread_mutex_unlock(lock);
     return NULL;
@@ -47,7 +47,7 @@ static bool start(kf_judge *judge, pthread_t *thread, void *(*function)(void *),
     pthread_attr_t attributes;
     cpu_set_t others;
     if (pthread_attr_init(&attributes)) return false;
-    if (judge->device->keep_off && kf_processors_others(judge->device->keep_off, &others))
+    if (judge->device->keep_off && kf_launch_cpu_others(judge->device->keep_off, &others))
         pthread_attr_setaffinity_np(&attributes, sizeof others, &others);
     bool started = pthread_create(thread, &attributes, function, context) == 0;
     pthread_attr_destroy(&attributes);
@@ -123,7 +123,7 @@ void kf_prepared_free(kf_prepared *p)
         kf_prepared_await_trusted(p, NULL);
     }
     kf_build_free(&p->candidate);
-    for (int i = 0; i < KF_TRUSTED_COUNT; i++) kf_trusted_free(&p->trusted[i].binary);
+    for (int i = 0; i < KF_TRUSTED_COUNT; i++) kf_task_binary_free(&p->trusted[i].binary);
     if (p->directory) kf_directory_remove(p->directory, NULL);
     free(p->directory);
     free(p);

@@ -6,7 +6,7 @@
 #include <pthread.h>
 
 #include "judge_internal.h"
-#include "trusted.h"
+#include "task_binaries.h"
 
 enum { KF_TRUSTED_BASELINE, KF_TRUSTED_ORACLE, KF_TRUSTED_COUNT };
 
@@ -14,7 +14,7 @@ typedef struct kf_trusted_work {
     kf_prepared *prepared;
     const kf_task_file *file;
     bool oracle, done, running;
-    kf_trusted binary;
+    kf_task_binary binary;
     kf_error error;
     pthread_t thread;
 } kf_trusted_work;

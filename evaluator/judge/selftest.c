@@ -262,7 +262,7 @@ static bool run_case(selftest *t, size_t at, kf_selftest_report *report, void *c
                             .finding = first_rule(verdict),
                             .verdict = verdict,
                             .limit =
-                                KF_BUILD_PATIENCE * BUILD_SECONDS + CASE_SECONDS * (c->job->options.verify ? 2 : 1) + SLACK_SECONDS,
+                                KF_BUILD_TIMEOUT_FACTOR * BUILD_SECONDS + CASE_SECONDS * (c->job->options.verify ? 2 : 1) + SLACK_SECONDS,
                             .seconds = kf_now() - started};
     row.passed = allows(expected, row.status, row.finding) && !too_fast(h, verdict);
     *(c->hostile ? &t->summary->hostile : &t->summary->honest) += 1;

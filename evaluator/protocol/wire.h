@@ -31,11 +31,11 @@ enum kf_wire_command_type {
 };
 
 enum kf_wire_flags {
-    KF_WIRE_NULL = 1,      /* BATCH: do everything but call the entry: the fixed cost of a batch */
+    KF_WIRE_EMPTY = 1,      /* BATCH: do everything but call the entry: the fixed cost of a batch */
     KF_WIRE_READ_ONLY = 2, /* MAP: map without write access (the oracle's inputs) */
-    KF_WIRE_LEDGER = 4,    /* MAP: not a buffer but where a runner in Python says where its results lie (ledger_wire.h) */
+    KF_WIRE_OUTPUT_DIRECTORY = 4,    /* MAP: not a buffer but where a runner in Python says where its results lie (output_directory_wire.h) */
     KF_WIRE_FORGET = 8,    /* PING: the results of earlier batches have been read */
-    KF_WIRE_ARENA = 16,    /* MAP: not a buffer but where a runner in Python is to have its device memory; comes before LOAD */
+    KF_WIRE_DEVICE_POOL = 16,    /* MAP: not a buffer but where a runner in Python is to have its device memory; comes before LOAD */
 };
 
 typedef struct kf_wire_command {

@@ -11,12 +11,12 @@
 #include "device.h"
 #include "regions_cuda.h"
 
-#define MOST_REGIONS (KF_WIRE_MAX_SETS * KF_WIRE_MAX_ARGUMENTS)
+#define MAX_REGIONS (KF_WIRE_MAX_SETS * KF_WIRE_MAX_ARGUMENTS)
 
 static kf_cuda cuda;
 static cu_stream stream;
 static cu_pointer scratch;
-static kf_region regions[MOST_REGIONS];
+static kf_region regions[MAX_REGIONS];
 static uint32_t region_limit; /* one more than the largest number in use */
 
 static int said(cu_result result, const char *what)
@@ -63,7 +63,7 @@ void *kf_runner_start(void)
 
 void *kf_runner_map(const kf_wire_command *command, int fd)
 {
-    if (command->region >= MOST_REGIONS || command->offset + command->length > command->region_bytes) return NULL;
+    if (command->region >= MAX_REGIONS || command->offset + command->length > command->region_bytes) return NULL;
     kf_region *r = &regions[command->region];
     const kf_region_wish wish = {
         .size = command->region_bytes, .address = command->address, .read_only = command->flags & KF_WIRE_READ_ONLY};

@@ -143,7 +143,7 @@ static void unmap_all(void)
 static int run_batch(const kf_wire_command *command)
 {
     if (command->count > KF_WIRE_MAX_SETS || !receive_all(runner.order, command->count * sizeof *runner.order)) return 0;
-    bool empty = (command->flags & KF_WIRE_NULL) || !runner.entry;
+    bool empty = (command->flags & KF_WIRE_EMPTY) || !runner.entry;
     double started = now();
     if (empty) kf_runner_nothing();
     for (uint32_t i = 0; i < command->count; i++) {

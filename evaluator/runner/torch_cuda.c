@@ -2,11 +2,11 @@
  * for cudaMalloc and cudaFree (LD_PRELOAD), so that all that PyTorch's own allocator ever gets lies in one allocation of the judge's, the arena.
  *
  * Why there: results stay where PyTorch put them, and the judge, which has mapped the arena, too, reads them in its own context without anybody copying
- * anything in anybody's time (evaluator/judge/cuda/arena_cuda.c). Why below PyTorch's allocator and not in its place: blocks, caching, streams, graph pools and
+ * anything in anybody's time (evaluator/judge/cuda/device_pool_cuda.c). Why below PyTorch's allocator and not in its place: blocks, caching, streams, graph pools and
  * out-of-memory behaviour stay those that a solution has anywhere else.
  *
  * As long as there is no arena (before the judge sends one, and in the oracle, which gets none) the CUDA runtime's own functions do the work. An arena has
- * to come before anything is allocated, or PyTorch would go on to divide memory that the judge can't read; kf_torch_arena refuses otherwise.
+ * to come before anything is allocated, or PyTorch would go on to divide memory that the judge can't read; kf_torch_device_pool refuses otherwise.
  *
  * Nothing here is trusted: a solution may call or replace all of it, and harms only itself. */
 #include <dlfcn.h>
@@ -22,7 +22,7 @@
 #include "wire.h"
 
 #define EXPORT __attribute__((visibility("default")))
-#define MOST_REGIONS (KF_WIRE_MAX_SETS * KF_WIRE_MAX_ARGUMENTS)
+#define MAX_REGIONS (KF_WIRE_MAX_SETS * KF_WIRE_MAX_ARGUMENTS)
 
 enum { RUNTIME_OK = 0, RUNTIME_INVALID = 1, RUNTIME_OUT_OF_MEMORY = 2, RUNTIME_MISSING = 34 /* cudaErrorStubLibrary */ };
 
@@ -31,7 +31,7 @@ typedef int (*runtime_release)(void *pointer);
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static kf_cuda cuda;
-static kf_region arena, regions[MOST_REGIONS];
+static kf_region device_pool, regions[MAX_REGIONS];
 static uint32_t region_limit;
 static kf_blocks blocks;
 static int64_t outside; /* allocations of the runtime's own that are still there */
@@ -57,7 +57,7 @@ static void *runtime_function(const char *name)
 EXPORT int cudaMalloc(void **pointer, size_t size);
 EXPORT int cudaFree(void *pointer);
 EXPORT int kf_torch_start(void);
-EXPORT int kf_torch_arena(int fd, uint64_t size, uint64_t address, uint64_t *base);
+EXPORT int kf_torch_device_pool(int fd, uint64_t size, uint64_t address, uint64_t *base);
 EXPORT uint64_t kf_torch_region(uint32_t number, int fd, uint64_t size, uint64_t address, int read_only);
 EXPORT void kf_torch_unmap(void);
 
@@ -65,11 +65,11 @@ int cudaMalloc(void **pointer, size_t size)
 {
     if (!pointer) return RUNTIME_INVALID;
     pthread_mutex_lock(&lock);
-    if (arena.base) {
+    if (device_pool.base) {
         uint64_t offset = size ? kf_blocks_take(&blocks, size) : 0;
         pthread_mutex_unlock(&lock);
         if (offset == KF_NO_BLOCK) return RUNTIME_OUT_OF_MEMORY;
-        *pointer = size ? (void *)(uintptr_t)(arena.base + offset) : NULL;
+        *pointer = size ? (void *)(uintptr_t)(device_pool.base + offset) : NULL;
         return RUNTIME_OK;
     }
     static runtime_allocate allocate;
@@ -84,10 +84,10 @@ int cudaFree(void *pointer)
 {
     uint64_t at = (uint64_t)(uintptr_t)pointer;
     pthread_mutex_lock(&lock);
-    if (arena.base && at >= arena.base && at < arena.base + arena.size) {
+    if (device_pool.base && at >= device_pool.base && at < device_pool.base + device_pool.size) {
         /* The runtime's waits for all work that may still use it. */
         int result = cuda.context_synchronize();
-        if (!kf_blocks_give_back(&blocks, at - arena.base)) result = RUNTIME_INVALID;
+        if (!kf_blocks_give_back(&blocks, at - device_pool.base)) result = RUNTIME_INVALID;
         pthread_mutex_unlock(&lock);
         return result;
     }
@@ -115,19 +115,19 @@ int kf_torch_start(void)
 }
 
 /* 0: everything is allocated in it from now on. 1: it can't be mapped; 2: something has been allocated elsewhere before. */
-int kf_torch_arena(int fd, uint64_t size, uint64_t address, uint64_t *base)
+int kf_torch_device_pool(int fd, uint64_t size, uint64_t address, uint64_t *base)
 {
     const kf_region_wish wish = {.size = size, .address = address};
     int result = 0;
     pthread_mutex_lock(&lock);
-    if (outside || arena.base)
+    if (outside || device_pool.base)
         result = 2;
-    else if (!kf_blocks_make(&blocks, size) || !kf_region_import(&cuda, &arena, &wish, fd)) {
-        kf_region_drop(&cuda, &arena);
+    else if (!kf_blocks_make(&blocks, size) || !kf_region_import(&cuda, &device_pool, &wish, fd)) {
+        kf_region_drop(&cuda, &device_pool);
         kf_blocks_free(&blocks);
         result = 1;
     }
-    *base = arena.base;
+    *base = device_pool.base;
     pthread_mutex_unlock(&lock);
     return result;
 }
@@ -136,7 +136,7 @@ int kf_torch_arena(int fd, uint64_t size, uint64_t address, uint64_t *base)
 uint64_t kf_torch_region(uint32_t number, int fd, uint64_t size, uint64_t address, int read_only)
 {
     const kf_region_wish wish = {.size = size, .address = address, .read_only = read_only};
-    if (number >= MOST_REGIONS) return 0;
+    if (number >= MAX_REGIONS) return 0;
     kf_region *r = &regions[number];
     if (number >= region_limit) region_limit = number + 1;
     return r->base || kf_region_import(&cuda, r, &wish, fd) ? r->base : 0;

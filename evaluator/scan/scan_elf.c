@@ -7,7 +7,7 @@
 
 #include "scan_internal.h"
 
-#define MOST_ENTRIES (1u << 20) /* of a table */
+#define MAX_ENTRIES (1u << 20) /* of a table */
 
 typedef struct view {
     const unsigned char *data;
@@ -41,7 +41,7 @@ static Elf64_Shdr section_at(const view *v, const Elf64_Ehdr *header, uint64_t i
 static bool scan_symbols(const view *v, const Elf64_Shdr *table, const Elf64_Shdr *names, kf_scan_found *found)
 {
     uint64_t count = table->sh_size / sizeof(Elf64_Sym);
-    if (!inside(v, table->sh_offset, table->sh_size) || count > MOST_ENTRIES) return true;
+    if (!inside(v, table->sh_offset, table->sh_size) || count > MAX_ENTRIES) return true;
     for (uint64_t i = 0; i < count; i++) {
         Elf64_Sym symbol;
         size_t size;
@@ -62,7 +62,7 @@ static bool scan_symbols(const view *v, const Elf64_Shdr *table, const Elf64_Shd
 static bool scan_libraries(const view *v, const Elf64_Shdr *dynamic, const Elf64_Shdr *names, kf_scan_found *found)
 {
     uint64_t count = dynamic->sh_size / sizeof(Elf64_Dyn);
-    if (!inside(v, dynamic->sh_offset, dynamic->sh_size) || count > MOST_ENTRIES) return true;
+    if (!inside(v, dynamic->sh_offset, dynamic->sh_size) || count > MAX_ENTRIES) return true;
     for (uint64_t i = 0; i < count; i++) {
         Elf64_Dyn entry;
         size_t size;

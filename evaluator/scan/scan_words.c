@@ -3,7 +3,7 @@
 
 #include "scan_internal.h"
 
-#define MOST_FLAGS 512 /* different words; more say nothing more */
+#define MAX_FLAGS 512 /* different words; more say nothing more */
 
 /* Names of functions and types, as a source spells them and as a binary imports them. */
 static const kf_scan_rule rules[] = {
@@ -77,7 +77,7 @@ bool kf_scan_add(kf_scan_found *found, const char *rule, const char *text, const
             found->list[i].count++;
             return true;
         }
-    if (found->count == MOST_FLAGS) return true;
+    if (found->count == MAX_FLAGS) return true;
     if (found->count == found->capacity) {
         size_t wanted = found->capacity ? 2 * found->capacity : 16;
         kf_scan_flag *grown = realloc(found->list, wanted * sizeof *grown);

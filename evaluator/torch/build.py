@@ -2,7 +2,7 @@
 
     build PLANS    a JSON list of plans (runner.py), one for each workload: ModelNew is constructed for each
 
-What comes of it is written to descriptor 3 as records (evaluator/judge/python/crate.h): libraries, what the compiler said of those that failed, notes, and at
+What comes of it is written to descriptor 3 as records (evaluator/judge/python/build_archive.h): libraries, what the compiler said of those that failed, notes, and at
 most one complaint, which makes it a compile error. Where something other than compiling fails, nothing is said: the runner, which executes the same
 again, has the words for that. If places that compile have not been reached by constructing, forward is tried once, where inputs are small.
 """
@@ -135,11 +135,11 @@ def main(arguments):
     import torch
 
     import extensions
-    import scratch
+    import virtual_fs
 
     text, name = plans[0]["candidate"]["text"], plans[0]["candidate"]["name"]
-    scratch.prepare()  # where the jail has no /tmp of its own, a solution may make no folders there
-    scratch.install()
+    virtual_fs.prepare()  # where the jail has no /tmp of its own, a solution may make no folders there
+    virtual_fs.install()
     os.chdir(tempfile.mkdtemp(prefix="kforge-here-"))
     compiling = extensions.Compiling(text, name, put)
     compiling.install()

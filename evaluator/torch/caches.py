@@ -17,7 +17,7 @@ MOST_BYTES = 40 << 20  # a runner has 64 MiB, rounded up to pages
 FILE_BYTES = 16 << 20  # headers that were compiled ahead are of no use any more, and larger
 NAME_BYTES = 1024
 HEAD_BYTES = 8 << 20
-SCRATCH = "kforge-scratch-"  # scratch.py's
+SCRATCH = "kforge-scratch-"  # virtual_fs.py's
 
 
 class Broken(ValueError):

@@ -30,7 +30,7 @@ try:
     import load
     import meta
     import shrink
-    from measure import Arguments, Unfit, dtype_name, measure, one_line
+    from problem_measure import Arguments, Unfit, dtype_name, measure, one_line
 except ImportError as torch_missing_reason:
     torch, torch_missing = None, torch_missing_reason
 

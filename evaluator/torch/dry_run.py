@@ -4,7 +4,7 @@
 
 A runner starts no programs, so such a solution is executed once beforehand in a process that may, on the device that it will be judged on: each workload is loaded as a
 runner would, and called twice on inputs of the problem file's own, never the judge's. The files that compilers have left (caches.py) and what programs said (commands.py)
-go to descriptor 3 as one record (evaluator/judge/python/crate.h), and from there to the solution's own runners, which find everything in the same folders (`take`). What fails here
+go to descriptor 3 as one record (evaluator/judge/python/build_archive.h), and from there to the solution's own runners, which find everything in the same folders (`take`). What fails here
 is no verdict: the runner, which executes the same again, has the words for that.
 """
 import gc
@@ -17,7 +17,7 @@ import warnings
 import caches
 import commands
 import compiled
-import scratch
+import virtual_fs
 
 NAME = "dry-run.caches"  # beside a solution's extensions
 HERE = "kforge-here"  # where relative paths lead, in a runner as well
@@ -61,7 +61,7 @@ def take(folder, text):
     try:
         with open(path, "rb") as file:
             answers = caches.unpack(file.read(), top)
-        scratch.install()
+        virtual_fs.install()
         settle(top)
         settle_inductor(text)
         commands.answer(answers)

@@ -24,7 +24,7 @@ import threading
 
 import build_file
 import load
-import scratch
+import virtual_fs
 
 MENTION = "cpp_extension"  # a solution without this word compiles nothing
 NO_PART = ("name", "build_directory", "verbose", "keep_intermediates", "extra_include_paths", "use_pch")
@@ -194,9 +194,9 @@ class Compiling(Extensions):
         for name, value in given.items():  # PyTorch puts lines of its own into the caller's lists
             if isinstance(value, (list, tuple)):
                 given[name] = list(value)
-        for name in ("sources", "extra_include_paths"):  # compilers know nothing of scratch.py's folders
+        for name in ("sources", "extra_include_paths"):  # compilers know nothing of virtual_fs.py's folders
             if given.get(name):
-                given[name] = [scratch.place(os.fspath(path)) for path in as_list(given[name])]
+                given[name] = [virtual_fs.place(os.fspath(path)) for path in as_list(given[name])]
         folder = given["build_directory"]
         self.busy, build_file.beside[:] = True, []
         try:

@@ -17,7 +17,7 @@ import torch
 import distributions as dist
 import frozen
 import load
-import measure
+import problem_measure
 
 SEEDS = 12
 INFLUENCE = 1e-3  # of the output
@@ -89,7 +89,7 @@ def go_together(a, b):
 
 def _construct(args, seed):
     with frozen.constants(seed):
-        return measure.make_model(args.problem, seed, args.mode)
+        return problem_measure.make_model(args.problem, seed, args.mode)
 
 
 def _require_weights(args, limit, first, second):
@@ -118,9 +118,9 @@ def _is_silent(args, model, name, inputs):
         drawn = args.keep_state()
         outputs = args.call(inputs)
         args.model.load_state_dict(drawn)
-        error = measure.rounding_error(args.model, inputs, outputs)
+        error = problem_measure.rounding_error(args.model, inputs, outputs)
         args.fill_state(41, {name})
-        return measure.difference(outputs, args.call(inputs)) <= ROUNDINGS * error
+        return problem_measure.difference(outputs, args.call(inputs)) <= ROUNDINGS * error
     finally:
         args.model.load_state_dict(before)
         args.model = frozen_model
@@ -136,7 +136,7 @@ def _require_influence(args, limit, drawn_model, pairs, inputs, outputs):
         changed = args.call(inputs)
         with torch.no_grad():
             a.copy_(kept)
-        matters = measure.difference(outputs, changed) >= INFLUENCE
+        matters = problem_measure.difference(outputs, changed) >= INFLUENCE
         require(matters or _is_silent(args, drawn_model, name, inputs), "%s hardly influences the output" % name)
 
 
@@ -150,18 +150,18 @@ def _require_outputs(args, limit, seeds):
         outputs = args.call(inputs)
         changed = args.call(others)
         args.model.load_state_dict(before)
-        require(measure.finite(outputs + changed), "the output is not always finite")
-        require(measure.difference(outputs, changed) >= measure.FAINT, "the output hardly depends on the input")
+        require(problem_measure.finite(outputs + changed), "the output is not always finite")
+        require(problem_measure.difference(outputs, changed) >= problem_measure.FAINT, "the output hardly depends on the input")
     try:
-        error = measure.rounding_error(args.model, inputs, outputs)
+        error = problem_measure.rounding_error(args.model, inputs, outputs)
     except (RuntimeError, TypeError):  # it insists on its own precision
         error = 0
-    require(error <= measure.UNSTABLE, "rounding decides about the output")
+    require(error <= problem_measure.UNSTABLE, "rounding decides about the output")
     generator = torch.Generator().manual_seed(6)
-    for how in measure.VARIATIONS:
-        varied = [dist.varied(v.float(), how, generator).to(v.dtype) if s and s["kind"] in ("normal", "uniform") and s.get("vary", True) and measure.applies(s, how) else v
+    for how in problem_measure.VARIATIONS:
+        varied = [dist.varied(v.float(), how, generator).to(v.dtype) if s and s["kind"] in ("normal", "uniform") and s.get("vary", True) and problem_measure.applies(s, how) else v
                   for s, v in zip(args.specs, inputs)]
-        require(measure.finite(args.call(varied)), "the output of varied inputs is not finite")
+        require(problem_measure.finite(args.call(varied)), "the output of varied inputs is not finite")
 
 
 class Limit:
@@ -186,14 +186,14 @@ def why_not(args, seconds):
         before = args.keep_state()
         outputs = args.call(inputs)
         args.model.load_state_dict(before)
-        require(measure.difference(outputs, args.call(inputs)) <= 1e-4, "two calls with the same inputs differ")
+        require(problem_measure.difference(outputs, args.call(inputs)) <= 1e-4, "two calls with the same inputs differ")
         args.model.load_state_dict(before)
         _require_influence(args, limit, kept, pairs, inputs, outputs)
         _require_outputs(args, limit, range(53, 53 + SEEDS))
         return None
     except Unfreezable as reason:
         return str(reason)
-    except (measure.Unfit, load.LoadError, RuntimeError, TypeError) as reason:  # such as a module that insists on its own precision
-        return measure.one_line(reason)
+    except (problem_measure.Unfit, load.LoadError, RuntimeError, TypeError) as reason:  # such as a module that insists on its own precision
+        return problem_measure.one_line(reason)
     finally:
         args.model = kept

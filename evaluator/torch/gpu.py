@@ -60,7 +60,7 @@ class Place:
 
     def some_numbers(self, tensor):
         """As many as `tensor` has, here; small, so that whatever is computed with them stays finite."""
-        return self.torch.empty(tensor.shape, dtype=tensor.dtype, device=self.device).uniform_(-0.01, 0.01)  # floating, as unfilled.py has it
+        return self.torch.empty(tensor.shape, dtype=tensor.dtype, device=self.device).uniform_(-0.01, 0.01)  # floating, as skip_init.py has it
 
     # ---- memory ---------------------------------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ import math
 
 import torch
 
-import measure
+import problem_measure
 from flops import FlopCounter
 
 FACTORIES = ("rand", "randn", "randint", "randperm", "zeros", "ones", "full", "empty", "arange", "linspace", "eye")
@@ -55,8 +55,8 @@ class Size:
 
 def _storageless_parts(problem, options):
     with Storageless():
-        inputs = measure.draw_inputs(problem, 42)
-        model = measure.make_model(problem, 42, options.mode)
+        inputs = problem_measure.draw_inputs(problem, 42)
+        model = problem_measure.make_model(problem, 42, options.mode)
     return inputs, model
 
 
@@ -78,9 +78,9 @@ def size(problem, options):
     counter = FlopCounter()
     try:
         with Storageless(), torch.no_grad(), counter:
-            outputs = measure.flatten_outputs(model(*inputs))
+            outputs = problem_measure.flatten_outputs(model(*inputs))
         return Size(inputs, state, outputs, counter.total)
-    except measure.Unfit:
+    except problem_measure.Unfit:
         return Size(inputs, state)
     except Exception as reason:
         return Size(inputs, state, broken=None if _has_no_rule(reason) else reason)
@@ -89,12 +89,12 @@ def size(problem, options):
 def run_for_real(problem, options, size_so_far):
     """Runs forward once with real tensors and completes `size_so_far`; False when it fails."""
     try:
-        inputs = measure.draw_inputs(problem, 42)
-        model = measure.make_model(problem, 42, options.mode)
+        inputs = problem_measure.draw_inputs(problem, 42)
+        model = problem_measure.make_model(problem, 42, options.mode)
         counter = FlopCounter()
         with torch.no_grad(), counter:
-            outputs = measure.flatten_outputs(model(*inputs))
-    except measure.Unfit:
+            outputs = problem_measure.flatten_outputs(model(*inputs))
+    except problem_measure.Unfit:
         return True  # told later, with its reason
     except Exception:
         return False

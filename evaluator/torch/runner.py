@@ -8,8 +8,8 @@ A plan with "claim" makes loading it run KernelBench's protocol on the solution 
 
 The judge believes nothing that this program says, because in the last role a stranger's code lives in the same interpreter. Inputs and weights
 are the judge's buffers, mapped by descriptor. Results are left where PyTorch put them: once "done" has been said every thread of this process is
-stopped, and the judge reads them out of its memory (evaluator/judge/python/ledger.h), on a GPU out of the arena, which is the judge's own
-(evaluator/judge/cuda/arena_cuda.h). cpu.py and gpu.py know the difference. So no copy is in anybody's time, and nothing that is asked for later can
+stopped, and the judge reads them out of its memory (evaluator/judge/python/output_directory.h), on a GPU out of the arena, which is the judge's own
+(evaluator/judge/cuda/device_pool_cuda.h). cpu.py and gpu.py know the difference. So no copy is in anybody's time, and nothing that is asked for later can
 be computed then. The ledger, shared memory too, says where each result lies. Results are kept until the judge says that it has read them, which
 keeps a batch's results from sharing memory unless the module itself does that.
 
@@ -29,7 +29,7 @@ import sys
 import warnings
 from time import monotonic  # bound here: a solution may patch the module
 
-import beginning
+import torch_state_guard
 import dry_run
 import float64
 
@@ -149,10 +149,10 @@ class Loaded:
 
     def _unfilled(self, problem):
         """The problem's own module, with any numbers in the weights that the judge will bring; None where its constructor has to draw them."""
-        import unfilled
+        import skip_init
 
         names = set(self.plan["state"])
-        module, parameters = unfilled.construct(
+        module, parameters = skip_init.construct(
             lambda: problem.construct(seed=self.plan["seed"]),
             lambda made: [tensor for name, tensor, kind in self.load.state_entries(made) if kind == "parameter" and name in names],
         )
@@ -296,7 +296,7 @@ class Runner:
         self.kept = []
         self.ledger = None
         self.pinged = 0.0
-        self.beginning = beginning.Beginning(torch)
+        self.beginning = torch_state_guard.Beginning(torch)
 
     # ---- talking ----------------------------------------------------------------------------------------------------------------------------
 
@@ -346,9 +346,9 @@ class Runner:
                 dry_run.take(folder, plan["candidate"]["text"])
             self.lock()
             if "candidate" in plan:
-                import scratch
+                import virtual_fs
 
-                scratch.install()
+                virtual_fs.install()
             if plan.get("claim"):
                 import kernelbench
 
@@ -632,8 +632,8 @@ def main(arguments):
     try:
         import cpu
         import gpu
-        import scratch
-        import unfilled  # noqa: F401
+        import virtual_fs
+        import skip_init  # noqa: F401
         import load  # here, and not when it is needed: as much as possible is done ahead
         import torch
     except Exception as error:
@@ -644,7 +644,7 @@ def main(arguments):
     except Exception as error:
         complain("PyTorch finds no GPU: %s: %s" % (type(error).__name__, error))
         return 3
-    scratch.prepare()
+    virtual_fs.prepare()
     # A task's own baseline that is to be compiled starts compilers first (_compile), as its files do in the build jail; nothing but such a plan comes here.
     runner = Runner(arguments[-1], torch, place, locks=not compiles)
     runner.answer(0, OK)

@@ -13,8 +13,8 @@
 #include "kforge/verdict.h"
 
 #define TIME "gpu__time_duration.sum"
-#define MOST_KERNELS 16 /* rows that are kept */
-#define MOST_VALUE 1e18
+#define MAX_KERNELS 16 /* rows that are kept */
+#define MAX_VALUE 1e18
 /* A second is what counting may add to a candidate. With a call of 0.15 ms it takes 0.55 s (11 passes on an H200), and beyond that up to 3.5 calls a pass
  * (40 ms a pass for 12 ms a call, there). So much of the second is for that. */
 #define PASSES_SECONDS 0.35
@@ -195,7 +195,7 @@ static folding folding_of(const char *name, size_t length)
 
 static bool believable(double value)
 {
-    return isfinite(value) && value >= 0 && value < MOST_VALUE;
+    return isfinite(value) && value >= 0 && value < MAX_VALUE;
 }
 
 static void fold(row *r, size_t metric, folding how, double value, double weight)
@@ -400,7 +400,7 @@ cJSON *kf_counters_json(const kf_counters_origin *origin, const char *names, con
     qsort(rows, row_count, sizeof *rows, longer);
     cJSON *kernels = cJSON_AddArrayToObject(json, "kernels");
     if (!kernels) return NULL;
-    for (size_t i = 0; i < row_count && i < MOST_KERNELS; i++)
+    for (size_t i = 0; i < row_count && i < MAX_KERNELS; i++)
         if (!put_row(kernels, origin, &rows[i], cut, count, total)) return NULL;
     if (!put_names(json, "missing", cut, count, header, KF_COUNT_LACKING) ||
         !put_names(json, "left_out", cut, count, header, KF_COUNT_LEFT_OUT))

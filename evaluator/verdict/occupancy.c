@@ -7,8 +7,8 @@
 #define WARP 32
 #define REGISTER_UNIT 256 /* registers of a warp are given out in such pieces, from 7.0 on */
 #define PARTITIONS 4      /* of a multiprocessor, each with its own quarter of the registers */
-#define MOST_THREADS 1024
-#define MOST_REGISTERS 255
+#define MAX_THREADS 1024
+#define MAX_REGISTERS 255
 
 static const struct row {
     int major, minor;
@@ -40,7 +40,7 @@ static int round_up(int value, int unit)
 bool kf_occupancy_of(const kf_sm_limits *limits, int threads, int registers, int shared_bytes, kf_occupancy *occupancy)
 {
     *occupancy = (kf_occupancy){0};
-    if (threads < 1 || threads > MOST_THREADS || registers < 0 || registers > MOST_REGISTERS || shared_bytes < 0 ||
+    if (threads < 1 || threads > MAX_THREADS || registers < 0 || registers > MAX_REGISTERS || shared_bytes < 0 ||
         shared_bytes > 1 << 24)
         return false;
     int warps = round_up(threads, WARP) / WARP;
@@ -70,7 +70,7 @@ bool kf_occupancy_of(const kf_sm_limits *limits, int threads, int registers, int
 bool kf_occupancy_best(const kf_sm_limits *limits, int registers, int shared_bytes, kf_occupancy *occupancy, int *threads)
 {
     bool any = false;
-    for (int size = WARP; size <= MOST_THREADS; size += WARP) {
+    for (int size = WARP; size <= MAX_THREADS; size += WARP) {
         kf_occupancy tried;
         if (!kf_occupancy_of(limits, size, registers, shared_bytes, &tried)) return false;
         if (any && tried.warps <= occupancy->warps) continue;
@@ -102,7 +102,7 @@ bool kf_occupancy_report(cJSON *report, int major, int minor)
     if (!kf_sm_limits_of(major, minor, &limits)) return true;
     cJSON_ArrayForEach(kernel, cJSON_GetObjectItemCaseSensitive(report, "kernels"))
     {
-        int registers = figure(kernel, "registers", MOST_REGISTERS), shared = figure(kernel, "shared_bytes", 1 << 24), threads;
+        int registers = figure(kernel, "registers", MAX_REGISTERS), shared = figure(kernel, "shared_bytes", 1 << 24), threads;
         kf_occupancy best;
         if (registers < 0 || shared < 0 || !kf_occupancy_best(&limits, registers, shared, &best, &threads)) continue;
         kf_json_add_number(kernel, "occupancy", best.part);

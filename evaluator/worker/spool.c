@@ -24,9 +24,9 @@
 #include <unistd.h>
 
 #include "kforge/cleanup.h"
-#include "faults.h"
+#include "machine_failures.h"
 #include "kforge/file.h"
-#include "at_hand.h"
+#include "job_queue.h"
 #include "worker.h"
 #include "worker_answer.h"
 
@@ -41,7 +41,7 @@ typedef struct lease {
 } lease;
 
 typedef struct spool {
-    kf_at_hand hand;                       /* marks are holders */
+    kf_job_queue hand;                       /* marks are holders */
     char *jobs, *taken, *verdicts, *hello; /* paths; hello: our own file under workers/ */
     char name[NAME_BYTES];                 /* this worker's */
     double poll_seconds, lease_seconds;
@@ -213,7 +213,7 @@ static bool begin(spool *s, const char *id, kf_error *error)
     kf_autofree char *text = kf_file_read(h->file, KF_JOB_BYTES, &size, &why), *refusal = NULL;
     kf_job *job = text ? kf_worker_read_job(s->hand.judge, text, size, id, &refusal, &failure) : NULL;
     if (job) {
-        kf_at_hand_add(&s->hand, job, h);
+        kf_job_queue_add(&s->hand, job, h);
         return true;
     }
     if (!text) refusal = kf_worker_refusal(id, &why, &failure);
@@ -224,12 +224,12 @@ static bool measure_one(spool *s, size_t at, kf_error *error)
 {
     holder *h = s->hand.hands[at].mark;
     kf_error failure = {0};
-    kf_auto(kf_verdict) verdict = kf_at_hand_measure(&s->hand, at, &h->stopped, &failure);
-    kf_at_hand_let_go(&s->hand, at);
+    kf_auto(kf_verdict) verdict = kf_job_queue_measure(&s->hand, at, &h->stopped, &failure);
+    kf_job_queue_let_go(&s->hand, at);
     kf_autofree char *answer = verdict ? kf_worker_print(verdict, &failure) : NULL;
     if (!conclude(s, h, answer, error)) return false;
     if (!answer) return failure.code == KF_ERROR_BUSY || kf_fail_copy(error, &failure);
-    return kf_faults_count(&s->faults, KF_FAULTS, verdict, error); /* what fails at once would take the jobs of those that work */
+    return kf_machine_failures_count(&s->faults, KF_MACHINE_FAILURES, verdict, error); /* what fails at once would take the jobs of those that work */
 }
 
 /* ---- finding jobs ------------------------------------------------------------------------------------------------------------------------------------ */
@@ -359,7 +359,7 @@ static bool serve(spool *s, bool once, kf_error *error)
     while (!s->stop || !*s->stop) {
         if (kf_now() - looked >= s->poll_seconds) watch_leases(s), looked = kf_now();
         if (kf_now() - hello_touched > s->lease_seconds / 4) utimensat(AT_FDCWD, s->hello, NULL, 0), hello_touched = kf_now();
-        int got = take_in(s, error), at = kf_at_hand_choose(&s->hand);
+        int got = take_in(s, error), at = kf_job_queue_choose(&s->hand);
         if (got < 0 || (at >= 0 && !measure_one(s, (size_t)at, error))) return false;
         if (got || at >= 0) continue;
         if (once && !s->hand.count && !others_busy(s)) return true;
@@ -373,10 +373,10 @@ static void leave(spool *s)
 {
     while (s->hand.count) {
         holder *h = s->hand.hands[s->hand.count - 1].mark;
-        kf_at_hand_let_go(&s->hand, s->hand.count - 1);
+        kf_job_queue_let_go(&s->hand, s->hand.count - 1);
         conclude(s, h, NULL, NULL);
     }
-    kf_at_hand_close(&s->hand);
+    kf_job_queue_close(&s->hand);
 }
 
 static char *make_folder(const char *directory, const char *name, kf_error *error)
@@ -418,7 +418,7 @@ bool kf_worker_spool(kf_judge *judge, const char *directory, const kf_spool_opti
     if (!path_of(hello, sizeof hello, workers, s->name, ".json"))
         return kf_fail(error, KF_ERROR_INPUT, "%s: the path is too long", workers);
     if (!kf_file_write(hello, line, strlen(line), error)) return false;
-    bool served = kf_at_hand_open(&s->hand, judge, error);
+    bool served = kf_job_queue_open(&s->hand, judge, error);
     if (served) {
         served = serve(s, options->once, error);
         leave(s);

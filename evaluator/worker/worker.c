@@ -21,7 +21,7 @@
 #include "kforge/buffer.h"
 #include "kforge/cleanup.h"
 #include "kforge/file.h"
-#include "at_hand.h"
+#include "job_queue.h"
 #include "kforge/json.h"
 #include "worker_answer.h"
 
@@ -43,7 +43,7 @@ char *kf_worker_hello(const kf_judge *judge, kf_error *error)
     bool made = cJSON_AddStringToObject(json, "schema", KF_HELLO_SCHEMA) &&
                 cJSON_AddStringToObject(json, "device", kf_judge_device(judge)) &&
                 cJSON_AddStringToObject(json, "hardware", kf_judge_hardware(judge)) &&
-                cJSON_AddStringToObject(json, "conditions", kf_judge_conditions(judge)) &&
+                cJSON_AddStringToObject(json, "conditions", kf_judge_environment_id(judge)) &&
                 cJSON_AddStringToObject(json, "version", KFORGE_VERSION) &&
                 cJSON_AddNumberToObject(json, "jobs", (double)kf_judge_jobs(judge));
     cJSON *machine = made ? kf_judge_describe(judge) : NULL;
@@ -199,7 +199,7 @@ static bool is_blank(const char *text, size_t size)
 }
 
 /* Takes in what has come; waits for it only when there is nothing else to do. */
-static reading take_in(kf_at_hand *h, reader *r, int output, const watch *w, kf_error *error)
+static reading take_in(kf_job_queue *h, reader *r, int output, const watch *w, kf_error *error)
 {
     size_t length;
     reading got = READ_NOTHING;
@@ -215,16 +215,16 @@ static reading take_in(kf_at_hand *h, reader *r, int output, const watch *w, kf_
             job = kf_worker_read_job(h->judge, r->line.data, length, NULL, &refusal, error);
         drop_line(r, length);
         if (!blank && !job && !write_line(output, refusal, error)) return READ_FAILED;
-        if (job) kf_at_hand_add(h, job, NULL);
+        if (job) kf_job_queue_add(h, job, NULL);
     }
     return got;
 }
 
-static bool measure_one(kf_at_hand *h, size_t at, int output, const watch *w, bool *stopped, kf_error *error)
+static bool measure_one(kf_job_queue *h, size_t at, int output, const watch *w, bool *stopped, kf_error *error)
 {
     kf_error failure = {0};
-    kf_auto(kf_verdict) verdict = kf_at_hand_measure(h, at, &w->stopped, &failure);
-    kf_at_hand_let_go(h, at);
+    kf_auto(kf_verdict) verdict = kf_job_queue_measure(h, at, &w->stopped, &failure);
+    kf_job_queue_let_go(h, at);
     *stopped = !verdict && failure.code == KF_ERROR_BUSY; /* what was asked is asked again elsewhere */
     if (*stopped) return true;
     if (!verdict) return kf_fail_copy(error, &failure);
@@ -232,13 +232,13 @@ static bool measure_one(kf_at_hand *h, size_t at, int output, const watch *w, bo
     return write_line(output, answer, error);
 }
 
-static bool serve(kf_at_hand *h, reader *r, int output, const watch *w, kf_error *error)
+static bool serve(kf_job_queue *h, reader *r, int output, const watch *w, kf_error *error)
 {
     for (bool stopped = false; !stopped;) {
         reading got = take_in(h, r, output, w, error);
         if (got == READ_FAILED) return false;
         if (got == READ_END && (!h->count || __atomic_load_n(&w->stopped, __ATOMIC_RELAXED))) return true;
-        int at = kf_at_hand_choose(h);
+        int at = kf_job_queue_choose(h);
         if (at >= 0) {
             if (!measure_one(h, (size_t)at, output, w, &stopped, error)) return false;
             continue;
@@ -257,11 +257,11 @@ bool kf_worker_serve(kf_judge *judge, int input, int output, const volatile int 
     watch w = {.stop = stop, .output = output};
     if (!watch_start(&w, error)) return false;
     reader r = {.input = input};
-    kf_at_hand h;
-    bool served = kf_at_hand_open(&h, judge, error);
+    kf_job_queue h;
+    bool served = kf_job_queue_open(&h, judge, error);
     if (served) {
         served = serve(&h, &r, output, &w, error);
-        kf_at_hand_close(&h);
+        kf_job_queue_close(&h);
     }
     watch_end(&w);
     kf_buffer_free(&r.line);

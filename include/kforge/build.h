@@ -30,7 +30,7 @@ typedef struct kf_build_request {
     const char *const *flags;     /* extra compiler flags; terminated by NULL; may be NULL */
     const char *const *libraries; /* to link; terminated by NULL; NULL: those that the task allows candidates */
     bool asan;                    /* AddressSanitizer */
-    double seconds;               /* limit of processor time; KF_BUILD_PATIENCE (kforge/job.h) times that on the wall */
+    double seconds;               /* limit of processor time; KF_BUILD_TIMEOUT_FACTOR (kforge/job.h) times that on the wall */
     uint64_t memory_bytes;        /* 0: 4 GiB */
     bool strict_sandbox;
     const char *directory; /* an existing, empty directory of the caller's for this build alone */

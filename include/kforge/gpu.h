@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #define KF_GPU_NONE 100      /* the driver's error where there is no GPU: nothing that has to be mended */
-#define KF_GPU_LEAST_MAJOR 7 /* compute capability from which on kforge judges */
+#define KF_GPU_MIN_MAJOR 7 /* compute capability from which on kforge judges */
 
 /* What to do about a CUDA error that is the machine's and not a program's; NULL for others. */
 const char *kf_gpu_remedy(int error);

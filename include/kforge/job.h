@@ -25,7 +25,7 @@
 #define KF_JOB_FLAGS 64      /* most extra compiler flags */
 #define KF_FLAG_BYTES 256    /* longest of them */
 #define KF_JOB_KNOWN 256     /* most hashes of known code */
-#define KF_BUILD_PATIENCE 10 /* a build may take so many times its processor time; after that the machine is at fault */
+#define KF_BUILD_TIMEOUT_FACTOR 10 /* a build may take so many times its processor time; after that the machine is at fault */
 #define KF_COMPILE_SECONDS \
     600.0 /* that torch.compile may take for a baseline, of one workload: a network of hundreds of layers, on few processors */
 #define KF_EXTENSION_BUILDS 4 /* builds' time that the extensions of a solution may take: each reads PyTorch's headers */
@@ -44,7 +44,7 @@ typedef struct kf_job_options {
     bool torch;       /* the source is a Python file with class ModelNew, for a task that has a problem file (docs/torch.md) */
     bool asan;        /* CPU device: AddressSanitizer build; never timed */
     bool
-        sanitize; /* GPU: compute-sanitizer on a correct candidate, after the verdict (evaluator/judge/sanitize.h); `verify` does it too */
+        sanitize; /* GPU: compute-sanitizer on a correct candidate, after the verdict (evaluator/judge/judge_sanitize.h); `verify` does it too */
     bool verify;      /* measure twice, in fresh processes, and say whether the intervals agree */
     char *counters;   /* hardware counters to take after the verdict (kforge/counters.h): "all", names, "none" or NULL */
     char *baseline;   /* named alternative baseline, or NULL */

@@ -47,11 +47,11 @@ const char *kf_judge_hardware(const kf_judge *judge);
  *
  * The compiler is the version of nvcc and of the gcc that it leaves the host's half to, or of the g++ behind kforge-cpucc, as it is when the device opens ("no nvcc" where there is none): another makes
  * another program of the same source. What its distribution calls the package is left out. */
-const char *kf_judge_conditions(const kf_judge *judge);
+const char *kf_judge_environment_id(const kf_judge *judge);
 /* Add one with each change after which an unchanged candidate may get another time or status: what is timed, subtracted, repeated or left out; inputs,
  * tolerances, floors, convictions. Not for how fast the judge is, for its words, or for what it reports beside. On a GPU nothing else tells old
  * verdicts from new ones. */
-#define KF_JUDGE_RULES 22
+#define KF_PROTOCOL_VERSION 22
 #define KF_JUDGE_MARK "; judge " /* between the hardware and the rest of the conditions */
 /* What the judge knows of its device, for `doctor` and provenance: a new JSON object, NULL when out of memory. */
 cJSON *kf_judge_describe(const kf_judge *judge);

@@ -158,7 +158,7 @@ typedef struct kf_sandbox_census {
 bool kf_sandbox_take_census(kf_sandbox *sandbox, kf_sandbox_census *census, kf_error *error);
 /* Begins to kill the whole tree and does not wait: its last work, the driver's tidying up after a GPU context above all, may go on until
  * kf_sandbox_pump says that it is gone. */
-void kf_sandbox_doom(kf_sandbox *sandbox);
+void kf_sandbox_begin_kill(kf_sandbox *sandbox);
 /* Kills the whole tree and waits until it is gone. */
 void kf_sandbox_kill(kf_sandbox *sandbox);
 /* Valid once kf_sandbox_pump returned true or after kf_sandbox_kill. */

@@ -72,7 +72,7 @@ int kf_store_schema(void);                        /* newest schema version this 
 bool kf_store_check(kf_store *store, kf_error *error);
 
 /* From now on what this store is asked ends with KF_ERROR_IO, "interrupted", soon after *interrupts is no longer 0. Borrowed; NULL: no more. */
-void kf_store_heed(kf_store *store, const volatile int *interrupts);
+void kf_store_set_interrupt(kf_store *store, const volatile int *interrupts);
 
 /* ---- groups ---- */
 
@@ -200,7 +200,7 @@ typedef struct kf_store_attempt_new {
     size_t flag_count;
     const char *tunables; /* JSON, may be NULL: {"BLOCK":256} */
     const char *features; /* JSON, may be NULL: what MAP-Elites looked at */
-    const char *form;     /* kf_store_candidate_hash of the source's normal form (form.h) with the flags; NULL or "": it has none */
+    const char *form;     /* kf_store_candidate_hash of the source's normal form (canonical_source.h) with the flags; NULL or "": it has none */
     /* The verdict: a new one as struct and as its JSON text, or `known_verdict`, the id of a stored one that is reused. */
     const kf_verdict *verdict;
     const char *verdict_json;
@@ -244,11 +244,11 @@ typedef struct kf_store_model_call_new {
 int64_t kf_store_put_model_call(kf_store *store, const kf_store_model_call_new *call, kf_error *error);
 
 /* The prompt of a call that is under way, until it is stored with its reply: a run that was killed asks the same once more. `tag` is the caller's. */
-bool kf_store_put_asked(kf_store *store, const char *run, int64_t tag, const char *prompt, size_t size, kf_error *error);
+bool kf_store_put_pending_call(kf_store *store, const char *run, int64_t tag, const char *prompt, size_t size, kf_error *error);
 /* malloc'd; *prompt NULL: there is none. */
-bool kf_store_get_asked(kf_store *store, const char *run, int64_t tag, char **prompt, kf_error *error);
+bool kf_store_get_pending_call(kf_store *store, const char *run, int64_t tag, char **prompt, kf_error *error);
 /* `tag` 0: of all calls of the run. */
-bool kf_store_drop_asked(kf_store *store, const char *run, int64_t tag, kf_error *error);
+bool kf_store_drop_pending_call(kf_store *store, const char *run, int64_t tag, kf_error *error);
 
 typedef struct kf_store_model_call {
     void *memory;
@@ -290,7 +290,7 @@ typedef struct kf_store_candidate {
  * Finds the standing verdict; *found is false also for a candidate that is stored but was never judged. */
 bool kf_store_find_candidate(kf_store *store, const char *task, const char *hash, const char *device, kf_store_candidate *candidate,
                              bool *found, kf_error *error);
-bool kf_store_find_form(kf_store *store, const char *task, const char *form, const char *device, kf_store_candidate *candidate,
+bool kf_store_find_canonical(kf_store *store, const char *task, const char *form, const char *device, kf_store_candidate *candidate,
                         bool *found, kf_error *error);
 bool kf_store_find_code(kf_store *store, const char *task, const char *code_hash, const char *device, kf_store_candidate *candidate,
                         bool *found, kf_error *error);

@@ -6,7 +6,7 @@
 
 #include "export_internal.h"
 #include "kforge/json.h"
-#include "kforge/store_care.h"
+#include "kforge/store_maintenance.h"
 
 /* ---- fields ---- */
 

@@ -8,8 +8,8 @@
 
 #include "export_internal.h"
 
-#define MOST_THREADS 16
-#define AHEAD (4 * MOST_THREADS)
+#define MAX_THREADS 16
+#define AHEAD (4 * MAX_THREADS)
 #define TRIES 5
 
 /* Rows of a chunk, one behind the other: size, split, text. */
@@ -153,7 +153,7 @@ static size_t processors(void)
 {
     cpu_set_t set;
     int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-    return count < 2 ? 0 : count > MOST_THREADS ? MOST_THREADS : (size_t)count;
+    return count < 2 ? 0 : count > MAX_THREADS ? MAX_THREADS : (size_t)count;
 }
 
 bool kf_raw_parallel(kf_exporter *e, const kf_raw_chunk *chunks, size_t count, size_t *done, unsigned char *used, int64_t verdicts,

@@ -15,7 +15,7 @@
 #include "export_internal.h"
 
 #define SECRETS 64
-#define LEAST_KEY 16
+#define MIN_KEY 16
 
 #define PIECE 4096 /* bytes of text for which room is made at a time … */
 #define LONGEST 6  /* … with so many for each: \u001f for a control character, no pattern's replacement is longer */
@@ -171,7 +171,7 @@ static match match_at(const kf_scrubber *s, const char *text, size_t size, unsig
     }
     if (begins(text, size, "Bearer ", 7)) {
         size_t length = key_length(text + 7, size - 7);
-        return length >= LEAST_KEY ? (match){7 + length, "Bearer [key]"} : (match){0};
+        return length >= MIN_KEY ? (match){7 + length, "Bearer [key]"} : (match){0};
     }
     for (size_t i = 0; i < COUNT(key_prefixes); i++) {
         size_t prefix = strlen(key_prefixes[i]);
@@ -179,7 +179,7 @@ static match match_at(const kf_scrubber *s, const char *text, size_t size, unsig
         size_t length = key_length(text + prefix, size - prefix);
         bool digit = false; /* sk-learn-compatible-regression is no key */
         for (size_t k = 0; k < length && !digit; k++) digit = isdigit((unsigned char)text[prefix + k]);
-        if (length >= LEAST_KEY && digit) return (match){prefix + length, "[key]"};
+        if (length >= MIN_KEY && digit) return (match){prefix + length, "[key]"};
     }
     return (match){0};
 }

@@ -9,7 +9,7 @@
 #include "kforge/judge.h"
 #include "kforge/stats.h"
 
-#define MOST_TASKS 32
+#define MAX_TASKS 32
 
 static int by_value(const void *a, const void *b)
 {
@@ -36,7 +36,7 @@ int main(int argc, char **argv)
     int runs = argc > 1 ? atoi(argv[1]) : 100, tasks = argc > 3 ? argc - 3 : 5, covered = 0, intervals = 0, failed = 0;
     double seconds = argc > 2 ? atof(argv[2]) : 0;
     kf_error error = {0};
-    if (tasks > MOST_TASKS) tasks = MOST_TASKS;
+    if (tasks > MAX_TASKS) tasks = MAX_TASKS;
     kf_judge *judge = kf_judge_new(&(kf_judge_settings){.device = getenv("KFORGE_DEVICE")}, &error);
     double *deviations = calloc((size_t)runs + 1, sizeof *deviations);
     if (!judge || !deviations) {

@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cool.h"
+#include "cache_flush.h"
 #include "device.h"
 #include "paths.h"
 #include "kforge/build.h"
@@ -26,8 +26,8 @@
 #include "kforge/stats.h"
 
 #define TURNS 3
-#define MOST_PAIRS 400
-#define MOST_FIGURES 64
+#define MAX_PAIRS 400
+#define MAX_FIGURES 64
 
 static void check(bool ok, const kf_error *error)
 {
@@ -94,7 +94,7 @@ static void serve(const char *binary, const kf_problem *problem, int count, int 
     while (kf_read_all(in, &batch, sizeof batch)) {
         for (int set = 0; set < count; set++)
             for (int i = 0; i < problem->argument_count; i++)
-                if (sets[set][i]) kf_cool(sets[set][i], problem->arguments[i].bytes);
+                if (sets[set][i]) kf_cache_flush(sets[set][i], problem->arguments[i].bytes);
         double started = kf_now();
         for (uint32_t i = 0; i < batch.count; i++) entry(sets[batch.sets[i]], scalars, stream);
         if (wait() != 0) exit(3);
@@ -149,12 +149,12 @@ static double measure_plainly(const char *const binaries[2], const kf_problem *p
                               double budget)
 {
     static order batch;
-    static double seconds[2][MOST_PAIRS];
+    static double seconds[2][MAX_PAIRS];
     side sides[2] = {start(binaries[0], problem, count), start(binaries[1], problem, count)};
     for (int i = 0; i < 4; i++) batch_of(&sides[i % 2], &batch, calls[i % 2], count);
     double started = kf_now();
     size_t pairs = 0;
-    for (; pairs < MOST_PAIRS && (pairs < 8 || kf_now() - started < budget); pairs++)
+    for (; pairs < MAX_PAIRS && (pairs < 8 || kf_now() - started < budget); pairs++)
         for (int turn = 0; turn < 2; turn++) {
             int which = (turn == 1) != (pairs % 2 == 1);
             seconds[which][pairs] = batch_of(&sides[which], &batch, calls[which], count);
@@ -167,7 +167,7 @@ static double measure_plainly(const char *const binaries[2], const kf_problem *p
 /* ---- both --------------------------------------------------------------------------------------------------------------------------------------------- */
 
 typedef struct figures {
-    double ratios[MOST_FIGURES];
+    double ratios[MAX_FIGURES];
     int count;
 } figures;
 
@@ -221,7 +221,7 @@ static void compare(kf_judge *judge, kf_task *task, const kf_task_file *seed, do
         }
         kf_verdict_free(verdict);
     }
-    for (int w = 0; w < workloads && all->count < MOST_FIGURES; w++) {
+    for (int w = 0; w < workloads && all->count < MAX_FIGURES; w++) {
         double with = kf_median(judged[w], TURNS), without = kf_median(plain[w], TURNS);
         printf("%-13s %-24s %-10s judged %7.3f  plain %7.3f  ratio %.4f\n", kf_task_name(task), seed->name,
                kf_task_workload_name(task, number[w]), with, without, with / without);
@@ -260,7 +260,7 @@ int main(int argc, char **argv)
         }
         kf_task_free(task);
     }
-    double far[MOST_FIGURES];
+    double far[MAX_FIGURES];
     int within = 0;
     for (int i = 0; i < all.count; i++) {
         far[i] = fabs(all.ratios[i] - 1);

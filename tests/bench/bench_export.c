@@ -15,7 +15,7 @@
 #include "kforge/buffer.h"
 #include "kforge/export.h"
 #include "kforge/file.h"
-#include "kforge/store_care.h"
+#include "kforge/store_maintenance.h"
 
 #define TASK "00000000000000000000000000000000000000000000000000000000000000aa"
 

@@ -59,7 +59,7 @@ const char *kf_judge_hardware(const kf_judge *judge)
     return "cpu, nothing is judged";
 }
 
-const char *kf_judge_conditions(const kf_judge *judge)
+const char *kf_judge_environment_id(const kf_judge *judge)
 {
     (void)judge;
     return "cpu, nothing is judged";

@@ -126,7 +126,7 @@ const char *kf_judge_hardware(const kf_judge *judge)
     return "cpu, verdicts from a table";
 }
 
-const char *kf_judge_conditions(const kf_judge *judge)
+const char *kf_judge_environment_id(const kf_judge *judge)
 {
     (void)judge;
     return "cpu, verdicts from a table";

@@ -37,10 +37,10 @@
 #include "kforge/hash.h"
 #include "kforge/json.h"
 #include "worker.h"
-#include "works.h"
+#include "health_check.h"
 
 struct kf_judge {
-    const char *hardware, *conditions;
+    const char *hardware, *environment_id;
     double sleep, jitter;
     unsigned short chance[3]; /* of erand48 */
 };
@@ -64,9 +64,9 @@ const char *kf_judge_hardware(const kf_judge *judge)
     return judge->hardware;
 }
 
-const char *kf_judge_conditions(const kf_judge *judge)
+const char *kf_judge_environment_id(const kf_judge *judge)
 {
-    return judge->conditions;
+    return judge->environment_id;
 }
 
 cJSON *kf_judge_describe(const kf_judge *judge)
@@ -145,7 +145,7 @@ static double speed_of(const kf_job *job)
 static size_t write_log(const kf_job *job)
 {
     const char *path = getenv("FAKE_LOG");
-    if (!path || strcmp(job->id, KF_WORKS_ID) == 0) return 0; /* nobody sent that one */
+    if (!path || strcmp(job->id, KF_HEALTH_CHECK_ID) == 0) return 0; /* nobody sent that one */
     kf_autobuffer line = {0};
     char hex[KF_HASH_HEX], data[4096];
     kf_hash hash = kf_hash_bytes(job->source, job->source_size);
@@ -307,11 +307,11 @@ int main(int argc, char **argv)
     }
     signal(SIGPIPE, SIG_IGN);
     sigaction(SIGTERM, &(struct sigaction){.sa_handler = on_signal}, NULL);
-    const char *conditions = getenv("FAKE_CONDITIONS");
+    const char *environment_id = getenv("FAKE_CONDITIONS");
     const char *jitter = getenv("FAKE_JITTER"), *seed = getenv("FAKE_SEED");
     if (!hardware) hardware = "cpu test";
     struct kf_judge judge = {.hardware = hardware,
-                             .conditions = conditions ? conditions : hardware,
+                             .environment_id = environment_id ? environment_id : hardware,
                              .sleep = sleep_text ? strtod(sleep_text, NULL) : 0,
                              .jitter = jitter ? strtod(jitter, NULL) : 0,
                              .chance = {seed ? (unsigned short)strtoul(seed, NULL, 10) : 0, (unsigned short)getpid(), 1}};

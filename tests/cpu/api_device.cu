@@ -1,7 +1,7 @@
 // What the device says of itself.
 #include <string.h>
 #include <cuda_profiler_api.h>
-#include "check.h"
+#include "check_outputs.h"
 
 int main()
 {

@@ -1,5 +1,5 @@
 // Allocation of all kinds, what pointers are, and the census of what is not freed.
-#include "check.h"
+#include "check_outputs.h"
 
 int main()
 {

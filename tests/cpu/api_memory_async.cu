@@ -1,5 +1,5 @@
 // Stream-ordered allocation and memory pools.
-#include "check.h"
+#include "check_outputs.h"
 
 __global__ void fill(int *x, int n, int value)
 {

@@ -22,7 +22,7 @@
 #define ABOVE 0.03
 #define BELOW 0.01
 #define COUNTERS_SECONDS 1.0 /* that counters may add to a job */
-#define MOST_COUNTED 512
+#define MAX_COUNTED 512
 
 /* Seconds of a call as ncu tells them: the sum over all kernels of gpu__time_duration, the median of three; NaN where counters are not to be had. */
 static double by_counters(kf_judge *judge, const kf_problem *problem, const char *binary)
@@ -143,7 +143,7 @@ int check_agree(kf_judge *judge, int count, char *const *tasks, double seconds)
 
 static struct {
     size_t count;
-    double seconds[MOST_COUNTED];
+    double seconds[MAX_COUNTED];
 } counting_took;
 
 /* Where the time of counting went, which the judge saw take `whole` seconds: its own steps, what CUPTI did around the calls, each pass, and what lies between. */
@@ -210,7 +210,7 @@ static int count_seeds(kf_judge *judge, const char *task_path, double seconds)
         double with = kf_now() - started;
         bool taken = verdict && cJSON_GetArraySize(cJSON_GetObjectItem(verdict->counters, "kernels")) > 0;
         if (!taken && verdict && verdict->status == KF_CORRECT) bad++;
-        if (taken && counting_took.count < MOST_COUNTED) counting_took.seconds[counting_took.count++] = gpu_counting_seconds;
+        if (taken && counting_took.count < MAX_COUNTED) counting_took.seconds[counting_took.count++] = gpu_counting_seconds;
         kf_autobuffer words = {0};
         if (verdict) kf_counters_words(verdict->counters, &words);
         cJSON *missing = verdict ? cJSON_GetObjectItem(verdict->counters, "missing") : NULL;

@@ -116,7 +116,7 @@ int main(int argc, char **argv)
     int failures = 0;
     if (strcmp(mode, "describe") == 0) {
         cJSON *object = kf_judge_describe(judge);
-        cJSON_AddStringToObject(object, "conditions", kf_judge_conditions(judge));
+        cJSON_AddStringToObject(object, "conditions", kf_judge_environment_id(judge));
         char *text = cJSON_PrintUnformatted(object);
         printf("  opened in %.2f s: %s\n", kf_now() - started, text);
         free(text);

@@ -13,7 +13,7 @@ int check_corpus(kf_judge *judge, const char *folder, const char *filter); /* ho
 int check_seeds(kf_judge *judge, const char *task, double seconds);        /* every seed is right; its speedup */
 /* gpu_same.c: the baseline against itself, of each task `times` jobs one behind the other and built ahead as a worker does it. */
 int check_same(kf_judge *judge, int count, char *const *tasks, int times, double seconds);
-#define GPU_MOST_SAME 512
+#define GPU_MAX_SAME 512
 typedef struct gpu_pipeline {
     kf_judge *judge;
     const char *task;
@@ -23,16 +23,16 @@ typedef struct gpu_pipeline {
     void *context;
     int judged;                       /* set */
     int covered;                      /* set: of them, by an interval that holds 1 */
-    double deviations[GPU_MOST_SAME]; /* set: of their speedups from 1 */
+    double deviations[GPU_MAX_SAME]; /* set: of their speedups from 1 */
     double wall;                      /* set: seconds of all of them */
 } gpu_pipeline;
 int check_same_in(gpu_pipeline *line);
-struct kf_run;
+struct kf_measurement;
 extern void (*gpu_at_end)(
-    struct kf_run *r); /* called at the end of every timed workload, while its runners and sets are there; NULL: nothing */
+    struct kf_measurement *r); /* called at the end of every timed workload, while its runners and sets are there; NULL: nothing */
 struct kf_workbench;
 extern void (*gpu_before)(struct kf_workbench *bench); /* called before a workload is measured; NULL: nothing */
-extern void (*gpu_behind_pair)(struct kf_run *r);      /* called behind every timed pair; NULL: nothing */
+extern void (*gpu_behind_pair)(struct kf_measurement *r);      /* called behind every timed pair; NULL: nothing */
 extern double gpu_counting_seconds;                    /* that the last job's counters took the judge */
 int check_phases(kf_judge *judge, const char *task, int times, double seconds); /* gpu_phases.c: and where their time goes */
 int check_work(kf_judge *judge,

@@ -14,7 +14,7 @@
 #include "kforge/stats.h"
 
 #define MOST 2000
-#define MOST_DEVICES 16
+#define MAX_DEVICES 16
 #define LEAK_JOBS 500
 
 kf_job *gpu_variant(const char *task_path, int number, double seconds, kf_error *error)
@@ -93,11 +93,11 @@ static void write_raw(const verdicts *v)
 static int drive(const char *program, const char *task, int count, double seconds, int devices, char *const *names, double *rate)
 {
     kf_error error = {0};
-    kf_workers *pool[MOST_DEVICES] = {0};
+    kf_workers *pool[MAX_DEVICES] = {0};
     const char *const specs[] = {"local"};
     kf_workers_result result;
     kf_autofree verdicts *v = calloc(2, sizeof *v);
-    bool done = v && count <= MOST && devices <= MOST_DEVICES;
+    bool done = v && count <= MOST && devices <= MAX_DEVICES;
     for (int d = 0; done && d < devices; d++) {
         pool[d] = kf_workers_open(specs, 1, &(kf_workers_options){.program = program, .device = names[d]}, &error);
         done = pool[d] != NULL;
@@ -108,7 +108,7 @@ static int drive(const char *program, const char *task, int count, double second
     double started = kf_now();
     done = done && submit(pool, devices, task, 0, count, seconds) && collect(pool, devices, count, v);
     double wall = kf_now() - started;
-    for (int d = 0; d < devices && d < MOST_DEVICES; d++) kf_workers_close(pool[d]);
+    for (int d = 0; d < devices && d < MAX_DEVICES; d++) kf_workers_close(pool[d]);
     if (!done) return 1;
     *rate = count / wall;
     write_raw(v);
@@ -168,7 +168,7 @@ static census look(kf_judge *judge)
     kf_cuda_device *gpu = strcmp(judge->device->operations->kind, "cuda") == 0 ? (kf_cuda_device *)judge->device : NULL;
     size_t total = 0;
     long pages = 0;
-    kf_crew_settle(judge->crew, true, NULL);
+    kf_runner_pool_settle(judge->pool, true, NULL);
     census c = {.descriptors = entries("/proc/self/fd", ""), .children = count_children(), .temporary = entries("/tmp", "kforge-")};
     if (gpu) gpu->cuda.memory_info(&c.device_free, &total);
     FILE *file = fopen("/proc/self/statm", "re");

@@ -172,11 +172,11 @@ static bool close_to(double a, double b)
 }
 
 /* Random bits against random bits: every kind of number there is. */
-static void check_surveys(fixture *f, kf_dtype dtype, kf_compare_kind kind)
+static void check_device_compares(fixture *f, kf_dtype dtype, kf_compare_kind kind)
 {
     const kf_device_operations *o = f->device->operations;
     kf_error error = {0};
-    kf_survey surveys[4];
+    kf_device_compare comparisons[4];
     const uint32_t list[] = {1, 0};
     add_argument(f, KF_OUTPUT, dtype, 0, 3, 100003);
     add_argument(f, KF_INOUT, dtype, 3, 1, 9001);
@@ -184,12 +184,12 @@ static void check_surveys(fixture *f, kf_dtype dtype, kf_compare_kind kind)
         f->problem.arguments[i].tolerance = (kf_tolerance){.kind = kind, .ratio = 8, .rtol = 0.5, .atol = 1e-3};
     if (!make(f, 2, true)) return;
     if (!o->fill(f->sets, 11, f->variations, &error) || !o->poison(f->sets, 12, &error) ||
-        !o->prepare_truth(f->sets, list, 2, &error) || !o->survey(f->sets, list, 2, surveys, &error))
+        !o->prepare_truth(f->sets, list, 2, &error) || !o->device_compare(f->sets, list, 2, comparisons, &error))
         fail(f, "survey", error.text);
     for (int k = 0; k < 2; k++)
         for (int i = 0; i < 2; i++) {
             const kf_problem_argument *a = &f->problem.arguments[i];
-            const kf_survey *s = &surveys[2 * k + i];
+            const kf_device_compare *s = &comparisons[2 * k + i];
             const void *got = o->output(f->sets, list[k], i, &error), *truth = o->truth(f->sets, list[k], i, &error);
             if (!s->known || !got || !truth) continue;
             kf_error_sums sums = KF_NO_ERRORS;
@@ -216,7 +216,7 @@ static void check_surveys(fixture *f, kf_dtype dtype, kf_compare_kind kind)
 }
 
 /* An output that changes after the glance is told. */
-static void check_glances(fixture *f)
+static void check_snapshots(fixture *f)
 {
     const kf_device_operations *o = f->device->operations;
     kf_cuda_device *gpu = (kf_cuda_device *)f->device;
@@ -225,7 +225,7 @@ static void check_glances(fixture *f)
     const uint32_t list[] = {2, 0};
     add_argument(f, KF_OUTPUT, KF_F32, 0, 1, 100000);
     if (!make(f, 3, false)) return;
-    if (!o->poison(f->sets, 3, &error) || !o->glance(f->sets, list, 2, &error) || !o->settled(f->sets, &damage, &error))
+    if (!o->poison(f->sets, 3, &error) || !o->snapshot(f->sets, list, 2, &error) || !o->settled(f->sets, &damage, &error))
         fail(f, "glance", error.text);
     if (damage.kind != KF_DAMAGE_NONE) fail(f, "glance", "told of a change where there is none");
     gpu->cuda.set_bytes(kf_cuda_address(f->sets, &f->sets->buffers[0]), 0, 400000, gpu->stream);
@@ -248,11 +248,11 @@ int check_numbers(void)
     check_poison(f);
     check_damage(f);
     for (int dtype = 0; dtype < KF_DTYPE_COUNT; dtype++) {
-        check_surveys(f, (kf_dtype)dtype, KF_ERROR_RATIO);
-        check_surveys(f, (kf_dtype)dtype, KF_ALLCLOSE);
-        check_surveys(f, (kf_dtype)dtype, KF_EXACT);
+        check_device_compares(f, (kf_dtype)dtype, KF_ERROR_RATIO);
+        check_device_compares(f, (kf_dtype)dtype, KF_ALLCLOSE);
+        check_device_compares(f, (kf_dtype)dtype, KF_EXACT);
     }
-    check_glances(f);
+    check_snapshots(f);
     int failures = f->failures;
     f->device->operations->free(f->device);
     free(f);

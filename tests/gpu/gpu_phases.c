@@ -75,7 +75,7 @@ static struct {
     double since, phases[PHASES], works[PHASES][WORKS];
     int counts[PHASES][WORKS];
     int depth;      /* in a function that is clocked already */
-    double glanced; /* in the batch that is under way */
+    double snapshotted; /* in the batch that is under way */
     const kf_device_operations *real;
 } clocks;
 
@@ -105,8 +105,8 @@ static void book(work what, double seconds)
     call;                        \
     if (--clocks.depth == 0) book(what, kf_now() - began)
 
-void (*gpu_at_end)(struct kf_run *r);
-void (*gpu_behind_pair)(struct kf_run *r);
+void (*gpu_at_end)(struct kf_measurement *r);
+void (*gpu_behind_pair)(struct kf_measurement *r);
 void (*gpu_before)(kf_workbench *bench);
 
 /* The linker resolves NAME elsewhere to __wrap_NAME here, and __real_NAME to the function itself. */
@@ -125,104 +125,104 @@ WRAP(bool, kf_measure_workload, (kf_workbench * bench, kf_error *error))
     return done;
 }
 
-WRAP(uint64_t, kf_run_draw, (kf_run * r, const char *purpose, int number))
+WRAP(uint64_t, kf_measurement_draw, (kf_measurement * r, const char *purpose, int number))
 {
     if (strcmp(purpose, "probe") == 0) enter(SIZING);
     if (strcmp(purpose, "warm") == 0) enter(number == CANDIDATE ? WARMING_C : WARMING_B);
     if (strcmp(purpose, "alone") == 0) enter(ALONE);
-    return __real_kf_run_draw(r, purpose, number);
+    return __real_kf_measurement_draw(r, purpose, number);
 }
 
-WRAP(bool, kf_run_start_peer, (kf_run * r, kf_role role, kf_peer **peer, kf_error *error))
+WRAP(bool, kf_measurement_start_runner, (kf_measurement * r, kf_role role, kf_runner **runner, kf_error *error))
 {
     if (role == KF_ROLE_CANDIDATE) enter(LOADING);
-    return __real_kf_run_start_peer(r, role, peer, error);
+    return __real_kf_measurement_start_runner(r, role, runner, error);
 }
 
-WRAP(bool, kf_run_null_batch, (kf_run * r, kf_side side, uint32_t count, kf_error *error))
+WRAP(bool, kf_measurement_empty_batch, (kf_measurement * r, kf_side side, uint32_t count, kf_error *error))
 {
     enter(EMPTY);
-    return __real_kf_run_null_batch(r, side, count, error);
+    return __real_kf_measurement_empty_batch(r, side, count, error);
 }
 
-WRAP(bool, kf_run_pair, (kf_run * r, const kf_pair_plan *plan, double seconds[2], double latency[2], kf_error *error))
+WRAP(bool, kf_measurement_pair, (kf_measurement * r, const kf_pair_plan *plan, double seconds[2], double latency[2], kf_error *error))
 {
     enter(plan->number == 0 ? PAIR_0 : plan->number == 1 ? PAIR_1 : PAIRS);
-    bool done = __real_kf_run_pair(r, plan, seconds, latency, error);
+    bool done = __real_kf_measurement_pair(r, plan, seconds, latency, error);
     if (done && gpu_behind_pair && plan->timed && !r->over) gpu_behind_pair(r);
     return done;
 }
 
-WRAP(bool, kf_run_audit, (kf_run * r, kf_peer *candidate, kf_error *error))
+WRAP(bool, kf_measurement_audit, (kf_measurement * r, kf_runner *candidate, kf_error *error))
 {
     enter(ENDING);
     if (gpu_at_end && r->timed && !r->over) gpu_at_end(r);
-    return __real_kf_run_audit(r, candidate, error);
+    return __real_kf_measurement_audit(r, candidate, error);
 }
 
-WRAP(bool, kf_crew_settle, (kf_crew * crew, bool all, kf_error *error))
+WRAP(bool, kf_runner_pool_settle, (kf_runner_pool * pool, bool all, kf_error *error))
 {
     enter(SETTLING);
-    return __real_kf_crew_settle(crew, all, error);
+    return __real_kf_runner_pool_settle(pool, all, error);
 }
 
-WRAP(kf_peer_event, kf_peer_batch, (kf_peer * peer, kf_batch *batch))
+WRAP(kf_runner_event, kf_runner_batch, (kf_runner * runner, kf_batch *batch))
 {
     double began = kf_now();
-    clocks.glanced = 0;
-    kf_peer_event event = __real_kf_peer_batch(peer, batch);
-    book(BATCH, kf_now() - began - batch->seconds - clocks.glanced);
+    clocks.snapshotted = 0;
+    kf_runner_event event = __real_kf_runner_batch(runner, batch);
+    book(BATCH, kf_now() - began - batch->seconds - clocks.snapshotted);
     book(CALLS, batch->seconds);
     return event;
 }
 
-WRAP(kf_peer_event, kf_peer_load, (kf_peer * peer, double seconds))
+WRAP(kf_runner_event, kf_runner_load, (kf_runner * runner, double seconds))
 {
-    CLOCKED(LOAD, kf_peer_event, __real_kf_peer_load(peer, seconds));
+    CLOCKED(LOAD, kf_runner_event, __real_kf_runner_load(runner, seconds));
 }
-WRAP(kf_peer_event, kf_peer_map, (kf_peer * peer, const kf_peer_buffer *buffers, size_t count))
+WRAP(kf_runner_event, kf_runner_map, (kf_runner * runner, const kf_runner_buffer *buffers, size_t count))
 {
-    CLOCKED(MAP, kf_peer_event, __real_kf_peer_map(peer, buffers, count));
+    CLOCKED(MAP, kf_runner_event, __real_kf_runner_map(runner, buffers, count));
 }
-WRAP(kf_peer_event, kf_peer_unmap, (kf_peer * peer))
+WRAP(kf_runner_event, kf_runner_unmap, (kf_runner * runner))
 {
-    CLOCKED(UNMAP, kf_peer_event, __real_kf_peer_unmap(peer));
+    CLOCKED(UNMAP, kf_runner_event, __real_kf_runner_unmap(runner));
 }
-WRAP(bool, kf_peer_give, (kf_peer * peer, const char *binary, kf_error *error))
+WRAP(bool, kf_runner_give, (kf_runner * runner, const char *binary, kf_error *error))
 {
-    CLOCKED(GIVE, bool, __real_kf_peer_give(peer, binary, error));
+    CLOCKED(GIVE, bool, __real_kf_runner_give(runner, binary, error));
 }
-WRAP(kf_peer_event, kf_peer_scalars, (kf_peer * peer, const uint64_t *values, uint32_t count))
+WRAP(kf_runner_event, kf_runner_scalars, (kf_runner * runner, const uint64_t *values, uint32_t count))
 {
-    CLOCKED(SCALARS, kf_peer_event, __real_kf_peer_scalars(peer, values, count));
+    CLOCKED(SCALARS, kf_runner_event, __real_kf_runner_scalars(runner, values, count));
 }
-WRAP(int, kf_peer_extra_threads, (kf_peer * peer))
+WRAP(int, kf_runner_extra_threads, (kf_runner * runner))
 {
-    CLOCKED(CENSUS, int, __real_kf_peer_extra_threads(peer));
+    CLOCKED(CENSUS, int, __real_kf_runner_extra_threads(runner));
 }
-WRAP(kf_peer *, kf_crew_take, (kf_crew * crew, kf_runner_kind kind, bool strict, const volatile int *stop, kf_error *error))
+WRAP(kf_runner *, kf_runner_pool_take, (kf_runner_pool * pool, kf_runner_kind kind, bool strict, const volatile int *stop, kf_error *error))
 {
-    CLOCKED(TAKE, kf_peer *, __real_kf_crew_take(crew, kind, strict, stop, error));
+    CLOCKED(TAKE, kf_runner *, __real_kf_runner_pool_take(pool, kind, strict, stop, error));
 }
-WRAP(bool, kf_peer_greet, (kf_peer * peer, kf_error *error))
+WRAP(bool, kf_runner_greet, (kf_runner * runner, kf_error *error))
 {
-    CLOCKED(GREET, bool, __real_kf_peer_greet(peer, error));
+    CLOCKED(GREET, bool, __real_kf_runner_greet(runner, error));
 }
-WRAP(void, kf_peer_free, (kf_peer * peer))
+WRAP(void, kf_runner_free, (kf_runner * runner))
 {
-    CLOCKED_VOID(REAP, __real_kf_peer_free(peer));
+    CLOCKED_VOID(REAP, __real_kf_runner_free(runner));
 }
-WRAP(void, kf_crew_pause, (kf_crew * crew))
+WRAP(void, kf_runner_pool_pause, (kf_runner_pool * pool))
 {
-    CLOCKED_VOID(PAUSE, __real_kf_crew_pause(crew));
+    CLOCKED_VOID(PAUSE, __real_kf_runner_pool_pause(pool));
 }
-WRAP(void, kf_crew_resume, (kf_crew * crew))
+WRAP(void, kf_runner_pool_resume, (kf_runner_pool * pool))
 {
-    CLOCKED_VOID(PAUSE, __real_kf_crew_resume(crew));
+    CLOCKED_VOID(PAUSE, __real_kf_runner_pool_resume(pool));
 }
-WRAP(void, kf_crew_retire, (kf_crew * crew, kf_peer *peer, bool unclean))
+WRAP(void, kf_runner_pool_retire, (kf_runner_pool * pool, kf_runner *runner, bool unclean))
 {
-    CLOCKED_VOID(RETIRE, __real_kf_crew_retire(crew, peer, unclean));
+    CLOCKED_VOID(RETIRE, __real_kf_runner_pool_retire(pool, runner, unclean));
 }
 
 double gpu_counting_seconds;
@@ -247,10 +247,10 @@ static void sets_free(kf_sets *s)
     CLOCKED_VOID(FREE_SETS, clocks.real->sets_free(s));
 }
 /* What it takes beside the runner's mapping. */
-static kf_peer_event hand_over(kf_sets *s, kf_peer *p, kf_role r)
+static kf_runner_event hand_over(kf_sets *s, kf_runner *p, kf_role r)
 {
     double began = kf_now(), mapped = clocks.works[clocks.now][MAP];
-    kf_peer_event event = clocks.real->hand_over(s, p, r);
+    kf_runner_event event = clocks.real->hand_over(s, p, r);
     book(HAND, kf_now() - began - (clocks.works[clocks.now][MAP] - mapped));
     return event;
 }
@@ -270,29 +270,29 @@ static bool poison(kf_sets *s, uint64_t k, kf_error *e)
 {
     CLOCKED(POISON, bool, clocks.real->poison(s, k, e));
 }
-static void cool(kf_sets *s, const uint32_t *l, uint32_t n)
+static void cache_flush(kf_sets *s, const uint32_t *l, uint32_t n)
 {
-    CLOCKED_VOID(COOL, clocks.real->cool(s, l, n));
+    CLOCKED_VOID(COOL, clocks.real->cache_flush(s, l, n));
 }
 static bool inspect(kf_sets *s, const bool *c, kf_damage *d, kf_error *e)
 {
     CLOCKED(INSPECT, bool, clocks.real->inspect(s, c, d, e));
 }
-static bool glance(kf_sets *s, const uint32_t *l, uint32_t n, kf_error *e)
+static bool snapshot(kf_sets *s, const uint32_t *l, uint32_t n, kf_error *e)
 {
     double began = kf_now();
-    bool done = clocks.real->glance(s, l, n, e);
-    clocks.glanced = kf_now() - began;
-    book(GLANCE, clocks.glanced);
+    bool done = clocks.real->snapshot(s, l, n, e);
+    clocks.snapshotted = kf_now() - began;
+    book(GLANCE, clocks.snapshotted);
     return done;
 }
 static bool settled(kf_sets *s, kf_damage *d, kf_error *e)
 {
     CLOCKED(SETTLED, bool, clocks.real->settled(s, d, e));
 }
-static bool survey(kf_sets *s, const uint32_t *l, uint32_t n, kf_survey *v, kf_error *e)
+static bool device_compare(kf_sets *s, const uint32_t *l, uint32_t n, kf_device_compare *v, kf_error *e)
 {
-    CLOCKED(SURVEY, bool, clocks.real->survey(s, l, n, v, e));
+    CLOCKED(SURVEY, bool, clocks.real->device_compare(s, l, n, v, e));
 }
 static bool prepare(kf_sets *s, const uint32_t *l, uint32_t n, kf_error *e)
 {
@@ -338,8 +338,8 @@ int check_phases(kf_judge *judge, const char *task_path, int count, double secon
 {
     kf_device_operations wrapped = *judge->device->operations;
     clocks.real = judge->device->operations;
-    wrapped.sets_new = sets_new, wrapped.sets_free = sets_free, wrapped.fill = fill, wrapped.poison = poison, wrapped.cool = cool;
-    wrapped.inspect = inspect, wrapped.glance = glance, wrapped.settled = settled, wrapped.survey = survey;
+    wrapped.sets_new = sets_new, wrapped.sets_free = sets_free, wrapped.fill = fill, wrapped.poison = poison, wrapped.cache_flush = cache_flush;
+    wrapped.inspect = inspect, wrapped.snapshot = snapshot, wrapped.settled = settled, wrapped.device_compare = device_compare;
     wrapped.hand_over = hand_over, wrapped.place = place;
     if (wrapped.reserve) wrapped.reserve = reserve;
     wrapped.prepare_truth = prepare, wrapped.copy_input = copy_input, wrapped.sample = sample;

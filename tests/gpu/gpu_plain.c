@@ -12,7 +12,7 @@
 
 #define BATCH_SECONDS 0.03
 #define ROUNDS 3
-#define MOST_SETS 48
+#define MAX_SETS 48
 #define VARIED_SETS 16
 
 static double batch(kf_cuda_device *gpu, kf_sets *sets, plain_entry entry, const uint64_t *scalars, const kf_problem *problem,
@@ -40,7 +40,7 @@ static double batch(kf_cuda_device *gpu, kf_sets *sets, plain_entry entry, const
 }
 
 /* Every other set in one of the ways in which the judge varies inputs: some code takes longer on some. */
-static void vary(const kf_problem *problem, kf_set_variation variations[MOST_SETS])
+static void vary(const kf_problem *problem, kf_set_variation variations[MAX_SETS])
 {
     kf_set_variation cards[KF_MAX_ARGUMENTS];
     int count = 0;
@@ -54,7 +54,7 @@ static void vary(const kf_problem *problem, kf_set_variation variations[MOST_SET
              v < KF_VARIATION_COUNT && (a->kind == KF_INPUT || a->kind == KF_INOUT) && count < KF_MAX_ARGUMENTS; v++)
             if (kf_variation_applies(a, (kf_variation)v)) cards[count++] = (kf_set_variation){i, (kf_variation)v};
     }
-    for (int k = 0; k < MOST_SETS; k++)
+    for (int k = 0; k < MAX_SETS; k++)
         variations[k] = k % 2 && count && !absolute ? cards[k / 2 % count] : (kf_set_variation){-1, KF_VARY_NONE};
 }
 
@@ -74,8 +74,8 @@ double plain_seconds(kf_judge *judge, plain_entry entry, const kf_problem *probl
     uint64_t scalars[KF_MAX_ARGUMENTS];
     double rounds[ROUNDS], room = (double)device->set_bytes / (double)(problem->total_bytes + 1);
     uint32_t count = (uint32_t)fmax(
-        fmin(fmin(room, MOST_SETS), fmax(VARIED_SETS, 4.0 * (double)gpu->l2_bytes / (double)problem->total_bytes)), 3);
-    kf_set_variation variations[MOST_SETS];
+        fmin(fmin(room, MAX_SETS), fmax(VARIED_SETS, 4.0 * (double)gpu->l2_bytes / (double)problem->total_bytes)), 3);
+    kf_set_variation variations[MAX_SETS];
     vary(problem, variations);
     kf_problem_scalars(problem, scalars);
     kf_sets *sets = device->operations->sets_new(device, problem, count, false, &error);

@@ -34,11 +34,11 @@ static double spent[COUNT];
 static int calls[COUNT];
 static const kf_device_operations *real;
 
-#define MOST_MARKS 100000
+#define MAX_MARKS 100000
 static struct {
     int number;
     double at, took;
-} marks[MOST_MARKS];
+} marks[MAX_MARKS];
 static size_t mark_count;
 
 static void add(int number, double started)
@@ -46,7 +46,7 @@ static void add(int number, double started)
     double took = kf_now() - started;
     spent[number] += took;
     calls[number]++;
-    if (mark_count == MOST_MARKS) return;
+    if (mark_count == MAX_MARKS) return;
     marks[mark_count].number = number;
     marks[mark_count].at = started;
     marks[mark_count++].took = took;
@@ -72,7 +72,7 @@ static void sets_free(kf_sets *s)
     real->sets_free(s);
     add(SETS_FREE, started);
 }
-static kf_peer_event hand_over(kf_sets *s, kf_peer *p, kf_role r)
+static kf_runner_event hand_over(kf_sets *s, kf_runner *p, kf_role r)
 {
     TIMED(HAND_OVER, real->hand_over(s, p, r));
 }
@@ -84,27 +84,27 @@ static bool poison(kf_sets *s, uint64_t k, kf_error *e)
 {
     TIMED(POISON, real->poison(s, k, e));
 }
-static void cool(kf_sets *s, const uint32_t *l, uint32_t n)
+static void cache_flush(kf_sets *s, const uint32_t *l, uint32_t n)
 {
     double started = kf_now();
-    real->cool(s, l, n);
+    real->cache_flush(s, l, n);
     add(COOL, started);
 }
 static bool inspect(kf_sets *s, const bool *c, kf_damage *d, kf_error *e)
 {
     TIMED(INSPECT, real->inspect(s, c, d, e));
 }
-static bool glance(kf_sets *s, const uint32_t *l, uint32_t n, kf_error *e)
+static bool snapshot(kf_sets *s, const uint32_t *l, uint32_t n, kf_error *e)
 {
-    TIMED(GLANCE, real->glance(s, l, n, e));
+    TIMED(GLANCE, real->snapshot(s, l, n, e));
 }
 static bool settled(kf_sets *s, kf_damage *d, kf_error *e)
 {
     TIMED(SETTLED, real->settled(s, d, e));
 }
-static bool survey(kf_sets *s, const uint32_t *l, uint32_t n, kf_survey *v, kf_error *e)
+static bool device_compare(kf_sets *s, const uint32_t *l, uint32_t n, kf_device_compare *v, kf_error *e)
 {
-    TIMED(SURVEY, real->survey(s, l, n, v, e));
+    TIMED(SURVEY, real->device_compare(s, l, n, v, e));
 }
 static bool prepare(kf_sets *s, const uint32_t *l, uint32_t n, kf_error *e)
 {
@@ -148,8 +148,8 @@ int profile(kf_judge *judge, const char *task_path, double seconds)
     real = judge->device->operations;
     wrapped.build = build, wrapped.sets_new = sets_new, wrapped.sets_free = sets_free, wrapped.hand_over = hand_over,
     wrapped.fill = fill;
-    wrapped.poison = poison, wrapped.cool = cool, wrapped.inspect = inspect, wrapped.glance = glance, wrapped.settled = settled;
-    wrapped.survey = survey, wrapped.prepare_truth = prepare, wrapped.output = output, wrapped.sample = sample;
+    wrapped.poison = poison, wrapped.cache_flush = cache_flush, wrapped.inspect = inspect, wrapped.snapshot = snapshot, wrapped.settled = settled;
+    wrapped.device_compare = device_compare, wrapped.prepare_truth = prepare, wrapped.output = output, wrapped.sample = sample;
     wrapped.place = place;
     judge->device->operations = &wrapped;
     memset(spent, 0, sizeof spent);

@@ -68,16 +68,16 @@ int check_quiet(kf_judge *judge)
     for (int i = 0; i < TURNS; i++) {
         if (!allocate_and_free(&c)) return printf("  the driver frees no memory\n"), 1;
         at_once[i] = copy(&c) / quiet;
-        device->operations->await_quiet(device, MOST);
+        device->operations->memory_settle(device, MOST);
         if (!allocate_and_free(&c)) return printf("  the driver frees no memory\n"), 1;
         double began = kf_now();
-        device->operations->await_quiet(device, MOST);
+        device->operations->memory_settle(device, MOST);
         waits[i] = kf_now() - began;
         behind[i] = copy(&c) / quiet;
     }
     for (int i = 0; i < WAITS; i++) {
         double began = kf_now();
-        device->operations->await_quiet(device, MOST);
+        device->operations->memory_settle(device, MOST);
         idle[i] = kf_now() - began;
     }
     printf("  a copy right behind memory that was freed takes %.3f times what it takes in quiet; waits for it, median %.1f ms\n",

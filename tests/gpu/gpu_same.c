@@ -12,7 +12,7 @@
 
 #define AHEAD 5 /* jobs at hand, as a worker has them */
 #define WARM 2  /* jobs that come before those that count */
-#define MOST GPU_MOST_SAME
+#define MOST GPU_MAX_SAME
 #define INSIDE 0.93
 #define DEVIATION 0.005
 

@@ -24,8 +24,8 @@
 #define MOST 64
 #define ALLOWED 0.01
 #define HALF_WIDTH 0.002 /* that pairs go on for: a verdict usually leaves more open than what is looked for */
-#define LEAST_TURNS 15   /* of the protocol without defences, one behind each pair; what pairs leave over is made at the end */
-#define MOST_TURNS 60
+#define MIN_TURNS 15   /* of the protocol without defences, one behind each pair; what pairs leave over is made at the end */
+#define MAX_TURNS 60
 #define FIRST_LENGTH 0.003 /* seconds; the other is LONGER times that */
 #define LONGER 4
 
@@ -36,30 +36,30 @@ typedef struct line {
 /* Of one workload in its runners' processes. */
 static struct {
     uint32_t counts[2][2]; /* by side: calls of the shorter and the longer batch; 0: not known yet */
-    line turns[2][MOST_TURNS];
-    double empty[4 * MOST_TURNS];
+    line turns[2][MAX_TURNS];
+    double empty[4 * MAX_TURNS];
     size_t made, late; /* turns, and those of them behind all pairs */
     int workload;
     bool closed; /* the task's main workload is over */
 } protocol;
 
-static double batch(kf_run *r, kf_peer *peer, uint32_t count, bool null, size_t number)
+static double batch(kf_measurement *r, kf_runner *runner, uint32_t count, bool null, size_t number)
 {
     static uint32_t order[1024], next;
     kf_error error;
     for (uint32_t i = 0; i < count; i++) order[i] = next++ % r->set_count;
-    kf_batch b = {.order = order, .count = count, .null = null, .timeout = 20, .answered = kf_run_glance_at_nothing};
-    if (r->in_place && !null && !kf_run_refresh(r, 1000 + (int)number, BASELINE, 0, &error)) return NAN;
-    r->device->cool(r->sets, order, 1);
-    return kf_peer_batch(peer, &b) == KF_PEER_OK ? b.seconds : NAN;
+    kf_batch b = {.order = order, .count = count, .null = null, .timeout = 20, .answered = kf_measurement_snapshot_nothing};
+    if (r->in_place && !null && !kf_measurement_refresh(r, 1000 + (int)number, BASELINE, 0, &error)) return NAN;
+    r->device->cache_flush(r->sets, order, 1);
+    return kf_runner_batch(runner, &b) == KF_RUNNER_OK ? b.seconds : NAN;
 }
 
 /* A line of each side; what it takes is nobody's time. */
-static void draw_lines(kf_run *r)
+static void draw_lines(kf_measurement *r)
 {
     double began = kf_now(), seconds[2][2];
     size_t turn = protocol.made;
-    if (protocol.closed || turn == MOST_TURNS || !r->pairs) return;
+    if (protocol.closed || turn == MAX_TURNS || !r->pairs) return;
     protocol.workload = r->bench->workload;
     for (int side = 0; side < 2 && !protocol.counts[side][0]; side++) {
         double calls = ceil(FIRST_LENGTH / (kf_median(r->throughput[side].seconds, r->pairs)));
@@ -69,7 +69,7 @@ static void draw_lines(kf_run *r)
     for (size_t kind = 0; kind < 4; kind++) { /* who is first, and which is, changes from turn to turn */
         size_t side = (kind + turn) % 2, length = (kind / 2 + turn / 2) % 2;
         protocol.empty[4 * turn + kind] = batch(r, r->oracle, 8, true, turn);
-        seconds[side][length] = batch(r, r->peers[side], protocol.counts[side][length], false, turn);
+        seconds[side][length] = batch(r, r->runners[side], protocol.counts[side][length], false, turn);
     }
     for (int side = 0; side < 2; side++) {
         const uint32_t *n = protocol.counts[side];
@@ -82,9 +82,9 @@ static void draw_lines(kf_run *r)
     r->started += kf_now() - began;
 }
 
-static void draw_what_is_missing(kf_run *r)
+static void draw_what_is_missing(kf_measurement *r)
 {
-    for (; !protocol.closed && protocol.made < LEAST_TURNS && r->pairs; protocol.late++) draw_lines(r);
+    for (; !protocol.closed && protocol.made < MIN_TURNS && r->pairs; protocol.late++) draw_lines(r);
     protocol.closed = true;
 }
 
@@ -97,7 +97,7 @@ static void begin_anew(kf_workbench *bench)
 /* Medians of what the turns found, and of the quotients of each. */
 static double quotient_of_lines(line sides[2])
 {
-    double calls[2][MOST_TURNS], fixed[2][MOST_TURNS], quotients[MOST_TURNS];
+    double calls[2][MAX_TURNS], fixed[2][MAX_TURNS], quotients[MAX_TURNS];
     for (size_t i = 0; i < protocol.made; i++) {
         for (int side = 0; side < 2; side++) {
             calls[side][i] = protocol.turns[side][i].call;

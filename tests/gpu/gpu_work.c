@@ -11,17 +11,17 @@
 #include "kforge/stats.h"
 
 #define SETS_BYTES (6.0e9)
-#define MOST_SETS 200
+#define MAX_SETS 200
 #define TIMES 7
 
 typedef struct bench {
     kf_device *device;
     kf_problem *problem;
     kf_sets *sets;
-    kf_set_variation variations[MOST_SETS];
-    bool chosen[MOST_SETS];
-    uint32_t list[MOST_SETS], count;
-    kf_survey *surveys;
+    kf_set_variation variations[MAX_SETS];
+    bool chosen[MAX_SETS];
+    uint32_t list[MAX_SETS], count;
+    kf_device_compare *comparisons;
 } bench;
 
 typedef enum work { FILL, POISON, INSPECT, TRUTH, SURVEY, WORKS } work;
@@ -36,7 +36,7 @@ static bool run(bench *b, work what, int turn, kf_error *error)
     case POISON: return o->poison(b->sets, (uint64_t)turn + 100, error);
     case INSPECT: return o->inspect(b->sets, b->chosen, &damage, error);
     case TRUTH: return o->prepare_truth(b->sets, b->list, b->count, error);
-    default: return o->survey(b->sets, b->list, b->count, b->surveys, error);
+    default: return o->device_compare(b->sets, b->list, b->count, b->comparisons, error);
     }
 }
 
@@ -84,8 +84,8 @@ int check_work(kf_judge *judge, const char *task_path)
         return printf("  %s\n", error.text), 1;
     *b = (bench){.device = judge->device, .problem = problem};
     double room = SETS_BYTES / (double)(problem->total_bytes + 1);
-    b->count = room > MOST_SETS ? MOST_SETS : room < 3 ? 3 : (uint32_t)room;
-    b->surveys = calloc((size_t)b->count * (size_t)problem->argument_count, sizeof *b->surveys);
+    b->count = room > MAX_SETS ? MAX_SETS : room < 3 ? 3 : (uint32_t)room;
+    b->comparisons = calloc((size_t)b->count * (size_t)problem->argument_count, sizeof *b->comparisons);
     for (uint32_t i = 0; i < b->count; i++) {
         b->list[i] = i;
         b->chosen[i] = i % 8 != 0;
@@ -96,12 +96,12 @@ int check_work(kf_judge *judge, const char *task_path)
     }
     b->sets = b->device->operations->sets_new(b->device, problem, b->count, true, &error);
     printf("  %s, %s: %u sets of %.1f MB\n", kf_task_name(task), problem->workload, b->count, (double)problem->total_bytes * 1e-6);
-    if (b->sets && b->surveys)
+    if (b->sets && b->comparisons)
         bad = measure(b, ((kf_cuda_device *)judge->device)->copy_bytes_per_second, &error);
     else
         printf("  %s\n", error.text);
     b->device->operations->sets_free(b->sets);
-    free(b->surveys);
+    free(b->comparisons);
     kf_task_free(task);
     return bad;
 }

@@ -17,7 +17,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "kforge/ask.h"
+#include "kforge/run_capture.h"
 #include "kforge/buffer.h"
 #include "kforge/cleanup.h"
 #include "kforge/file.h"
@@ -310,15 +310,15 @@ static void asking_ends_with_the_answer(void **state)
     (void)state;
     double started = kf_now();
     const char *const goes_on[] = {"/bin/sh", "-c", "echo 1.2; exec >&-; exec sleep 30", NULL};
-    kf_autofree char *answer = kf_ask(goes_on, NULL, 100, 20);
+    kf_autofree char *answer = kf_run_capture(goes_on, NULL, 100, 20);
     assert_string_equal(answer, "1.2\n");
     assert_true(kf_now() - started < 20); /* else the 30 s of its sleep */
     const char *const floods[] = {"/bin/sh", "-c", "while echo 12345678; do :; done", NULL};
     started = kf_now();
-    assert_null(kf_ask(floods, NULL, 100, 20));
+    assert_null(kf_run_capture(floods, NULL, 100, 20));
     assert_true(kf_now() - started < 20);
     const char *const missing[] = {"/nowhere/program", NULL};
-    assert_null(kf_ask(missing, NULL, 100, 20));
+    assert_null(kf_run_capture(missing, NULL, 100, 20));
 }
 
 int main(void)

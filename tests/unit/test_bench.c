@@ -420,7 +420,7 @@ static void times_of_a_file_are_another_baseline(void **state)
                "{\"level1\": {\"1_A.py\": {\"mean\": 1.5, \"hardware\": \"NVIDIA H100\"}, \"2_B.py\": {\"mean\": 9}, \"4_D.py\": "
                "{\"mean\": 9}}}");
     const kf_option_list files = {.items = {path}, .count = 1};
-    if (!kf_bench_elsewhere(&files, &result, &error)) fail_msg("%s", error.text);
+    if (!kf_bench_external_timings(&files, &result, &error)) fail_msg("%s", error.text);
     assert_true(result.other_count == 1 && !result.others[0].measured && result.others[0].known == 1);
     assert_string_equal(result.others[0].hardware, "NVIDIA H100");
     assert_true(fabs(rows[0].others[0].speedup.value - 1.5) < 1e-12 && isnan(rows[0].others[0].speedup.low));
@@ -430,7 +430,7 @@ static void times_of_a_file_are_another_baseline(void **state)
     kf_bench_markdown(&result, &markdown);
     assert_non_null(strstr(markdown.data, "not measured here"));
     write_text(folder, "times.json", "{\"1_A.py\": 3}");
-    assert_false(kf_bench_elsewhere(&files, &result, &error));
+    assert_false(kf_bench_external_timings(&files, &result, &error));
     assert_non_null(strstr(error.text, "--baseline-times"));
     for (size_t i = 0; i < result.text_count; i++) free(result.texts[i]);
     free(result.texts);

@@ -2,13 +2,13 @@
 #include "test_judge_common.h"
 
 #include "judge_internal.h"
-#include "faults.h"
-#include "works.h"
+#include "machine_failures.h"
+#include "health_check.h"
 
 #ifdef __SANITIZE_ADDRESS__
-enum { LEAST_HOSTILE = 30, LEAST_HONEST = 7 };
+enum { MIN_HOSTILE = 30, MIN_HONEST = 7 };
 #else
-enum { LEAST_HOSTILE = 140, LEAST_HONEST = 45 };
+enum { MIN_HOSTILE = 140, MIN_HONEST = 45 };
 #endif
 
 static const kf_finding *first_finding(const kf_verdict *verdict)
@@ -23,7 +23,7 @@ static void the_selftest_passes(void **state)
 {
     (void)state;
     kf_selftest_summary sum = run_cases(KF_SELFTEST_CHECKED, which);
-    assert_true(sum.hostile >= LEAST_HOSTILE && sum.honest >= LEAST_HONEST);
+    assert_true(sum.hostile >= MIN_HOSTILE && sum.honest >= MIN_HONEST);
     assert_int_equal(sum.accepted, sum.honest);
     assert_int_equal(sum.caught, sum.hostile);
     assert_int_equal(sum.late, 0);
@@ -373,7 +373,7 @@ static void the_time_of_earlier_workloads_counts(void **state)
     assert_int_equal(verdict->blame, KF_BLAME_CANDIDATE);
 }
 
-/* What a worker asks whose machine seems to fail (works.h). */
+/* What a worker asks whose machine seems to fail (health_check.h). */
 static void the_judge_works(void **state)
 {
     (void)state;
@@ -381,9 +381,9 @@ static void the_judge_works(void **state)
     kf_task *task = kf_task_load(KFORGE_SOURCE_DIR "/tests/selftest/scale", &error);
     kf_auto(kf_job) job = task ? kf_job_new("hostile", task, "nothing", 7, NULL, 0, &error) : NULL;
     if (!job) fail_msg("%s", error.text);
-    assert_true(kf_judge_works(judge, job, NULL));
+    assert_true(kf_judge_health_check(judge, job, NULL));
     int stop = 1;
-    assert_false(kf_judge_works(judge, job, &stop));
+    assert_false(kf_judge_health_check(judge, job, &stop));
 }
 
 int main(void)

@@ -13,13 +13,13 @@
 
 #include <cmocka.h>
 
-#include "census.h"
+#include "leak_snapshot.h"
 #include "kforge/file.h"
 #include "kforge/judge.h"
 #include "selftest.h"
 
 static kf_judge *judge;
-static kf_census *before;
+static kf_leak_snapshot *before;
 static char *folder; /* $TMPDIR */
 
 static inline kf_job *job_of(const char *task_path, const char *source_path)
@@ -81,7 +81,7 @@ static inline int open_judge(void **state)
     /* The cache of trusted builds stays; all else that a judge writes is to be gone in the end. */
     folder = kf_directory_temporary("judge", &error);
     if (!folder || setenv("TMPDIR", folder, 1) != 0) fail_msg("%s", error.text);
-    before = kf_census_take(folder, &error);
+    before = kf_leak_snapshot_take(folder, &error);
     if (!before) fail_msg("%s", error.text);
     judge = kf_judge_new(&(kf_judge_settings){.device = "cpu"}, &error);
     if (!judge) fail_msg("%s", error.text);
@@ -95,13 +95,13 @@ static inline int close_judge(void **state)
     kf_buffer left = {0};
     kf_judge_free(judge);
     /* Hundreds of candidates were judged, most of them hostile: no process, descriptor or file of theirs is there, nor anything else that is new. */
-    kf_census *after = kf_census_take(folder, &error);
+    kf_leak_snapshot *after = kf_leak_snapshot_take(folder, &error);
     if (!after) fail_msg("%s", error.text);
-    kf_census_news news = kf_census_compare(before, after, &left);
+    kf_leak_snapshot_news news = kf_leak_snapshot_compare(before, after, &left);
     if (news.own) print_error("left behind:\n%s", left.data);
     kf_buffer_free(&left);
-    kf_census_free(before);
-    kf_census_free(after);
+    kf_leak_snapshot_free(before);
+    kf_leak_snapshot_free(after);
     kf_directory_remove(folder, NULL);
     free(folder);
     return news.own ? -1 : 0;

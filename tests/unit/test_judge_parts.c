@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "check.h"
+#include "check_outputs.h"
 #include "compiler.h"
 #include "device.h"
 #include "device_cpu.h"
@@ -17,7 +17,7 @@
 #include "libraries.h"
 #include "parallel.h"
 #include "paths.h"
-#include "secret.h"
+#include "input_secret.h"
 #include "kforge/file.h"
 
 /* ---- compilers ------------------------------------------------------------------------------------------------------------------------------- */
@@ -373,18 +373,18 @@ static void one_call_is_varied_every_other_time(void **state)
     close_bench(&b);
 }
 
-static double surveyed; /* the RMS error that the device says */
+static double device_compareed; /* the RMS error that the device says */
 static uint32_t arguments;
 static int brought; /* outputs that were asked for */
 
-static bool survey(kf_sets *sets, const uint32_t *list, uint32_t count, kf_survey *surveys, kf_error *error)
+static bool device_compare(kf_sets *sets, const uint32_t *list, uint32_t count, kf_device_compare *comparisons, kf_error *error)
 {
     (void)sets, (void)list, (void)error;
     for (uint32_t i = 0; i < arguments * count; i++)
-        surveys[i] = (kf_survey){.known = true,
+        comparisons[i] = (kf_device_compare){.known = true,
                                  .sums = {.count = 1000,
-                                          .sum_square = 1000 * surveyed * surveyed,
-                                          .max = surveyed,
+                                          .sum_square = 1000 * device_compareed * device_compareed,
+                                          .max = device_compareed,
                                           .scale_square = 1000,
                                           .scale_max = 1,
                                           .first_nonfinite = -1}};
@@ -406,7 +406,7 @@ static void brief_answers_bring_nothing(void **state)
     kf_error error = {0};
     open_bench(&b, KFORGE_SOURCE_DIR "/tests/selftest/softmax", 1);
     kf_device_operations operations = *b.device->operations;
-    operations.survey = survey;
+    operations.device_compare = device_compare;
     operations.output = bring_output;
     kf_device device = {.operations = &operations};
     kf_auto(kf_verdict) verdict = kf_verdict_new("", "", "");
@@ -422,7 +422,7 @@ static void brief_answers_bring_nothing(void **state)
     const kf_set_variation plain = {-1, KF_VARY_NONE};
     const uint32_t list[1] = {0};
     bool passed = false;
-    surveyed = 1e-6;
+    device_compareed = 1e-6;
     assert_true(kf_checker_compare(checker, b.sets, &plain, list, 1, true, NULL, &passed, &error) && passed);
     static const struct {
         bool brief;
@@ -434,7 +434,7 @@ static void brief_answers_bring_nothing(void **state)
                 {false, 0.5, true, true}, /* looked at, it is right */
                 {true, 1.5e-5, true, true}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        surveyed = rows[i].error;
+        device_compareed = rows[i].error;
         brought = 0;
         kf_checker_be_brief(checker, rows[i].brief);
         assert_true(kf_checker_compare(checker, b.sets, &plain, list, 1, false, NULL, &passed, &error));

@@ -15,7 +15,7 @@
 #include "llm_continue.h"
 #include "llm_dialect.h"
 
-#define MOST_EVENTS 6
+#define MAX_EVENTS 6
 
 typedef struct expected {
     const char *text;
@@ -29,7 +29,7 @@ typedef struct expected {
 typedef struct row {
     const char *what;
     const kf_dialect *dialect;
-    const char *events[MOST_EVENTS];
+    const char *events[MAX_EVENTS];
     expected is;
 } row;
 
@@ -204,7 +204,7 @@ static void replies_are_understood(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         kf_answer answer;
         kf_answer_open(&answer);
-        for (int k = 0; k < MOST_EVENTS && rows[i].events[k]; k++) {
+        for (int k = 0; k < MAX_EVENTS && rows[i].events[k]; k++) {
             const char *event = rows[i].events[k];
             if (!kf_answer_event(&answer, rows[i].dialect, "", event, strlen(event)))
                 fail_msg("%s: no event: %s", rows[i].what, event);

@@ -71,10 +71,10 @@ static void expect_request(const char *scenario, const char *path, const char *b
 {
     kf_auto(cJSON) log = model_server_log(&server, scenario);
     const cJSON *request = cJSON_GetArrayItem(log, cJSON_GetArraySize(log) - 1);
-    kf_autofree char *json = cJSON_PrintUnformatted(kf_member(request, "json"));
-    assert_string_equal(kf_member_text(request, "path"), path);
+    kf_autofree char *json = cJSON_PrintUnformatted(kf_dialect_member(request, "json"));
+    assert_string_equal(kf_dialect_member_text(request, "path"), path);
     if (!strstr(json, body)) fail_msg("%s: not in the request: %s in %s", scenario, body, json);
-    const char *got = kf_member_text(kf_member(request, "headers"), header);
+    const char *got = kf_dialect_member_text(kf_dialect_member(request, "headers"), header);
     if (strcmp(got ? got : "", value) != 0) fail_msg("%s: %s: %s", scenario, header, got ? got : "(none)");
 }
 
@@ -434,17 +434,17 @@ static void keys_are_kept_apart(void **state)
 {
     (void)state;
     assert_null(getenv("OPENAI_API_KEY"));
-    assert_string_equal(kf_secret("OPENAI_API_KEY", NULL), "openai-key");
-    assert_null(kf_secret("NO_SUCH_API_KEY", NULL));
+    assert_string_equal(kf_api_key("OPENAI_API_KEY", NULL), "openai-key");
+    assert_null(kf_api_key("NO_SUCH_API_KEY", NULL));
     char text[] = "Bearer anthropic-key and openai-key, anthropic-key";
-    kf_secrets_redact(text);
+    kf_api_keys_redact(text);
     assert_string_equal(text, "Bearer [key] and [key], [key]");
     char bytes[] = "a\0openai-key\0b";
-    assert_int_equal(kf_secrets_redact_bytes(bytes, sizeof bytes - 1), sizeof "a\0[key]\0b" - 1);
+    assert_int_equal(kf_api_keys_redact_bytes(bytes, sizeof bytes - 1), sizeof "a\0[key]\0b" - 1);
     assert_memory_equal(bytes, "a\0[key]\0b", sizeof "a\0[key]\0b");
     /* The pages that hold them are left out of core dumps: "dd" among their flags. */
     char line[512];
-    const char *key = kf_secret("OPENAI_API_KEY", NULL);
+    const char *key = kf_api_key("OPENAI_API_KEY", NULL);
     bool inside = false, left_out = false;
     kf_autofclose FILE *maps = fopen("/proc/self/smaps", "r");
     while (maps && fgets(line, sizeof line, maps)) {
@@ -453,7 +453,7 @@ static void keys_are_kept_apart(void **state)
         if (inside && strncmp(line, "VmFlags:", 8) == 0) left_out = strstr(line, " dd");
     }
     assert_true(left_out);
-    kf_secrets_guard();
+    kf_api_keys_guard();
 #ifndef __SANITIZE_ADDRESS__
     assert_int_equal(prctl(PR_GET_DUMPABLE), 0);
 #endif
@@ -466,7 +466,7 @@ int main(void)
     setenv("GEMINI_API_KEY", "gemini-key", 1);
     setenv("AZURE_OPENAI_API_KEY", "azure-key", 1);
     setenv("OPENROUTER_API_KEY", "openrouter-key", 1);
-    kf_secrets_hide();
+    kf_api_keys_hide();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(formats),
         cmocka_unit_test(faults_of_other_formats),

@@ -12,7 +12,7 @@
 #include "measure_internal.h"
 
 #define PAIRS 24
-#define NULLS 36
+#define EMPTIES 36
 #define ALONE 7
 #define CALLS 10
 
@@ -20,7 +20,7 @@ typedef struct figures {
     kf_device device;
     kf_problem problem;
     kf_workbench bench;
-    kf_run run;
+    kf_measurement run;
     double values[12][64], beside[2][64];
 } figures;
 
@@ -47,8 +47,8 @@ static figures *made(double baseline, double candidate, double late)
     f->device = (kf_device){.operations = &operations, .floor_margin = 0.5};
     f->bench = (kf_workbench){.device = &f->device, .problem = &f->problem, .verdict = kf_verdict_new("id", "task", "cpu")};
     f->bench.result = kf_verdict_add_workload(f->bench.verdict, "main", true);
-    kf_run *r = &f->run;
-    *r = (kf_run){.bench = &f->bench, .device = &operations, .calls = {CALLS, CALLS}, .alone_calls = CALLS};
+    kf_measurement *r = &f->run;
+    *r = (kf_measurement){.bench = &f->bench, .device = &operations, .calls = {CALLS, CALLS}, .solo_calls = CALLS};
     kf_series *all[] = {&r->throughput[0], &r->throughput[1], &r->latency[0], &r->latency[1], &r->alone, &r->null};
     const double calls[] = {baseline, candidate, baseline, candidate, baseline, 0}, batches[] = {CALLS, CALLS, 1, 1, CALLS, 1};
     for (int i = 0; i < 6; i++) {
@@ -63,24 +63,24 @@ static figures *made(double baseline, double candidate, double late)
         for (r->wakings[side] = 0; r->wakings[side] < KF_WAKINGS; r->wakings[side]++)
             r->waking[side][r->wakings[side]] = 50e-6 + (r->wakings[side] % 2 ? late : 0);
     r->pairs = r->latency_pairs = PAIRS;
-    r->null_count = NULLS;
-    r->alone_count = ALONE;
+    r->empty_count = EMPTIES;
+    r->solo_count = ALONE;
     return f;
 }
 
 static void see_beside(figures *f, double seconds)
 {
     f->run.beside = (kf_series){f->beside[0], f->beside[1]};
-    for (f->run.beside_count = 0; f->run.beside_count < PAIRS; f->run.beside_count++) {
-        f->beside[0][f->run.beside_count] = seconds;
-        f->beside[1][f->run.beside_count] = 50e-6;
+    for (f->run.paired_count = 0; f->run.paired_count < PAIRS; f->run.paired_count++) {
+        f->beside[0][f->run.paired_count] = seconds;
+        f->beside[1][f->run.paired_count] = 50e-6;
     }
 }
 
 static kf_workload_verdict *concluded(figures *f)
 {
     kf_error error = {0};
-    if (!kf_run_conclude(&f->run, &error)) fail_msg("%s", error.text);
+    if (!kf_measurement_conclude(&f->run, &error)) fail_msg("%s", error.text);
     return f->bench.result;
 }
 
@@ -108,13 +108,13 @@ static void what_a_batch_takes_beside_its_calls_is_subtracted(void **state)
 {
     (void)state;
     figures *f = made(0.002, 0.0001, 0);
-    for (int k = 0; k < NULLS; k++) f->run.null.seconds[k] -= 60e-6;
+    for (int k = 0; k < EMPTIES; k++) f->run.null.seconds[k] -= 60e-6;
     kf_workload_verdict *w = concluded(f);
     assert_true(w->candidate_seconds > 0.0001 * 1.01);
     drop(f);
 
     f = made(0.002, 0.0001, 0);
-    for (int k = 0; k < NULLS; k++) f->run.null.seconds[k] -= 60e-6;
+    for (int k = 0; k < EMPTIES; k++) f->run.null.seconds[k] -= 60e-6;
     see_beside(f, 0.0002);
     w = concluded(f);
     assert_true(fabs(w->batch_cost_seconds - 0.0002) < 1e-9);
@@ -133,13 +133,13 @@ static void what_a_busy_machine_adds_is_no_fixed_cost(void **state)
     drop(f);
 
     f = made(0.002, 0.0001, 0); /* and so do most empty batches */
-    for (int k = 0; k < NULLS; k++) f->run.null.seconds[k] += k % 3 ? 0.005 : 0;
+    for (int k = 0; k < EMPTIES; k++) f->run.null.seconds[k] += k % 3 ? 0.005 : 0;
     w = concluded(f);
     assert_true(w->batch_cost_seconds < 0.0005 && w->candidate_seconds > 0.00007);
     drop(f);
 
     f = made(0.002, 0.0001, 0); /* or all of them, but not the batches */
-    for (int k = 0; k < NULLS; k++) f->run.null.seconds[k] += 0.005;
+    for (int k = 0; k < EMPTIES; k++) f->run.null.seconds[k] += 0.005;
     see_beside(f, 0.0002);
     w = concluded(f);
     assert_true(fabs(w->batch_cost_seconds - 0.0002) < 1e-9 && fabs(w->candidate_seconds / 0.0001 - 1) < 0.001);
@@ -234,17 +234,17 @@ static void empty_batches_that_wake_late_make_nobody_faster(void **state)
     (void)state;
     for (int other_kind = 0; other_kind < 2; other_kind++) {
         figures *f = made(0.002, 0.002, 0);
-        double seconds[NULLS], woken[NULLS];
-        for (int k = 0; k < NULLS; k++) seconds[k] = 0.0002, woken[k] = 350e-6;
-        f->run.null_candidate = (kf_series){seconds, woken};
-        f->run.null_candidate_count = NULLS;
+        double seconds[EMPTIES], woken[EMPTIES];
+        for (int k = 0; k < EMPTIES; k++) seconds[k] = 0.0002, woken[k] = 350e-6;
+        f->run.empty_candidate = (kf_series){seconds, woken};
+        f->run.empty_candidate_count = EMPTIES;
         f->run.empty_batch = 0.0002;
         if (other_kind) {               /* of a third process, whose usual waking is known: they cost what they cost */
-            f->run.idle = (kf_peer *)f; /* nobody asks it anything here */
+            f->run.idle = (kf_runner *)f; /* nobody asks it anything here */
             f->run.idle_waking[f->run.idle_wakings++] = 50e-6;
         }
         /* The baseline's go through 100 calls, and so do its batches. */
-        for (int k = 0; k < NULLS && !other_kind; k++) f->run.null.seconds[k] += 0.0004;
+        for (int k = 0; k < EMPTIES && !other_kind; k++) f->run.null.seconds[k] += 0.0004;
         for (int k = 0; k < PAIRS && !other_kind; k++) f->run.throughput[0].seconds[k] += 0.0004 / CALLS;
         kf_workload_verdict *w = concluded(f);
         assert_int_equal(w->finding_count, 0);
@@ -261,8 +261,8 @@ static void single_calls_have_a_fixed_cost_of_their_own(void **state)
     figures *f = made_on_a_gpu(0.0003, 0.0001, 0);
     double seconds[8], woken[8];
     for (int k = 0; k < 8; k++) seconds[k] = 0.00015, woken[k] = 50e-6;
-    f->run.null_again = (kf_series){seconds, woken};
-    f->run.null_again_count = 8;
+    f->run.empty_again = (kf_series){seconds, woken};
+    f->run.empty_again_count = 8;
     kf_workload_verdict *w = concluded(f);
     assert_true(fabs(w->candidate_seconds / 0.0001 - 1) < 0.001);
     assert_true(fabs(w->latency_candidate_seconds / 0.00015 - 1) < 0.001); /* of 0.3 ms */
@@ -371,7 +371,7 @@ static void less_than_nothing_convicts_nobody(void **state)
     for (int floor = 0; floor < 2; floor++) {
         figures *f = made(0.00004, 0.00002, 0);
         if (floor) f->device.operations = f->run.device = &operations_with_floor;
-        for (int k = 0; k < NULLS; k++) f->run.null.seconds[k] += floor ? 0.01 : 0.0005;
+        for (int k = 0; k < EMPTIES; k++) f->run.null.seconds[k] += floor ? 0.01 : 0.0005;
         kf_workload_verdict *w = concluded(f);
         assert_int_equal(w->finding_count, 0);
         assert_true(isnan(w->speedup.value) && isnan(w->speedup.low) && isnan(w->speedup.high));
@@ -385,7 +385,7 @@ static void less_than_nothing_convicts_nobody(void **state)
     drop(f);
     f = made(0.00004, 0.00002, 0);
     f->device.least_call = 1e-6;
-    for (int k = 0; k < NULLS; k++) f->run.null.seconds[k] += k % 4 ? 0.000195 : 0;
+    for (int k = 0; k < EMPTIES; k++) f->run.null.seconds[k] += k % 4 ? 0.000195 : 0;
     assert_int_equal(concluded(f)->finding_count, 0); /* half a microsecond a call is left, or 20 */
     drop(f);
 }

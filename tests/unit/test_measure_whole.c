@@ -22,13 +22,13 @@ double __wrap_kf_now(void); /* the linker has everybody ask this one */
 static struct {
     double now;
     uint64_t random;
-    const struct kf_peer *last;        /* who had the last batch */
+    const struct kf_runner *last;        /* who had the last batch */
     double stall;                      /* seconds that one batch in fifty is held up for, on average */
     double cold_python;                /* seconds more of a batch in Python whose process has not had the last one */
     double cold_calls;                 /* and of one with calls, where those before were another process's */
     double cold_later;                 /* and of one with calls, where inputs were drawn since its process made the last ones */
     double unread;                     /* and of one with calls, where nobody has fetched its process's last results */
-    const struct kf_peer *called;      /* whose those were */
+    const struct kf_runner *called;      /* whose those were */
     uint64_t inputs, rehearsed;        /* what was filled in last; what the candidate has last made a single call on */
     int fills;                         /* all that were */
     bool varied;                       /* some of the sets, in the last */
@@ -49,7 +49,7 @@ static struct {
     int failure;                       /* which; 0: none does */
     double clearing; /* seconds that the driver clears memory behind a call of the oracle, which frees what it has computed in */
     double cleared, waited; /* when it will be; what was waited for that */
-    kf_peer *timed_last;    /* of the two sides */
+    kf_runner *timed_last;    /* of the two sides */
 } world;
 
 double __wrap_kf_now(void)
@@ -81,7 +81,7 @@ typedef struct behaviour {
     double frees; /* seconds that the driver clears what it gives back as a batch ends, if its own was the last before that */
 } behaviour;
 
-struct kf_peer {
+struct kf_runner {
     kf_runner_kind kind;
     const behaviour *does;        /* NULL: nothing is loaded */
     double waking, extra, launch; /* what is peculiar to this process, for as long as it lives: seconds, the last of a short call */
@@ -94,187 +94,187 @@ struct kf_peer {
 
 static behaviour baseline_does, candidate_does, oracle_does;
 
-kf_peer *kf_peer_spawn(const kf_peer_spec *spec, kf_error *error)
+kf_runner *kf_runner_spawn(const kf_runner_spec *spec, kf_error *error)
 {
     (void)error;
-    kf_peer *peer = calloc(1, sizeof *peer);
-    assert_non_null(peer);
-    *peer = (kf_peer){.kind = spec->kind, .waking = 8e-6 * fabs(normal()), .extra = 3e-6 * normal(), .launch = 0.3e-6 * normal()};
-    if (spec->kind == KF_RUNNER_TORCH) peer->extra += world.python_extra * normal();
-    return peer;
+    kf_runner *runner = calloc(1, sizeof *runner);
+    assert_non_null(runner);
+    *runner = (kf_runner){.kind = spec->kind, .waking = 8e-6 * fabs(normal()), .extra = 3e-6 * normal(), .launch = 0.3e-6 * normal()};
+    if (spec->kind == KF_RUNNER_TORCH) runner->extra += world.python_extra * normal();
+    return runner;
 }
 
-bool kf_peer_greet(kf_peer *peer, kf_error *error)
+bool kf_runner_greet(kf_runner *runner, kf_error *error)
 {
-    (void)peer, (void)error;
+    (void)runner, (void)error;
     world.now += 0.05;
     return true;
 }
 
-bool kf_peer_give(kf_peer *peer, const char *binary, kf_error *error)
+bool kf_runner_give(kf_runner *runner, const char *binary, kf_error *error)
 {
     (void)error;
-    peer->does = strcmp(binary, "baseline") == 0 ? &baseline_does : strcmp(binary, "oracle") == 0 ? &oracle_does : &candidate_does;
-    world.candidates += peer->does == &candidate_does;
+    runner->does = strcmp(binary, "baseline") == 0 ? &baseline_does : strcmp(binary, "oracle") == 0 ? &oracle_does : &candidate_does;
+    world.candidates += runner->does == &candidate_does;
     return true;
 }
 
-bool kf_peer_give_text(kf_peer *peer, const char *text, size_t size, kf_error *error)
+bool kf_runner_give_text(kf_runner *runner, const char *text, size_t size, kf_error *error)
 {
-    (void)peer, (void)text, (void)size, (void)error;
+    (void)runner, (void)text, (void)size, (void)error;
     return false;
 }
 
-kf_peer_event kf_peer_load(kf_peer *peer, double seconds)
+kf_runner_event kf_runner_load(kf_runner *runner, double seconds)
 {
-    (void)peer, (void)seconds;
+    (void)runner, (void)seconds;
     world.now += 0.04;
-    return KF_PEER_OK;
+    return KF_RUNNER_OK;
 }
 
-void kf_peer_hurry(kf_peer *peer, double deadline)
+void kf_runner_set_deadline(kf_runner *runner, double deadline)
 {
-    (void)peer, (void)deadline;
+    (void)runner, (void)deadline;
 }
 
-double kf_peer_dawdled(const kf_peer *peer)
+double kf_runner_late_seconds(const kf_runner *runner)
 {
-    (void)peer;
+    (void)runner;
     return 0;
 }
 
-kf_peer_event kf_peer_scalars(kf_peer *peer, const uint64_t *values, uint32_t count)
+kf_runner_event kf_runner_scalars(kf_runner *runner, const uint64_t *values, uint32_t count)
 {
-    (void)peer, (void)values, (void)count;
-    return KF_PEER_OK;
+    (void)runner, (void)values, (void)count;
+    return KF_RUNNER_OK;
 }
 
-kf_peer_event kf_peer_unmap(kf_peer *peer)
+kf_runner_event kf_runner_unmap(kf_runner *runner)
 {
-    (void)peer;
+    (void)runner;
     world.now += 0.002;
-    return KF_PEER_OK;
+    return KF_RUNNER_OK;
 }
 
-void kf_peer_free(kf_peer *peer)
+void kf_runner_free(kf_runner *runner)
 {
-    if (!peer) return;
-    if (world.last == peer) world.last = NULL;
-    if (world.called == peer) world.called = NULL;
-    world.candidates -= peer->does == &candidate_does;
-    free(peer);
+    if (!runner) return;
+    if (world.last == runner) world.last = NULL;
+    if (world.called == runner) world.called = NULL;
+    world.candidates -= runner->does == &candidate_does;
+    free(runner);
 }
 
-uint64_t kf_peer_calls(const kf_peer *peer)
+uint64_t kf_runner_calls(const kf_runner *runner)
 {
-    return peer->calls;
+    return runner->calls;
 }
 
-void *kf_peer_attachment(const kf_peer *peer)
+void *kf_runner_attachment(const kf_runner *runner)
 {
-    (void)peer;
+    (void)runner;
     return NULL;
 }
 
-bool kf_peer_is_open(const kf_peer *peer)
+bool kf_runner_is_open(const kf_runner *runner)
 {
-    (void)peer;
+    (void)runner;
     return false;
 }
-kf_runner_kind kf_peer_kind(const kf_peer *peer)
+kf_runner_kind kf_runner_kind_of(const kf_runner *runner)
 {
-    return peer->kind;
+    return runner->kind;
 }
 
-int kf_peer_extra_threads(kf_peer *peer)
+int kf_runner_extra_threads(kf_runner *runner)
 {
-    (void)peer;
+    (void)runner;
     return 0;
 }
 
-int kf_peer_layers(const kf_peer *peer)
+int kf_runner_layers(const kf_runner *runner)
 {
-    (void)peer;
+    (void)runner;
     return 0;
 }
 
-const char *kf_peer_inbox(const kf_peer *peer)
+const char *kf_runner_inbox(const kf_runner *runner)
 {
-    (void)peer;
+    (void)runner;
     return NULL;
 }
 
-char *kf_peer_output(const kf_peer *peer, size_t most)
+char *kf_runner_output(const kf_runner *runner, size_t most)
 {
-    (void)peer, (void)most;
+    (void)runner, (void)most;
     return NULL;
 }
 
-void kf_peer_explain(const kf_peer *peer, kf_peer_event event, const char *doing, kf_peer_explanation *explanation)
+void kf_runner_explain(const kf_runner *runner, kf_runner_event event, const char *doing, kf_runner_explanation *explanation)
 {
-    (void)peer, (void)event;
+    (void)runner, (void)event;
     if (!world.failure) fail_msg("a runner failed while %s", doing);
-    *explanation = (kf_peer_explanation){.status = KF_CRASH, .rule = "device.error"};
+    *explanation = (kf_runner_explanation){.status = KF_CRASH, .rule = "device.error"};
     snprintf(explanation->text, sizeof explanation->text, "an error while %s", doing);
 }
 
-void kf_peer_doom(kf_peer *peer)
+void kf_runner_begin_kill(kf_runner *runner)
 {
-    (void)peer;
+    (void)runner;
 }
 
-void kf_peer_pause(kf_peer *peer)
+void kf_runner_pause(kf_runner *runner)
 {
-    (void)peer;
+    (void)runner;
 }
 
-void kf_peer_resume(kf_peer *peer)
+void kf_runner_resume(kf_runner *runner)
 {
-    (void)peer;
+    (void)runner;
 }
 
-void kf_peer_obey(kf_peer *peer, const volatile int *stop)
+void kf_runner_obey(kf_runner *runner, const volatile int *stop)
 {
-    (void)peer, (void)stop;
+    (void)runner, (void)stop;
 }
 
-bool kf_run_audit(kf_run *r, kf_peer *candidate, kf_error *error)
+bool kf_measurement_audit(kf_measurement *r, kf_runner *candidate, kf_error *error)
 {
     (void)r, (void)candidate, (void)error;
     return true;
 }
 
-bool __wrap_kf_torch_give(kf_peer *peer, const kf_torch_request *request, kf_error *error);
-bool __wrap_kf_torch_give(kf_peer *peer, const kf_torch_request *request, kf_error *error)
+bool __wrap_kf_torch_give(kf_runner *runner, const kf_torch_request *request, kf_error *error);
+bool __wrap_kf_torch_give(kf_runner *runner, const kf_torch_request *request, kf_error *error)
 {
-    return kf_peer_give(peer,
+    return kf_runner_give(runner,
                         request->role == KF_ROLE_BASELINE ? "baseline"
                         : request->role == KF_ROLE_ORACLE ? "oracle"
                                                           : "candidate",
                         error);
 }
 
-static double calls_take(kf_peer *peer, uint32_t count)
+static double calls_take(kf_runner *runner, uint32_t count)
 {
-    const behaviour *does = peer->does;
-    double one = does->call + (does->call < 10e-6 ? peer->launch : 0), seconds = 0;
+    const behaviour *does = runner->does;
+    double one = does->call + (does->call < 10e-6 ? runner->launch : 0), seconds = 0;
     for (uint32_t i = 0; i < count; i++) {
-        double this = peer->spent + seconds < does->slow_for ? one * does->slow : one;
+        double this = runner->spent + seconds < does->slow_for ? one * does->slow : one;
         seconds += does->merged && i ? 1e-9 : this;
     }
     if (does == &baseline_does && world.candidates && world.disturbance > 0) seconds *= world.disturbance;
     if (does != &oracle_does && world.now < world.cleared) seconds *= 1.12;
-    peer->spent += seconds;
-    peer->calls += count;
+    runner->spent += seconds;
+    runner->calls += count;
     return fmax(seconds * (1 + does->jitter * normal()), 0);
 }
 
 /* What the calls of a batch leave behind. */
-static void write_outputs(const kf_peer *peer, const kf_batch *batch)
+static void write_outputs(const kf_runner *runner, const kf_batch *batch)
 {
-    bool candidate = peer->does == &candidate_does;
+    bool candidate = runner->does == &candidate_does;
     for (uint32_t i = 0; i < batch->count; i++) {
-        if (peer->does == &oracle_does) {
+        if (runner->does == &oracle_does) {
             world.truth[batch->order[i]] = world.holds[batch->order[i]];
             continue;
         }
@@ -286,54 +286,54 @@ static void write_outputs(const kf_peer *peer, const kf_batch *batch)
 }
 
 /* An empty batch takes 160 us where its process had the last one, too, else 25 more; wakings 30 and 55. */
-kf_peer_event kf_peer_batch(kf_peer *peer, kf_batch *batch)
+kf_runner_event kf_runner_batch(kf_runner *runner, kf_batch *batch)
 {
-    bool again = world.last == peer;
-    bool rehearsal = !batch->null && batch->answered == kf_run_glance_at_nothing; /* of a candidate: nobody looks at its results */
-    if (!batch->keep) peer->results = 0;
-    if (!batch->null) peer->results += batch->count;
-    if (world.failure && peer->does == world.failing && !batch->null) return batch->code = world.failure, KF_PEER_DEVICE_ERROR;
-    for (uint32_t i = 0; i < batch->count && !batch->null && peer->does != &oracle_does; i++)
+    bool again = world.last == runner;
+    bool priming_call = !batch->null && batch->answered == kf_measurement_snapshot_nothing; /* of a candidate: nobody looks at its results */
+    if (!batch->keep) runner->results = 0;
+    if (!batch->null) runner->results += batch->count;
+    if (world.failure && runner->does == world.failing && !batch->null) return batch->code = world.failure, KF_RUNNER_DEVICE_ERROR;
+    for (uint32_t i = 0; i < batch->count && !batch->null && runner->does != &oracle_does; i++)
         for (uint32_t k = 0; k < i; k++)
             assert_true(batch->count > 900 || batch->count == 32 || batch->order[i] != batch->order[k]);
     double stall = uniform() < 0.02 ? -world.stall * log(uniform()) : 0;
-    batch->waking = (again ? 30e-6 : 55e-6) + peer->waking + 2e-6 * fabs(normal());
-    batch->seconds = (again ? 160e-6 : 185e-6) + peer->extra + 3e-6 * normal() + stall;
-    if (!again && peer->kind == KF_RUNNER_TORCH) batch->seconds += world.cold_python * (1 + 0.1 * normal());
+    batch->waking = (again ? 30e-6 : 55e-6) + runner->waking + 2e-6 * fabs(normal());
+    batch->seconds = (again ? 160e-6 : 185e-6) + runner->extra + 3e-6 * normal() + stall;
+    if (!again && runner->kind == KF_RUNNER_TORCH) batch->seconds += world.cold_python * (1 + 0.1 * normal());
     if (!batch->null) {
-        if (peer->kind == KF_RUNNER_TORCH && world.called != peer) batch->seconds += world.cold_calls * (1 + 0.1 * normal());
-        if (peer->kind == KF_RUNNER_TORCH && peer->fills != world.fills) batch->seconds += world.cold_later * (1 + 0.1 * normal());
-        if (peer->kind == KF_RUNNER_TORCH && !peer->read) batch->seconds += world.unread;
-        world.called = peer;
-        peer->fills = world.fills;
-        peer->read = false;
-        if (peer->does == &candidate_does && peer->kind == KF_RUNNER_TORCH && !batch->keep) {
-            if (rehearsal) {
+        if (runner->kind == KF_RUNNER_TORCH && world.called != runner) batch->seconds += world.cold_calls * (1 + 0.1 * normal());
+        if (runner->kind == KF_RUNNER_TORCH && runner->fills != world.fills) batch->seconds += world.cold_later * (1 + 0.1 * normal());
+        if (runner->kind == KF_RUNNER_TORCH && !runner->read) batch->seconds += world.unread;
+        world.called = runner;
+        runner->fills = world.fills;
+        runner->read = false;
+        if (runner->does == &candidate_does && runner->kind == KF_RUNNER_TORCH && !batch->keep) {
+            if (priming_call) {
                 world.rehearsed = world.inputs;
                 assert_true(!world.varied || world.timed_on == world.inputs); /* nothing tells which sets will be */
             } else {
                 world.timed_on = world.inputs;
                 assert_true(world.rehearsed != world.inputs);
             }
-            batch->seconds += rehearsal ? candidate_does.ahead : -candidate_does.ahead - candidate_does.early;
-            if (rehearsal) batch->waking += candidate_does.early;
+            batch->seconds += priming_call ? candidate_does.ahead : -candidate_does.ahead - candidate_does.early;
+            if (priming_call) batch->waking += candidate_does.early;
         }
-        double seconds = calls_take(peer, batch->count);
+        double seconds = calls_take(runner, batch->count);
         batch->seconds +=
             world.cached > 0 && batch->count == 32 && batch->order[3] == batch->order[0] ? world.cached * seconds : seconds;
-        write_outputs(peer, batch);
-        if (peer->does == &oracle_does && world.clearing > 0) world.cleared = world.now + batch->seconds + world.clearing;
-        if (peer->does->frees > 0 && world.timed_last == peer) world.cleared = world.now + batch->seconds + peer->does->frees;
-        if (peer->does != &oracle_does) world.timed_last = peer;
+        write_outputs(runner, batch);
+        if (runner->does == &oracle_does && world.clearing > 0) world.cleared = world.now + batch->seconds + world.clearing;
+        if (runner->does->frees > 0 && world.timed_last == runner) world.cleared = world.now + batch->seconds + runner->does->frees;
+        if (runner->does != &oracle_does) world.timed_last = runner;
     }
     batch->claimed = batch->seconds - 20e-6;
     batch->worked = NAN;
     batch->gap = 0;
     batch->code = 0;
     world.now += batch->waking + batch->seconds + 50e-6;
-    world.last = peer;
+    world.last = runner;
     if (batch->answered) batch->answered(batch->context);
-    return KF_PEER_OK;
+    return KF_RUNNER_OK;
 }
 
 /* ---- the device -------------------------------------------------------------------------------------------------------------------------- */
@@ -370,11 +370,11 @@ static void sets_free(kf_sets *sets)
     free(sets);
 }
 
-static kf_peer_event hand_over(kf_sets *sets, kf_peer *peer, kf_role role)
+static kf_runner_event hand_over(kf_sets *sets, kf_runner *runner, kf_role role)
 {
-    (void)sets, (void)peer, (void)role;
+    (void)sets, (void)runner, (void)role;
     world.now += 0.003;
-    return KF_PEER_OK;
+    return KF_RUNNER_OK;
 }
 
 static bool fill(kf_sets *sets, uint64_t secret, const kf_set_variation *variations, kf_error *error)
@@ -396,13 +396,13 @@ static bool poison(kf_sets *sets, uint64_t secret, kf_error *error)
     return true;
 }
 
-static void cool(kf_sets *sets, const uint32_t *list, uint32_t count)
+static void cache_flush(kf_sets *sets, const uint32_t *list, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) assert_true(list[i] < sets->count);
     world.now += 50e-6;
 }
 
-static void await_quiet(kf_device *device, double most)
+static void memory_settle(kf_device *device, double most)
 {
     (void)device;
     double longer = fmin(fmax(world.cleared - world.now, 0), most);
@@ -418,7 +418,7 @@ static bool inspect(kf_sets *sets, const bool *chosen, kf_damage *damage, kf_err
     return true;
 }
 
-static bool glance(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error)
+static bool snapshot(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error)
 {
     (void)error;
     for (uint32_t i = 0; i < count; i++) assert_true(list[i] < sets->count);
@@ -432,7 +432,7 @@ static bool settled(kf_sets *sets, kf_damage *damage, kf_error *error)
     return true;
 }
 
-static bool survey(kf_sets *sets, const uint32_t *list, uint32_t count, kf_survey *surveys, kf_error *error)
+static bool device_compare(kf_sets *sets, const uint32_t *list, uint32_t count, kf_device_compare *comparisons, kf_error *error)
 {
     (void)error;
     world.now += count * world.set_seconds / 2;
@@ -442,7 +442,7 @@ static bool survey(kf_sets *sets, const uint32_t *list, uint32_t count, kf_surve
     for (uint32_t i = 0; i < count * ARGUMENTS; i++) {
         uint32_t set = list[i / ARGUMENTS];
         double deviation = (world.holds[set] * 0x9e3779b97f4a7c15u) >> 62 ? 0 : world.errors[world.of_candidate[set]];
-        surveys[i] = (kf_survey){.known = !world.wrong[set],
+        comparisons[i] = (kf_device_compare){.known = !world.wrong[set],
                                  .sums = {.sum_square = ELEMENTS * deviation * deviation,
                                           .max = 3 * deviation,
                                           .count = ELEMENTS,
@@ -495,12 +495,12 @@ static double floor_seconds(const kf_device *device, const kf_problem *problem)
     return 0.2e-6;
 }
 
-static bool fetch(kf_sets *sets, kf_peer *peer, kf_role role, const uint32_t *list, uint32_t count, const bool *called,
+static bool fetch(kf_sets *sets, kf_runner *runner, kf_role role, const uint32_t *list, uint32_t count, const bool *called,
                   kf_fetch_fault *fault, kf_error *error)
 {
     (void)sets, (void)role, (void)list, (void)called, (void)error;
-    assert_true(peer->results >= count);
-    peer->read = true;
+    assert_true(runner->results >= count);
+    runner->read = true;
     *fault = (kf_fetch_fault){0};
     return true;
 }
@@ -515,12 +515,12 @@ static const kf_device_operations operations = {.kind = "cuda",
                                                 .hand_over = hand_over,
                                                 .fill = fill,
                                                 .poison = poison,
-                                                .cool = cool,
-                                                .await_quiet = await_quiet,
+                                                .cache_flush = cache_flush,
+                                                .memory_settle = memory_settle,
                                                 .inspect = inspect,
-                                                .glance = glance,
+                                                .snapshot = snapshot,
                                                 .settled = settled,
-                                                .survey = survey,
+                                                .device_compare = device_compare,
                                                 .output = output,
                                                 .truth = truth,
                                                 .prepare_truth = prepare_truth,
@@ -531,7 +531,7 @@ static const kf_device_operations operations = {.kind = "cuda",
 
 typedef struct machine {
     kf_device device; /* the figures are device_cuda.c's */
-    kf_crew *crew;
+    kf_runner_pool *pool;
     kf_parallel *parallel;
     kf_task *task;
     kf_problem problem;
@@ -565,10 +565,10 @@ static machine *started(double baseline)
                             .merged_call = 40e-6,
                             .most_sets = 1024,
                             .set_bytes = 40u << 20};
-    m->crew = kf_crew_new(&m->device);
+    m->pool = kf_runner_pool_new(&m->device);
     m->parallel = kf_parallel_new();
     m->task = kf_task_load(KFORGE_SOURCE_DIR "/tests/selftest/scale", &error);
-    if (!m->crew || !m->parallel || !m->task || !kf_task_resolve(m->task, 0, "cuda", &m->problem, &applies, &error))
+    if (!m->pool || !m->parallel || !m->task || !kf_task_resolve(m->task, 0, "cuda", &m->problem, &applies, &error))
         fail_msg("%s", error.text);
     assert_true(m->problem.argument_count == ARGUMENTS && m->problem.arguments[1].elements == ELEMENTS);
     m->options = kf_job_options_default();
@@ -578,7 +578,7 @@ static machine *started(double baseline)
 
 static void stopped(machine *m)
 {
-    kf_crew_free(m->crew);
+    kf_runner_pool_free(m->pool);
     kf_parallel_free(m->parallel);
     kf_task_free(m->task);
     free(m);
@@ -606,7 +606,7 @@ static kf_verdict *judged(machine *m, int number)
                           .candidate = "candidate",
                           .baseline = "baseline",
                           .oracle = "oracle",
-                          .crew = m->crew,
+                          .pool = m->pool,
                           .spare = 1,
                           .last = true,
                           .secret = &secret,
@@ -1196,8 +1196,8 @@ static void batches_are_as_long_as_the_device_says(void **state)
                     kf_verdict *v = judged(m, 2 + job);
                     own[job] = calls_of(v->workloads, 'c', NULL) * candidate_does.call;
                     kf_verdict_free(v);
-                    kf_crew_free(m->crew);
-                    m->crew = kf_crew_new(&m->device);
+                    kf_runner_pool_free(m->pool);
+                    m->pool = kf_runner_pool_new(&m->device);
                 }
                 if (fabs(own[0] / own[1] - 1) > 0.1 || own[1] < 0.8 * m->device.batch_seconds)
                     fail_msg("%g us, %g s: a candidate's batches of %g ms in a job after others, %g in the first", calls[c] * 1e6,

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "kforge/sanitize.h"
+#include "kforge/sanitize_report.h"
 
 static void out_of_bounds(void **state)
 {

@@ -135,8 +135,8 @@ static void known_candidates_cost_nothing(void **state)
     assert_int_equal(count(second, " known "), 6);
     assert_near(best_of(f), 2);
     /* Other conditions, other times. */
-    kf_autofree char *conditions = kf_search_conditions("cpu test", "cublas");
-    assert_string_equal(conditions, "cpu test, against baseline cublas");
+    kf_autofree char *environment_id = kf_search_environment_id("cpu test", "cublas");
+    assert_string_equal(environment_id, "cpu test, against baseline cublas");
 }
 
 /* The same processor with another runtime or compiler, or judged by other rules, is as good as another processor: what is known from there is measured again. */

@@ -93,7 +93,7 @@ static void see(kf_search *s, const double *speedups, size_t size)
                               .blame = speedups[i] > 0 ? KF_BLAME_NOBODY : KF_BLAME_CANDIDATE,
                               .speedup = speedups[i] > 0 ? speedups[i] : NAN,
                               .cell = ""};
-        assert_true(kf_survivors_take(s, &outcome, NULL));
+        assert_true(kf_selection_take(s, &outcome, NULL));
     }
 }
 
@@ -115,12 +115,12 @@ static void free_search(kf_search **s)
 #define autosearch __attribute__((cleanup(free_search))) kf_search
 
 /* How many failures in a row after `speedups` end the search. */
-static int patience(const double *speedups, size_t size)
+static int runner_timeout(const double *speedups, size_t size)
 {
     autosearch *s = new_search();
     see(s, speedups, size);
     for (int i = 0; i < 10000; i++) {
-        if (kf_survivors_stop(s)) return i;
+        if (kf_selection_stop(s)) return i;
         see(s, (double[]){0}, 1);
     }
     return -1;
@@ -130,38 +130,38 @@ static void expected_gain_follows_its_formula(void **state)
 {
     (void)state;
     autosearch *s = new_search();
-    assert_near(kf_survivors_expected(s), 0.223 / 2);
+    assert_near(kf_selection_expected(s), 0.223 / 2);
     see(s, (double[]){1, 1.2, 1.1, 0}, 4);
     /* One gain, of log(1.2), half of the mean; then two that did not gain. The first figure is no gain. */
     double mean = (0.223 + log(1.2)) / 2;
-    assert_true(fabs(kf_survivors_expected(s) - mean / 4) < 1e-9);
+    assert_true(fabs(kf_selection_expected(s) - mean / 4) < 1e-9);
     see(s, (double[]){1.21}, 1); /* less than `gain`: none */
-    assert_true(fabs(kf_survivors_expected(s) - mean / 5) < 1e-9);
+    assert_true(fabs(kf_selection_expected(s) - mean / 5) < 1e-9);
     see(s, (double[]){2.4}, 1);
-    assert_true(fabs(kf_survivors_expected(s) - (mean + log(2.4 / 1.2)) / 2 / 2) < 1e-9);
+    assert_true(fabs(kf_selection_expected(s) - (mean + log(2.4 / 1.2)) / 2 / 2) < 1e-9);
 }
 
 static void stops_when_little_is_expected(void **state)
 {
     (void)state;
     const double flat[] = {1}, small[] = {1, 1.03, 1.06, 1.1, 1.13, 1.17}, doubling[] = {1, 2, 4};
-    assert_int_equal(patience(flat, 1), 110);
-    int after_small = patience(small, 6), after_doubling = patience(doubling, 3);
+    assert_int_equal(runner_timeout(flat, 1), 110);
+    int after_small = runner_timeout(small, 6), after_doubling = runner_timeout(doubling, 3);
     assert_in_range(after_small, 10, 40);
     assert_in_range(after_doubling, 200, 400);
     /* A search that goes on gaining is never stopped; 0 stops none. */
     autosearch *s = new_search();
     for (double speedup = 1; speedup < 50; speedup *= 1.03) {
         see(s, (double[]){speedup, 0, 0.9 * speedup}, 3);
-        assert_null(kf_survivors_stop(s));
+        assert_null(kf_selection_stop(s));
     }
     see(s, (double[400]){0}, 400);
-    assert_string_equal(kf_survivors_stop(s), "the next candidate is expected to gain less than stop_gain");
+    assert_string_equal(kf_selection_stop(s), "the next candidate is expected to gain less than stop_gain");
     s->strategy.stop_gain = 0;
-    assert_null(kf_survivors_stop(s));
+    assert_null(kf_selection_stop(s));
     s->strategy.stop_floor = 0.95;
     s->floor_share = 0.96;
-    assert_non_null(kf_survivors_stop(s));
+    assert_non_null(kf_selection_stop(s));
 }
 
 /* In a run, and the same when it is interrupted and goes on. */
@@ -290,22 +290,22 @@ static void what_is_known_is_not_what_is_measured_again(void **state)
         s->order.places[i].verify = rows[i].verify;
     }
     s->order.count = 3;
-    kf_order_known(s, flying(s, 1, KF_STEP_IMPROVE, "X"));
+    kf_replay_order_known(s, flying(s, 1, KF_STEP_IMPROVE, "X"));
     kf_proposal_free(s->in_flight);
     s->in_flight = NULL;
     kf_proposal *again = flying(s, 2, KF_STEP_VERIFY, "X"), *b = flying(s, 3, KF_STEP_TUNE, "B");
     kf_workers_result result = {.ticket = 2};
-    assert_true(kf_order_hold(s, &result));
-    assert_false(kf_order_take(s, &result));
+    assert_true(kf_replay_order_hold(s, &result));
+    assert_false(kf_replay_order_take(s, &result));
     result = (kf_workers_result){.ticket = 3};
-    assert_true(kf_order_hold(s, &result));
-    assert_true(kf_order_take(s, &result) && result.ticket == 3);
+    assert_true(kf_replay_order_hold(s, &result));
+    assert_true(kf_replay_order_take(s, &result) && result.ticket == 3);
     s->in_flight = again, again->next = NULL; /* B is done with */
-    assert_true(kf_order_take(s, &result) && result.ticket == 2);
+    assert_true(kf_replay_order_take(s, &result) && result.ticket == 2);
     assert_int_equal(s->order.next, 2);
     kf_proposal_free(again);
     kf_proposal_free(b);
-    kf_order_clear(&s->order);
+    kf_replay_order_clear(&s->order);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 
 #include "kforge/hash.h"
-#include "kforge/store_care.h"
+#include "kforge/store_maintenance.h"
 #include "test_search_common.h"
 
 static int kill_after; /* commits; 0 never */

@@ -1,5 +1,5 @@
 /* The store's ordinary life: tasks, runs, attempts, look-ups, history, knowledge. */
-#include "kforge/store_care.h"
+#include "kforge/store_maintenance.h"
 #include "test_store_common.h"
 
 static void default_path_follows_environment(void **state)
@@ -63,11 +63,11 @@ static void an_interrupt_ends_what_takes_long(void **state)
     assert_ok(&error, kf_store_begin(f->store, &error));
     for (int64_t i = 1; i <= 300; i++) assert_ok(&error, record_number(f->store, f->run, i, KF_CORRECT, 2, NULL, &error));
     assert_ok(&error, kf_store_commit(f->store, &error));
-    kf_store_heed(f->store, &interrupts);
+    kf_store_set_interrupt(f->store, &interrupts);
     assert_ok(&error, kf_store_check(f->store, &error));
     interrupts = 1;
     assert_fails(&error, KF_ERROR_IO, "interrupted", kf_store_check(f->store, &error));
-    kf_store_heed(f->store, NULL);
+    kf_store_set_interrupt(f->store, NULL);
     assert_ok(&error, kf_store_check(f->store, &error));
 }
 
@@ -308,12 +308,12 @@ static void identical_work_is_recognised(void **state)
     assert_int_equal(candidate.id, first.candidate);
     assert_ok(&error, kf_store_find_code(f->store, TASK, "abc124", NULL, &candidate, &found, &error));
     assert_false(found);
-    assert_ok(&error, kf_store_find_form(f->store, TASK, "f0", "cpu test", &candidate, &found, &error));
+    assert_ok(&error, kf_store_find_canonical(f->store, TASK, "f0", "cpu test", &candidate, &found, &error));
     assert_true(found);
     assert_int_equal(candidate.id, first.candidate);
-    assert_ok(&error, kf_store_find_form(f->store, TASK, "f0", "another device", &candidate, &found, &error));
+    assert_ok(&error, kf_store_find_canonical(f->store, TASK, "f0", "another device", &candidate, &found, &error));
     assert_false(found);
-    assert_ok(&error, kf_store_find_form(f->store, TASK, "", NULL, &candidate, &found, &error)); /* what has none is like nothing */
+    assert_ok(&error, kf_store_find_canonical(f->store, TASK, "", NULL, &candidate, &found, &error)); /* what has none is like nothing */
     assert_false(found);
 
     /* In another run the known verdict brings the candidate into that population. */
@@ -574,23 +574,23 @@ static void calls_under_way_are_kept_until_they_are_dropped(void **state)
     kf_error error;
     const char *prompts[] = {"the first\nprompt", "", "the third"};
     for (int64_t tag = 1; tag <= 3; tag++)
-        assert_ok(&error, kf_store_put_asked(f->store, f->run, tag, prompts[tag - 1], strlen(prompts[tag - 1]), &error));
-    assert_ok(&error, kf_store_drop_asked(f->store, f->run, 2, &error));
+        assert_ok(&error, kf_store_put_pending_call(f->store, f->run, tag, prompts[tag - 1], strlen(prompts[tag - 1]), &error));
+    assert_ok(&error, kf_store_drop_pending_call(f->store, f->run, 2, &error));
     assert_ok(&error, kf_store_vacuum(f->store, -1, NULL, &error));
     for (int64_t tag = 1; tag <= 4; tag++) {
         kf_autofree char *prompt = NULL;
-        assert_ok(&error, kf_store_get_asked(f->store, f->run, tag, &prompt, &error));
+        assert_ok(&error, kf_store_get_pending_call(f->store, f->run, tag, &prompt, &error));
         if (tag == 2 || tag == 4)
             assert_null(prompt);
         else
             assert_string_equal(prompt, prompts[tag - 1]);
     }
     assert_ok(&error, kf_store_check(f->store, &error));
-    assert_ok(&error, kf_store_drop_asked(f->store, f->run, 0, &error));
+    assert_ok(&error, kf_store_drop_pending_call(f->store, f->run, 0, &error));
     kf_autofree char *none = NULL;
-    assert_ok(&error, kf_store_get_asked(f->store, f->run, 1, &none, &error));
+    assert_ok(&error, kf_store_get_pending_call(f->store, f->run, 1, &none, &error));
     assert_null(none);
-    assert_fails(&error, KF_ERROR_INPUT, "no run", kf_store_put_asked(f->store, "zzzzzzzzzz", 1, "x", 1, &error));
+    assert_fails(&error, KF_ERROR_INPUT, "no run", kf_store_put_pending_call(f->store, "zzzzzzzzzz", 1, "x", 1, &error));
 }
 
 static void model_calls_are_kept_exactly(void **state)

@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <sqlite3.h>
 
-#include "kforge/store_care.h"
+#include "kforge/store_maintenance.h"
 #include "test_store_common.h"
 
 #define SHARED "__global__ void shared() {}\n"
@@ -200,12 +200,12 @@ static void test_under_way(void **state)
         assert_ok(&error,
                   kf_store_record(from, &(kf_store_attempt_new){.run = run, .outcome = KF_ATTEMPT_NO_SOURCE, .began = number / 2},
                                   NULL, &error));
-    assert_ok(&error, kf_store_put_asked(from, run, 7, "which?", 6, &error));
+    assert_ok(&error, kf_store_put_pending_call(from, run, 7, "which?", 6, &error));
     kf_store_close(from);
     kf_store_merged merged = {0};
     assert_ok(&error, kf_store_merge(to, paths[0], &merged, &error));
     kf_autofree char *prompt = NULL;
-    assert_ok(&error, kf_store_get_asked(to, run, 7, &prompt, &error));
+    assert_ok(&error, kf_store_get_pending_call(to, run, 7, &prompt, &error));
     assert_string_equal(prompt, "which?");
     kf_auto(kf_store_cursor) cursor = kf_store_attempts(to, run, 1, &error);
     kf_autoresult kf_store_attempt attempt = {0};

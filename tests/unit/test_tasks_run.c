@@ -24,7 +24,7 @@
 #include "kforge/task.h"
 
 #define GUARD 256 /* bytes behind every buffer */
-#define MOST_CANDIDATES 8
+#define MAX_CANDIDATES 8
 
 typedef struct built {
     const char *name; /* of the source file */
@@ -286,14 +286,14 @@ static void test_task(void **state)
     kf_auto(kf_task) task = kf_task_load(path, &error);
     if (!task) fail_msg("%s", error.text);
 
-    const kf_task_file *files[MOST_CANDIDATES + 1] = {kf_task_oracle(task), kf_task_baseline(task)};
+    const kf_task_file *files[MAX_CANDIDATES + 1] = {kf_task_oracle(task), kf_task_baseline(task)};
     int count = 2;
     for (int s = 0; s < kf_task_seed_count(task); s++) {
-        assert_true(count <= MOST_CANDIDATES);
+        assert_true(count <= MAX_CANDIDATES);
         files[count++] = kf_task_seed(task, s);
     }
-    pid_t pids[MOST_CANDIDATES + 1];
-    built builds[MOST_CANDIDATES + 1];
+    pid_t pids[MAX_CANDIDATES + 1];
+    built builds[MAX_CANDIDATES + 1];
     for (int i = 0; i < count; i++) pids[i] = start_build(task, files[i], i == 0);
     for (int i = 0; i < count; i++) builds[i] = finish_build(task, files[i], i == 0, pids[i]);
 

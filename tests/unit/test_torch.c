@@ -2,7 +2,7 @@
  * so, where there is no PyTorch. Those whose time matters are test_torch_timed.c's. */
 #include "torch_cases.h"
 
-#include "works.h"
+#include "health_check.h"
 
 static void cheats_are_caught_or_harmless(void **state)
 {
@@ -45,7 +45,7 @@ static void a_problem_solves_itself(void **state)
     kf_task *task = kf_task_load(KFORGE_SOURCE_DIR "/tests/torch/tasks/relu", &error);
     kf_auto(kf_job) job = task ? kf_job_new("hostile", task, "nothing", 7, NULL, 0, &error) : NULL;
     if (!job) fail_msg("%s", error.text);
-    assert_true(kf_judge_works(judge, job, NULL));
+    assert_true(kf_judge_health_check(judge, job, NULL));
 }
 
 int main(void)

@@ -5,7 +5,7 @@
 
 #include <unistd.h>
 
-#include "crate.h"
+#include "build_archive.h"
 
 /* ---- the crate ------------------------------------------------------------------------------------------------------------------------------ */
 
@@ -24,14 +24,14 @@ static size_t put_record(char *at, unsigned kind, const char *key, const char *n
 
 #define KEY "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-static int count_records(const char *crate, size_t size)
+static int count_records(const char *archive, size_t size)
 {
-    kf_crate_record record;
+    kf_build_archive_record record;
     size_t at = 0;
     int count = 0;
-    while (kf_crate_next(crate, size, &at, &record)) {
-        assert_true(at <= size && record.data >= crate && record.data + record.size <= crate + size);
-        assert_true(strlen(record.key) <= 64 && strlen(record.name) < KF_CRATE_NAME && !strpbrk(record.name, "/."));
+    while (kf_build_archive_next(archive, size, &at, &record)) {
+        assert_true(at <= size && record.data >= archive && record.data + record.size <= archive + size);
+        assert_true(strlen(record.key) <= 64 && strlen(record.name) < KF_BUILD_ARCHIVE_NAME && !strpbrk(record.name, "/."));
         count++;
     }
     return count;
@@ -40,38 +40,38 @@ static int count_records(const char *crate, size_t size)
 static void records_are_read_one_after_the_other(void **state)
 {
     (void)state;
-    char crate[1024];
-    size_t size = put_record(crate, KF_CRATE_LIBRARY, KEY, "relu_v1", "ELF", 3), at = 0;
-    size += put_record(crate + size, KF_CRATE_NOTE, "", "", "words", 5);
-    kf_crate_record record;
-    assert_true(kf_crate_next(crate, size, &at, &record));
-    assert_int_equal(record.kind, KF_CRATE_LIBRARY);
+    char archive[1024];
+    size_t size = put_record(archive, KF_BUILD_ARCHIVE_LIBRARY, KEY, "relu_v1", "ELF", 3), at = 0;
+    size += put_record(archive + size, KF_BUILD_ARCHIVE_NOTE, "", "", "words", 5);
+    kf_build_archive_record record;
+    assert_true(kf_build_archive_next(archive, size, &at, &record));
+    assert_int_equal(record.kind, KF_BUILD_ARCHIVE_LIBRARY);
     assert_string_equal(record.key, KEY);
     assert_string_equal(record.name, "relu_v1");
     assert_int_equal(record.size, 3);
     assert_memory_equal(record.data, "ELF", 3);
-    assert_true(kf_crate_next(crate, size, &at, &record));
-    assert_int_equal(record.kind, KF_CRATE_NOTE);
+    assert_true(kf_build_archive_next(archive, size, &at, &record));
+    assert_int_equal(record.kind, KF_BUILD_ARCHIVE_NOTE);
     assert_memory_equal(record.data, "words", 5);
-    assert_false(kf_crate_next(crate, size, &at, &record));
+    assert_false(kf_build_archive_next(archive, size, &at, &record));
     assert_int_equal(at, size);
-    for (size_t cut = 0; cut < size; cut++) assert_int_equal(count_records(crate, cut), cut >= 147);
+    for (size_t cut = 0; cut < size; cut++) assert_int_equal(count_records(archive, cut), cut >= 147);
 }
 
 /* Of a dry run; nobody here looks into it, and its key and name are nothing. */
 static void caches_are_taken_as_they_are(void **state)
 {
     (void)state;
-    char crate[512];
-    size_t size = put_record(crate, KF_CRATE_CACHES, "../..", "../a", "any", 3), at = 0;
-    kf_crate_record record;
-    assert_true(kf_crate_next(crate, size, &at, &record));
-    assert_int_equal(record.kind, KF_CRATE_CACHES);
+    char archive[512];
+    size_t size = put_record(archive, KF_BUILD_ARCHIVE_CACHES, "../..", "../a", "any", 3), at = 0;
+    kf_build_archive_record record;
+    assert_true(kf_build_archive_next(archive, size, &at, &record));
+    assert_int_equal(record.kind, KF_BUILD_ARCHIVE_CACHES);
     assert_int_equal(record.size, 3);
     assert_string_equal(record.key, "");
     assert_string_equal(record.name, "");
     assert_int_equal(at, size);
-    for (size_t cut = 0; cut < size; cut++) assert_int_equal(count_records(crate, cut), 0);
+    for (size_t cut = 0; cut < size; cut++) assert_int_equal(count_records(archive, cut), 0);
 }
 
 static void what_breaks_the_format_ends_it(void **state)
@@ -83,34 +83,34 @@ static void what_breaks_the_format_ends_it(void **state)
         uint64_t size;
     } wrong[] = {
         {0, KEY, "a", 1},
-        {KF_CRATE_KINDS, KEY, "a", 1},
-        {KF_CRATE_LIBRARY, KEY, "", 1},
-        {KF_CRATE_LIBRARY, KEY, "../a", 1},
-        {KF_CRATE_LIBRARY, KEY, "a.b", 1},
-        {KF_CRATE_LIBRARY, KEY, "a234567890123456789012345678901234567890123456789012345678901234", 1},
-        {KF_CRATE_LIBRARY, "../../../../../../../../../../../../../../../../../../../../tmp/x12", "a", 1},
-        {KF_CRATE_LIBRARY, "0123", "a", 1},
-        {KF_CRATE_FAILED, "", "", 1},
-        {KF_CRATE_NOTE, "", "", 2},
-        {KF_CRATE_CACHES, "", "", 2},
-        {KF_CRATE_CACHES, "", "", UINT64_MAX},
-        {KF_CRATE_NOTE, "", "", UINT64_MAX},
-        {KF_CRATE_NOTE, "", "", UINT64_MAX - 143},
+        {KF_BUILD_ARCHIVE_KINDS, KEY, "a", 1},
+        {KF_BUILD_ARCHIVE_LIBRARY, KEY, "", 1},
+        {KF_BUILD_ARCHIVE_LIBRARY, KEY, "../a", 1},
+        {KF_BUILD_ARCHIVE_LIBRARY, KEY, "a.b", 1},
+        {KF_BUILD_ARCHIVE_LIBRARY, KEY, "a234567890123456789012345678901234567890123456789012345678901234", 1},
+        {KF_BUILD_ARCHIVE_LIBRARY, "../../../../../../../../../../../../../../../../../../../../tmp/x12", "a", 1},
+        {KF_BUILD_ARCHIVE_LIBRARY, "0123", "a", 1},
+        {KF_BUILD_ARCHIVE_FAILED, "", "", 1},
+        {KF_BUILD_ARCHIVE_NOTE, "", "", 2},
+        {KF_BUILD_ARCHIVE_CACHES, "", "", 2},
+        {KF_BUILD_ARCHIVE_CACHES, "", "", UINT64_MAX},
+        {KF_BUILD_ARCHIVE_NOTE, "", "", UINT64_MAX},
+        {KF_BUILD_ARCHIVE_NOTE, "", "", UINT64_MAX - 143},
     };
-    char crate[512];
+    char archive[512];
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        size_t size = put_record(crate, wrong[i].kind, wrong[i].key, wrong[i].name, "x", wrong[i].size);
-        if (count_records(crate, size) != 0) fail_msg("record %zu was taken", i);
+        size_t size = put_record(archive, wrong[i].kind, wrong[i].key, wrong[i].name, "x", wrong[i].size);
+        if (count_records(archive, size) != 0) fail_msg("record %zu was taken", i);
     }
     unsigned random = 1;
     for (int round = 0; round < 20000; round++) {
-        size_t size = put_record(crate, KF_CRATE_LIBRARY, KEY, "a", "xyz", 3);
-        size += put_record(crate + size, KF_CRATE_NOTE, "", "", "x", 1);
+        size_t size = put_record(archive, KF_BUILD_ARCHIVE_LIBRARY, KEY, "a", "xyz", 3);
+        size += put_record(archive + size, KF_BUILD_ARCHIVE_NOTE, "", "", "x", 1);
         for (int i = 0; i < 3; i++) {
             random = random * 1664525u + 1013904223u;
-            crate[(random >> 8) % size] = (char)(random >> 24);
+            archive[(random >> 8) % size] = (char)(random >> 24);
         }
-        count_records(crate, size);
+        count_records(archive, size);
     }
 }
 

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "kforge/json.h"
-#include "faults.h"
+#include "machine_failures.h"
 #include "kforge/verdict.h"
 
 /* ---- allocation that fails on demand (the linker routes libkforge's calls here) -------------------------------------------------------- */
@@ -537,9 +537,9 @@ static void faults_of_the_machine_are_counted(void **state)
         assert_int_equal(kf_verdict_is_fault(v), rows[i].fault);
         int row = 4;
         kf_error error = {0};
-        assert_true(kf_faults_count(&row, 6, v, &error));
+        assert_true(kf_machine_failures_count(&row, 6, v, &error));
         assert_int_equal(row, rows[i].fault ? 5 : 0);
-        assert_int_equal(kf_faults_count(&row, 6, v, &error), !rows[i].fault);
+        assert_int_equal(kf_machine_failures_count(&row, 6, v, &error), !rows[i].fault);
         if (!rows[i].fault) continue;
         assert_int_equal(error.code, KF_ERROR_MACHINE);
         assert_non_null(strstr(error.text, "cuda:1: the machine failed 6 jobs in a row; the last: "));

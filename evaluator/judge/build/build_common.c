@@ -89,7 +89,7 @@ static bool take_binary(const kf_build_request *request, kf_build *build)
 
 kf_sandbox_limits kf_build_limits(double seconds, uint64_t memory_bytes)
 {
-    return (kf_sandbox_limits){.wall_seconds = KF_BUILD_PATIENCE * seconds,
+    return (kf_sandbox_limits){.wall_seconds = KF_BUILD_TIMEOUT_FACTOR * seconds,
                                .cpu_seconds = seconds,
                                .memory_bytes = memory_bytes ? memory_bytes : 4ull << 30,
                                .file_bytes = KF_BINARY_BYTES,

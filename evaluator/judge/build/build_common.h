@@ -8,7 +8,7 @@
 /* kforge_prototype.h, kforge_shim.cpp and the source, in the request's directory. */
 bool kf_build_write_sources(const kf_build_request *request, kf_error *error);
 /* Of a compiler and all that it starts. A busy or stalled machine makes a build take long, but does not make it compute more: so its processor time is
- * limited, and the time on the wall, KF_BUILD_PATIENCE times that, only so that it ends at all. `memory_bytes` 0: 4 GiB. */
+ * limited, and the time on the wall, KF_BUILD_TIMEOUT_FACTOR times that, only so that it ends at all. `memory_bytes` 0: 4 GiB. */
 kf_sandbox_limits kf_build_limits(double seconds, uint64_t memory_bytes);
 /* Status and reason of one that did not end by itself: the machine's fault when nothing but its time on the wall was over. False: out of memory. */
 bool kf_build_over_limit(const kf_sandbox_result *result, const char *what, kf_build *build);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kforge/ask.h"
+#include "kforge/run_capture.h"
 #include "kforge/cleanup.h"
 
 #define ANSWER_BYTES (16u << 10)
@@ -42,7 +42,7 @@ void kf_compiler_find(const char *program, const char *name, char words[KF_COMPI
     char version[KF_COMPILER_WORDS / 2];
     const char *const argv[] = {program, "--version", NULL};
     static const char *const environment[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C.UTF-8", NULL};
-    kf_autofree char *text = program ? kf_ask(argv, environment, ANSWER_BYTES, SECONDS) : NULL;
+    kf_autofree char *text = program ? kf_run_capture(argv, environment, ANSWER_BYTES, SECONDS) : NULL;
     if (!program)
         snprintf(words, KF_COMPILER_WORDS, "no %s", name);
     else if (text && kf_compiler_version(text, version))

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cool.h"
+#include "cache_flush.h"
 #include "error_codes.h"
 #include "jail.h"
 #include "kforge/file.h"
@@ -63,11 +63,11 @@ __attribute__((no_sanitize("address", "undefined", "thread"))) static void read_
     *(volatile uint64_t *)&p->sink[piece] = lanes[0];
 }
 
-static void cool_piece(void *context, size_t piece)
+static void flush_piece(void *context, size_t piece)
 {
     probe *p = context;
     size_t count = p->words / PIECES;
-    kf_cool(p->data + piece * count, count * sizeof *p->data);
+    kf_cache_flush(p->data + piece * count, count * sizeof *p->data);
 }
 
 /* The best of some passes: a busy machine makes it look slower than it is, and too slow a peak would call an honest candidate impossible. */
@@ -78,7 +78,7 @@ static bool measure_bandwidth(kf_cpu_device *cpu, kf_error *error)
     memset(memory, 1, PROBE_BYTES);
     probe p = {.data = memory, .words = PROBE_BYTES / sizeof(uint64_t)};
     for (int pass = 0; pass < PROBE_PASSES; pass++) {
-        kf_parallel_for(cpu->parallel, PIECES, cool_piece, &p);
+        kf_parallel_for(cpu->parallel, PIECES, flush_piece, &p);
         double started = kf_now();
         kf_parallel_for(cpu->parallel, PIECES, read_piece, &p);
         double rate = PROBE_BYTES / (kf_now() - started);
@@ -248,7 +248,7 @@ static const kf_device_operations cpu_operations = {
     .hand_over = kf_cpu_hand_over,
     .fill = kf_cpu_fill,
     .poison = kf_cpu_poison,
-    .cool = kf_cpu_cool,
+    .cache_flush = kf_cpu_cache_flush,
     .inspect = kf_cpu_inspect,
     .fetch = kf_cpu_fetch,
     .prepare_truth = kf_cpu_prepare_truth,

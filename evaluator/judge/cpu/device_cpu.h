@@ -18,12 +18,12 @@ bool kf_runtime_hash(char *hex, size_t size, kf_error *error);
 
 kf_sets *kf_cpu_sets_new(kf_device *device, const kf_problem *problem, uint32_t count, bool truth, kf_error *error);
 void kf_cpu_sets_free(kf_sets *sets);
-kf_peer_event kf_cpu_hand_over(kf_sets *sets, kf_peer *peer, kf_role role);
+kf_runner_event kf_cpu_hand_over(kf_sets *sets, kf_runner *runner, kf_role role);
 bool kf_cpu_fill(kf_sets *sets, uint64_t secret, const kf_set_variation *variations, kf_error *error);
 bool kf_cpu_poison(kf_sets *sets, uint64_t secret, kf_error *error);
-void kf_cpu_cool(kf_sets *sets, const uint32_t *list, uint32_t count);
+void kf_cpu_cache_flush(kf_sets *sets, const uint32_t *list, uint32_t count);
 bool kf_cpu_inspect(kf_sets *sets, const bool *chosen, kf_damage *damage, kf_error *error);
-bool kf_cpu_fetch(kf_sets *sets, kf_peer *peer, kf_role role, const uint32_t *list, uint32_t count, const bool *chosen,
+bool kf_cpu_fetch(kf_sets *sets, kf_runner *runner, kf_role role, const uint32_t *list, uint32_t count, const bool *chosen,
                   kf_fetch_fault *fault, kf_error *error);
 bool kf_cpu_prepare_truth(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error);
 const void *kf_cpu_output(kf_sets *sets, uint32_t set, int argument, kf_error *error);

@@ -14,9 +14,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "cool.h"
+#include "cache_flush.h"
 #include "device_cpu.h"
-#include "ledger.h"
+#include "output_directory.h"
 #include "dtype_bulk.h"
 #include "digest.h"
 #include "kforge/file.h"
@@ -41,7 +41,7 @@ struct kf_sets {
     buffer *buffers, *truths; /* [set * argument_count + argument] */
     kf_set_variation *variations;
     uint32_t *sources;     /* [set * argument_count + argument]: the set whose numbers it holds, its own but for copies */
-    kf_ledger *ledgers[2]; /* by role: of a candidate and a baseline in Python */
+    kf_output_directory *output_directories[2]; /* by role: of a candidate and a baseline in Python */
 };
 
 static bool is_truth(const kf_problem_argument *argument)
@@ -157,7 +157,7 @@ void kf_cpu_sets_free(kf_sets *sets)
     if (sets->kept) munmap(sets->kept, sets->kept_size);
     if (sets->fd >= 0) close(sets->fd);
     if (sets->truth_fd >= 0) close(sets->truth_fd);
-    for (int i = 0; i < 2; i++) kf_ledger_free(sets->ledgers[i]);
+    for (int i = 0; i < 2; i++) kf_output_directory_free(sets->output_directories[i]);
     free(sets->buffers);
     free(sets->truths);
     free(sets->variations);
@@ -177,31 +177,31 @@ static uint32_t count_outputs(const kf_problem *problem)
     return outputs;
 }
 
-static kf_peer_event hand_over_ledger(kf_sets *sets, kf_peer *peer, kf_role role)
+static kf_runner_event hand_over_output_directory(kf_sets *sets, kf_runner *runner, kf_role role)
 {
     kf_error error = {0};
-    kf_ledger **ledger = &sets->ledgers[role == KF_ROLE_BASELINE];
-    if (!*ledger && !(*ledger = kf_ledger_new(sets->count, count_outputs(sets->problem), &error)))
-        return kf_peer_fail(peer, error.text);
-    kf_peer_buffer shared = kf_ledger_buffer(*ledger);
-    return kf_peer_map(peer, &shared, 1);
+    kf_output_directory **output_directory = &sets->output_directories[role == KF_ROLE_BASELINE];
+    if (!*output_directory && !(*output_directory = kf_output_directory_new(sets->count, count_outputs(sets->problem), &error)))
+        return kf_runner_fail(runner, error.text);
+    kf_runner_buffer shared = kf_output_directory_buffer(*output_directory);
+    return kf_runner_map(runner, &shared, 1);
 }
 
 /* A runner in Python has its results in memory of its own: no buffer for them, but a ledger. */
-kf_peer_event kf_cpu_hand_over(kf_sets *sets, kf_peer *peer, kf_role role)
+kf_runner_event kf_cpu_hand_over(kf_sets *sets, kf_runner *runner, kf_role role)
 {
-    bool own_results = kf_runner_is_python(kf_peer_kind(peer)) && role != KF_ROLE_ORACLE;
+    bool own_results = kf_runner_is_python(kf_runner_kind_of(runner)) && role != KF_ROLE_ORACLE;
     const kf_problem *problem = sets->problem;
-    kf_peer_buffer buffers[64];
+    kf_runner_buffer buffers[64];
     size_t used = 0;
-    kf_peer_event event = KF_PEER_OK;
-    for (uint32_t set = 0; set < sets->count && event == KF_PEER_OK; set++)
-        for (int i = 0; i < problem->argument_count && event == KF_PEER_OK; i++) {
+    kf_runner_event event = KF_RUNNER_OK;
+    for (uint32_t set = 0; set < sets->count && event == KF_RUNNER_OK; set++)
+        for (int i = 0; i < problem->argument_count && event == KF_RUNNER_OK; i++) {
             const kf_problem_argument *argument = &problem->arguments[i];
             if (argument->kind == KF_SCALAR || (own_results && argument->kind == KF_OUTPUT)) continue;
             bool truth = role == KF_ROLE_ORACLE && is_truth(argument);
             const buffer *b = &(truth ? sets->truths : sets->buffers)[(size_t)set * (size_t)problem->argument_count + (size_t)i];
-            buffers[used++] = (kf_peer_buffer){.fd = truth ? sets->truth_fd : sets->fd,
+            buffers[used++] = (kf_runner_buffer){.fd = truth ? sets->truth_fd : sets->fd,
                                                .set = set,
                                                .argument = (uint32_t)i,
                                                .offset = b->offset,
@@ -210,19 +210,19 @@ kf_peer_event kf_cpu_hand_over(kf_sets *sets, kf_peer *peer, kf_role role)
                                                .bytes = b->bytes,
                                                .read_only = role == KF_ROLE_ORACLE && !truth};
             if (used == sizeof buffers / sizeof *buffers) {
-                event = kf_peer_map(peer, buffers, used);
+                event = kf_runner_map(runner, buffers, used);
                 used = 0;
             }
         }
-    if (event == KF_PEER_OK && used) event = kf_peer_map(peer, buffers, used);
-    return event == KF_PEER_OK && own_results ? hand_over_ledger(sets, peer, role) : event;
+    if (event == KF_RUNNER_OK && used) event = kf_runner_map(runner, buffers, used);
+    return event == KF_RUNNER_OK && own_results ? hand_over_output_directory(sets, runner, role) : event;
 }
 
-bool kf_cpu_fetch(kf_sets *sets, kf_peer *peer, kf_role role, const uint32_t *list, uint32_t count, const bool *chosen,
+bool kf_cpu_fetch(kf_sets *sets, kf_runner *runner, kf_role role, const uint32_t *list, uint32_t count, const bool *chosen,
                   kf_fetch_fault *fault, kf_error *error)
 {
     const kf_problem *problem = sets->problem;
-    const kf_ledger *ledger = sets->ledgers[role == KF_ROLE_BASELINE];
+    const kf_output_directory *output_directory = sets->output_directories[role == KF_ROLE_BASELINE];
     int outputs[KF_MAX_ARGUMENTS];
     uint32_t used = 0;
     *fault = (kf_fetch_fault){0};
@@ -231,12 +231,12 @@ bool kf_cpu_fetch(kf_sets *sets, kf_peer *peer, kf_role role, const uint32_t *li
     for (uint32_t k = 0; k < count && !fault->rule[0]; k++)
         for (uint32_t output = 0; output < used && !fault->rule[0]; output++) {
             const buffer *b = &sets->buffers[(size_t)list[k] * (size_t)problem->argument_count + (size_t)outputs[output]];
-            if (!kf_ledger_fetch(ledger, kf_peer_pid(peer), list[k], output, &problem->arguments[outputs[output]], outputs[output],
+            if (!kf_output_directory_fetch(output_directory, kf_runner_pid(runner), list[k], output, &problem->arguments[outputs[output]], outputs[output],
                                  data_of(sets, b), fault, error))
                 return false;
         }
     if (fault->rule[0] || role != KF_ROLE_CANDIDATE) return true;
-    return kf_ledger_check_overlap(ledger, chosen, sets->count, outputs, fault, error);
+    return kf_output_directory_check_overlap(output_directory, chosen, sets->count, outputs, fault, error);
 }
 
 /* ---- filling ------------------------------------------------------------------------------------------------------------------------------ */
@@ -315,7 +315,7 @@ bool kf_cpu_poison(kf_sets *sets, uint64_t secret, kf_error *error)
 {
     (void)error;
     sets->poison_secret = secret;
-    for (int i = 0; i < 2; i++) kf_ledger_clear(sets->ledgers[i]);
+    for (int i = 0; i < 2; i++) kf_output_directory_clear(sets->output_directories[i]);
     kf_parallel_for(sets->device->parallel, (size_t)sets->count * (size_t)sets->problem->argument_count, poison_one, sets);
     return true;
 }
@@ -325,18 +325,18 @@ typedef struct selection {
     const uint32_t *list;
 } selection;
 
-static void cool_one(void *context, size_t item)
+static void flush_one(void *context, size_t item)
 {
     const selection *all = context;
     size_t arguments = (size_t)all->sets->problem->argument_count;
     const buffer *b = &all->sets->buffers[all->list[item / arguments] * arguments + item % arguments];
-    if (b->length) kf_cool(data_of(all->sets, b), b->bytes);
+    if (b->length) kf_cache_flush(data_of(all->sets, b), b->bytes);
 }
 
-void kf_cpu_cool(kf_sets *sets, const uint32_t *list, uint32_t count)
+void kf_cpu_cache_flush(kf_sets *sets, const uint32_t *list, uint32_t count)
 {
     selection all = {sets, list};
-    kf_parallel_for(sets->device->parallel, (size_t)count * (size_t)sets->problem->argument_count, cool_one, &all);
+    kf_parallel_for(sets->device->parallel, (size_t)count * (size_t)sets->problem->argument_count, flush_one, &all);
 }
 
 /* ---- inspecting ----------------------------------------------------------------------------------------------------------------------------- */

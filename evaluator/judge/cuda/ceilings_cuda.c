@@ -105,7 +105,7 @@ bool kf_cuda_ceilings(kf_cuda_device *gpu, kf_error *error)
     }
     /* Who has just ended may have left memory that is being cleared, and nothing tells yet how quick a read is otherwise. */
     if (!measure_both(gpu, error)) return false;
-    nanosleep(&(struct timespec){.tv_nsec = (long)(KF_QUIET_SECONDS * 1e9)}, NULL);
+    nanosleep(&(struct timespec){.tv_nsec = (long)(KF_MEMORY_SETTLE_SECONDS * 1e9)}, NULL);
     if (!measure_both(gpu, error) || !measure_launches(gpu, &launch, error)) return false;
     gpu->head.least_call = LAUNCH_PART * launch;
     keep(gpu);
@@ -117,7 +117,7 @@ bool kf_cuda_measure_ceilings(kf_device *device, kf_error *error)
     kf_cuda_device *gpu = (kf_cuda_device *)device;
     kf_error no_room = {0}; /* a job's buffers may have all the memory: then its figures stay */
     double launch = 0;
-    kf_quiet_await(&gpu->quiet, KF_QUIET_SECONDS);
+    kf_memory_settle_await(&gpu->quiet, KF_MEMORY_SETTLE_SECONDS);
     measure_both(gpu, &no_room);
     if (!measure_launches(gpu, &launch, error)) return false;
     gpu->head.least_call = fmin(gpu->head.least_call, LAUNCH_PART * launch);

@@ -76,7 +76,7 @@ typedef struct counter_run {
     kf_counting *counting;
     char *names;
     kf_sets *sets;
-    kf_peer *peer;
+    kf_runner *runner;
     kf_count_header header;
     kf_count_launch *launches;
     double since, took[STEPS]; /* kf_now() when the step that is under way began; seconds of those that ended */
@@ -91,30 +91,30 @@ static void ended(counter_run *run, int step)
 }
 
 /* Words for what became of the runner, as a note. False when it is the caller's doing. */
-static bool explain(counter_run *run, kf_peer_event event, const char *doing, kf_error *error)
+static bool explain(counter_run *run, kf_runner_event event, const char *doing, kf_error *error)
 {
-    kf_peer_explanation why;
-    if (event == KF_PEER_STOPPED) return kf_fail(error, KF_ERROR_BUSY, "interrupted");
-    kf_peer_explain(run->peer, event, doing, &why);
-    kf_autofree char *said = kf_peer_output(run->peer, 200);
+    kf_runner_explanation why;
+    if (event == KF_RUNNER_STOPPED) return kf_fail(error, KF_ERROR_BUSY, "interrupted");
+    kf_runner_explain(run->runner, event, doing, &why);
+    kf_autofree char *said = kf_runner_output(run->runner, 200);
     snprintf(run->note, sizeof run->note, "%s%s%s", why.text, said ? ": " : "", said ? said : "");
     return true;
 }
 
 /* Which metrics runners are started for from now on; those that wait for others are of no use. */
-static bool choose_names(kf_cuda_device *gpu, kf_crew *crew, const char *names)
+static bool choose_names(kf_cuda_device *gpu, kf_runner_pool *pool, const char *names)
 {
     if (gpu->count_names && strcmp(gpu->count_names, names) == 0) return true;
-    if (crew) kf_crew_forget(crew, KF_RUNNER_COUNT);
+    if (pool) kf_runner_pool_forget(pool, KF_RUNNER_COUNT);
     free(gpu->count_names);
     return (gpu->count_names = strdup(names)) != NULL;
 }
 
-bool kf_cuda_expect_count(kf_device *device, kf_crew *crew, const char *wanted)
+bool kf_cuda_expect_count(kf_device *device, kf_runner_pool *pool, const char *wanted)
 {
     char library[4096];
     kf_autofree char *names = kf_counters_names(wanted);
-    return names && kf_cupti_find(library) && choose_names((kf_cuda_device *)device, crew, names);
+    return names && kf_cupti_find(library) && choose_names((kf_cuda_device *)device, pool, names);
 }
 
 bool kf_cuda_count_place(kf_cuda_device *gpu, kf_runner_place *place, kf_error *error)
@@ -146,13 +146,13 @@ static bool start(counter_run *run, kf_error *error)
 {
     kf_counting *counting = run->counting;
     kf_runner_place place;
-    if (!choose_names(run->gpu, counting->crew, run->names)) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    if (counting->crew)
-        return (run->peer = kf_crew_take(counting->crew, KF_RUNNER_COUNT, counting->strict_sandbox, counting->stop, error)) &&
-               kf_peer_give(run->peer, counting->binary, error);
+    if (!choose_names(run->gpu, counting->pool, run->names)) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (counting->pool)
+        return (run->runner = kf_runner_pool_take(counting->pool, KF_RUNNER_COUNT, counting->strict_sandbox, counting->stop, error)) &&
+               kf_runner_give(run->runner, counting->binary, error);
     if (!run->device->operations->place(run->device, KF_RUNNER_COUNT, &place, error)) return false;
     place.paths[place.path_count++] = (kf_sandbox_path){counting->binary, KF_PATH_READ | KF_PATH_EXEC, false};
-    kf_peer_spec spec = {.program = place.program,
+    kf_runner_spec spec = {.program = place.program,
                          .directory = place.directory,
                          .binary = counting->binary,
                          .paths = place.paths,
@@ -161,7 +161,7 @@ static bool start(counter_run *run, kf_error *error)
                          .limits = place.limits,
                          .strict = counting->strict_sandbox,
                          .stop = counting->stop};
-    return (run->peer = kf_peer_start(&spec, error)) != NULL;
+    return (run->runner = kf_runner_start(&spec, error)) != NULL;
 }
 
 static bool fill(counter_run *run, kf_error *error)
@@ -193,17 +193,17 @@ static bool count(counter_run *run, kf_error *error)
     ended(run, RUNNER);
     kf_problem_scalars(run->counting->problem, scalars);
     kf_batch warm = {.order = &first, .count = 1, .timeout = seconds};
-    kf_peer_event event = kf_peer_load(run->peer, seconds);
+    kf_runner_event event = kf_runner_load(run->runner, seconds);
     ended(run, LOAD);
-    if (event == KF_PEER_OK) event = kf_peer_scalars(run->peer, scalars, (uint32_t)run->counting->problem->argument_count);
-    if (event == KF_PEER_OK) event = run->device->operations->hand_over(run->sets, run->peer, KF_ROLE_CANDIDATE);
+    if (event == KF_RUNNER_OK) event = kf_runner_scalars(run->runner, scalars, (uint32_t)run->counting->problem->argument_count);
+    if (event == KF_RUNNER_OK) event = run->device->operations->hand_over(run->sets, run->runner, KF_ROLE_CANDIDATE);
     ended(run, HAND_OVER);
-    if (event == KF_PEER_OK && passes > 1) event = kf_peer_batch(run->peer, &warm);
+    if (event == KF_RUNNER_OK && passes > 1) event = kf_runner_batch(run->runner, &warm);
     ended(run, WARM_UP);
-    if (event != KF_PEER_OK) return explain(run, event, "being made ready for counting", error);
-    event = kf_peer_count(run->peer, 1, passes, seconds, &run->header, run->launches);
+    if (event != KF_RUNNER_OK) return explain(run, event, "being made ready for counting", error);
+    event = kf_runner_count(run->runner, 1, passes, seconds, &run->header, run->launches);
     ended(run, COUNT);
-    return event == KF_PEER_OK || explain(run, event, "counting", error);
+    return event == KF_RUNNER_OK || explain(run, event, "counting", error);
 }
 
 static cJSON *conclude(const counter_run *run)
@@ -249,10 +249,10 @@ cJSON *kf_cuda_count(kf_device *device, kf_counting *counting, kf_error *error)
     if (!taken && trouble.code != KF_ERROR_BUSY) kf_fail(error, KF_ERROR_MEMORY, "out of memory for counters");
     bool clean = done && !run.note[0];
     if (clean) drop_sets(&run); /* the driver takes twice as long for that while it ends a process */
-    if (counting->crew)
-        kf_crew_retire(counting->crew, run.peer, !clean);
+    if (counting->pool)
+        kf_runner_pool_retire(counting->pool, run.runner, !clean);
     else
-        kf_peer_free(run.peer);
+        kf_runner_free(run.runner);
     drop_sets(&run);
     free(run.names);
     free(run.launches);

@@ -6,7 +6,7 @@
 #include "device_cuda.h"
 
 /* Functions of kf_device_operations: `expect_count` and `count`. */
-bool kf_cuda_expect_count(kf_device *device, kf_crew *crew, const char *wanted);
+bool kf_cuda_expect_count(kf_device *device, kf_runner_pool *pool, const char *wanted);
 /* Makes of a place for a runner one for counting (environment, paths). */
 bool kf_cuda_count_place(kf_cuda_device *gpu, kf_runner_place *place, kf_error *error);
 cJSON *kf_cuda_count(kf_device *device, kf_counting *counting, kf_error *error);

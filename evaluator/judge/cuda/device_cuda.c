@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "arena_cuda.h"
+#include "device_pool_cuda.h"
 #include "counters_cuda.h"
 #include "driver_watch.h"
 #include "error_codes.h"
@@ -25,7 +25,7 @@
 #include "kforge/gpu.h"
 #include "paths.h"
 #include "python.h"
-#include "quota.h"
+#include "cgroup_cpu_limit.h"
 #include "timing_lock.h"
 
 /* A context has as many channels to the GPU for kernels and for copies as these say, 8 where they don't, and to make and end it takes the driver as much
@@ -40,7 +40,7 @@
 /* Beside PyTorch cuBLAS and cuDNN are loaded when they are first needed. */
 #define PYTHON_SPARE_THREADS 8
 #define PYTHON_MEMORY (32ull << 30) /* constants of a module are made on the host first */
-#define MOST_SPARES 6               /* blank runners in Python, each with a context of half a gigabyte: */
+#define MAX_SPARES 6               /* blank runners in Python, each with a context of half a gigabyte: */
 #define SPARE_BYTES (8ull << 30)    /* one for so much of the device's memory */
 
 /* ---- work ------------------------------------------------------------------------------------------------------------------------------- */
@@ -81,16 +81,16 @@ static void cuda_free(kf_device *device)
 {
     kf_cuda_device *gpu = (kf_cuda_device *)device;
     const kf_cuda *cuda = &gpu->cuda;
-    kf_cuda_room *rooms[] = {&gpu->tasks, &gpu->results, &gpu->glances, &gpu->flush, &gpu->quiet_room};
+    kf_cuda_room *rooms[] = {&gpu->tasks, &gpu->results, &gpu->snapshots, &gpu->flush, &gpu->settle_room};
     for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++)
         if (rooms[i]->pointer && !gpu->lost) cuda->release(rooms[i]->pointer);
-    if (!gpu->lost) kf_cuda_quiet_end(gpu);
+    if (!gpu->lost) kf_cuda_memory_settle_end(gpu);
     if (gpu->module && !gpu->lost) cuda->module_unload(gpu->module);
     if (gpu->stream && !gpu->lost) cuda->stream_destroy(gpu->stream);
     if (gpu->context && !gpu->lost) cuda->context_release(gpu->device);
     kf_nvml_close(gpu->nvml);
     if (gpu->lock >= 0) close(gpu->lock);
-    kf_wakeful_free(gpu->wakeful);
+    kf_cpu_idle_guard_free(gpu->idle_guard);
     free(gpu->cache);
     free(gpu->count_names);
     free(gpu->count_metrics);
@@ -131,7 +131,7 @@ static void add_path(kf_runner_place *place, const char *path, int access, bool 
     if (place->path_count < KF_PLACE_PATHS - 1) place->paths[place->path_count++] = (kf_sandbox_path){path, access, optional};
 }
 
-/* PyTorch on a GPU: what its allocator gets is ours (arena_cuda.c), and its processor threads have nothing to do. */
+/* PyTorch on a GPU: what its allocator gets is ours (device_pool_cuda.c), and its processor threads have nothing to do. */
 static void place_python(kf_cuda_device *gpu, const kf_python *python, kf_runner_kind kind, kf_runner_place *place)
 {
     static const char *const variables[] = {"OMP_NUM_THREADS=1", "MKL_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1",
@@ -173,7 +173,7 @@ static bool cuda_place(kf_device *device, kf_runner_kind kind, kf_runner_place *
                                .program = gpu->program,
                                .directory = gpu->directory,
                                .environment = gpu->environment,
-                               .wakeful = gpu->wakeful,
+                               .idle_guard = gpu->idle_guard,
                                .launcher = gpu->has_launcher ? &gpu->processors.launcher : NULL,
                                .spare_threads = SPARE_THREADS};
     if (python) place_python(gpu, python, kind, place);
@@ -235,7 +235,7 @@ static void cuda_sample(kf_device *device, kf_sample *sample)
 static void keep_off_launchers(kf_cuda_device *gpu)
 {
     cpu_set_t others;
-    if (!gpu->has_launcher || gpu->moved || !kf_processors_others(&gpu->processors, &others)) return;
+    if (!gpu->has_launcher || gpu->moved || !kf_launch_cpu_others(&gpu->processors, &others)) return;
     gpu->moved = sched_getaffinity(0, sizeof gpu->before, &gpu->before) == 0 && sched_setaffinity(0, sizeof others, &others) == 0;
 }
 
@@ -245,11 +245,11 @@ static bool cuda_reserve(kf_device *device, bool take, const volatile int *stop,
     if (take) {
         if (gpu->lock < 0 && (gpu->lock = kf_timing_lock_open(gpu->uuid, error)) < 0) return false;
         if (!kf_timing_lock_take(gpu->lock, stop, error)) return false;
-        kf_wakeful_begin(gpu->wakeful);
+        kf_cpu_idle_guard_begin(gpu->idle_guard);
         keep_off_launchers(gpu);
         return true;
     }
-    kf_wakeful_end(gpu->wakeful);
+    kf_cpu_idle_guard_end(gpu->idle_guard);
     if (gpu->moved) sched_setaffinity(0, sizeof gpu->before, &gpu->before);
     gpu->moved = false;
     if (gpu->lock >= 0) kf_timing_lock_give_back(gpu->lock);
@@ -305,12 +305,12 @@ static const kf_device_operations cuda_operations = {
     .hand_over = kf_cuda_hand_over,
     .fill = kf_cuda_fill,
     .poison = kf_cuda_poison,
-    .cool = kf_cuda_cool,
-    .await_quiet = kf_cuda_await_quiet,
+    .cache_flush = kf_cuda_cache_flush,
+    .memory_settle = kf_cuda_memory_settle,
     .inspect = kf_cuda_inspect,
-    .glance = kf_cuda_glance,
+    .snapshot = kf_cuda_output_snapshot,
     .settled = kf_cuda_settled,
-    .survey = kf_cuda_survey,
+    .device_compare = kf_cuda_device_compare,
     .prepare_truth = kf_cuda_prepare_truth,
     .output = kf_cuda_output,
     .truth = kf_cuda_truth,
@@ -374,7 +374,7 @@ static bool identify(kf_cuda_device *gpu, kf_error *error)
             return false;
     gpu->l2_bytes = (size_t)l2;
     write_uuid(&uuid, gpu->uuid, sizeof gpu->uuid);
-    if (gpu->head.major < KF_GPU_LEAST_MAJOR || !vmm || !posix)
+    if (gpu->head.major < KF_GPU_MIN_MAJOR || !vmm || !posix)
         return kf_fail(error, KF_ERROR_MACHINE,
                        "%s, %s: compute capability %d.%d%s; kforge needs 7.0 or later with buffers shared by file descriptor",
                        gpu->head.name, gpu->head.hardware, gpu->head.major, gpu->head.minor,
@@ -428,15 +428,15 @@ static bool start(kf_cuda_device *gpu, kf_error *error)
         !kf_cuda_check(gpu, cuda->stream_create(&gpu->stream, CU_STREAM_NON_BLOCKING), "making a stream", error) ||
         !kf_cuda_check(gpu, cuda->granularity(&gpu->granule, &allocation, 0), "the size of pages", error) ||
         !load_kernels(gpu, error) || !kf_cuda_room_need(gpu, &gpu->tasks, 1, error) ||
-        !kf_cuda_room_need(gpu, &gpu->results, 1, error) || !kf_cuda_room_need(gpu, &gpu->glances, 1, error) ||
+        !kf_cuda_room_need(gpu, &gpu->results, 1, error) || !kf_cuda_room_need(gpu, &gpu->snapshots, 1, error) ||
         !kf_cuda_room_need(gpu, &gpu->flush, 2 * gpu->l2_bytes, error) ||
         !kf_cuda_check(gpu, cuda->set_bytes(gpu->flush.pointer, 0x5a, gpu->flush.bytes, gpu->stream), "memory to flush with",
                        error) ||
         !kf_cuda_check(gpu, cuda->memory_info(&free_bytes, &total), "its memory", error) ||
-        !kf_cuda_quiet_begin(gpu, total, error) || !kf_cuda_ceilings(gpu, error))
+        !kf_cuda_memory_settle_begin(gpu, total, error) || !kf_cuda_ceilings(gpu, error))
         return false;
     gpu->memory_bytes = total;
-    gpu->head.python_spares = total / SPARE_BYTES < MOST_SPARES ? total / SPARE_BYTES : MOST_SPARES;
+    gpu->head.python_spares = total / SPARE_BYTES < MAX_SPARES ? total / SPARE_BYTES : MAX_SPARES;
     /* The truth in float64 comes on top, and what candidates allocate. */
     gpu->head.set_bytes = free_bytes / 5 < 12ull << 30 ? free_bytes / 5 : 12ull << 30;
     return true;
@@ -462,15 +462,15 @@ static void open_nvml(kf_cuda_device *gpu)
 static void choose_launcher(kf_cuda_device *gpu)
 {
     cpu_set_t allowed;
-    kf_gpu_place places[KF_PROCESSORS_GPUS];
-    size_t which, gpus = kf_nvml_places(gpu->nvml, places, KF_PROCESSORS_GPUS, &which);
-    gpu->has_launcher = gpus && gpus <= KF_PROCESSORS_GPUS && strncmp(gpu->uuid, "MIG-", 4) != 0 &&
+    kf_gpu_place places[KF_LAUNCH_CPU_GPUS];
+    size_t which, gpus = kf_nvml_places(gpu->nvml, places, KF_LAUNCH_CPU_GPUS, &which);
+    gpu->has_launcher = gpus && gpus <= KF_LAUNCH_CPU_GPUS && strncmp(gpu->uuid, "MIG-", 4) != 0 &&
                         sched_getaffinity(0, sizeof allowed, &allowed) == 0 &&
-                        kf_processors_assign(&allowed, places, gpus, which, kf_core_of_system, &gpu->processors);
+                        kf_launch_cpu_assign(&allowed, places, gpus, which, kf_core_of_system, &gpu->processors);
     gpu->head.keep_off = gpu->has_launcher ? &gpu->processors : NULL;
     /* A thread that computes all the time would take most of what little a control group grants. */
-    bool plenty = kf_quota_processors("/proc/self/cgroup", "/sys/fs/cgroup") >= PLENTY;
-    gpu->wakeful = kf_wakeful_new(gpu->has_launcher && plenty ? gpu->processors.processor : -1);
+    bool plenty = kf_cgroup_cpu_limit("/proc/self/cgroup", "/sys/fs/cgroup") >= PLENTY;
+    gpu->idle_guard = kf_cpu_idle_guard_new(gpu->has_launcher && plenty ? gpu->processors.processor : -1);
 }
 
 kf_device *kf_device_cuda_open(int ordinal, const char *cache, kf_error *error)

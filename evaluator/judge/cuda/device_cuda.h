@@ -1,4 +1,4 @@
-/* The CUDA device's parts: the device itself (device_cuda.c), work for its own kernels (work_cuda.h), its ceilings (ceilings_cuda.c), whether its memory is quiet (quiet_cuda.c), its buffer sets (sets_cuda.c, inspect_cuda.c) and
+/* The CUDA device's parts: the device itself (device_cuda.c), work for its own kernels (work_cuda.h), its ceilings (ceilings_cuda.c), whether its memory is quiet (memory_settle_cuda.c), its buffer sets (sets_cuda.c, inspect_cuda.c) and
  * nvcc (build_cuda.c). */
 #ifndef KFORGE_DEVICE_CUDA_H
 #define KFORGE_DEVICE_CUDA_H
@@ -7,9 +7,9 @@
 #include "driver_cuda.h"
 #include "driver_tools.h"
 #include "kernels.h"
-#include "processors.h"
-#include "quiet.h"
-#include "wakeful.h"
+#include "launch_cpu.h"
+#include "memory_settle.h"
+#include "cpu_idle_guard.h"
 
 enum kf_kernel {
     KF_KERNEL_FILL,
@@ -18,8 +18,8 @@ enum kf_kernel {
     KF_KERNEL_POISON,
     KF_KERNEL_CHECK,
     KF_KERNEL_DIGEST,
-    KF_KERNEL_SURVEY,
-    KF_KERNEL_GLANCE,
+    KF_KERNEL_COMPARE,
+    KF_KERNEL_SNAPSHOT,
     KF_KERNEL_READ,
     KF_KERNEL_COPY,
     KF_KERNEL_GATHER,
@@ -47,11 +47,11 @@ typedef struct kf_cuda_device {
     uint64_t memory_bytes;
     char uuid[48], driver_folder[4096], driver[64], architecture[32];
     int driver_version;
-    kf_cuda_room tasks, results, glances, flush; /* flush: twice the L2 */
+    kf_cuda_room tasks, results, snapshots, flush; /* flush: twice the L2 */
     double copy_bytes_per_second, read_bytes_per_second;
-    kf_quiet quiet; /* quiet_cuda.c: by reads of quiet_room, */
-    kf_cuda_room quiet_room;
-    cu_event quiet_events[2]; /* with these around each */
+    kf_memory_settle quiet; /* memory_settle_cuda.c: by reads of quiet_room, */
+    kf_cuda_room settle_room;
+    cu_event settle_events[2]; /* with these around each */
     /* What a runner is started with; the strings outlive it. */
     char program[4200], directory[4200], node[64], visible[80], libraries[4200];
     const char *environment[20];
@@ -63,9 +63,9 @@ typedef struct kf_cuda_device {
     const char *count_environment[20];
     int lock; /* descriptor of the timing lock's file, -1 none */
     bool has_launcher, moved;
-    kf_processors processors; /* where has_launcher */
+    kf_launch_cpu processors; /* where has_launcher */
     cpu_set_t before;         /* where `moved`: of the thread that has reserved the device */
-    kf_wakeful *wakeful;      /* may be NULL */
+    kf_cpu_idle_guard *idle_guard;      /* may be NULL */
     uint64_t broken_words;    /* uncorrectable errors of its memory when it was opened */
     bool lost;                /* since then: the driver is not asked any more, since it may not answer */
 } kf_cuda_device;
@@ -81,10 +81,10 @@ bool kf_cuda_wait(kf_cuda_device *gpu, const char *doing, kf_error *error);
 bool kf_cuda_ceilings(kf_cuda_device *gpu, kf_error *error);
 /* The device's `measure_ceilings`. */
 bool kf_cuda_measure_ceilings(kf_device *device, kf_error *error);
-/* quiet_cuda.c: finds out what a read takes as a rule, of a device with so much memory; the device's `await_quiet`. */
-bool kf_cuda_quiet_begin(kf_cuda_device *gpu, uint64_t memory_bytes, kf_error *error);
-void kf_cuda_quiet_end(kf_cuda_device *gpu);
-void kf_cuda_await_quiet(kf_device *device, double most);
+/* memory_settle_cuda.c: finds out what a read takes as a rule, of a device with so much memory; the device's `await_quiet`. */
+bool kf_cuda_memory_settle_begin(kf_cuda_device *gpu, uint64_t memory_bytes, kf_error *error);
+void kf_cuda_memory_settle_end(kf_cuda_device *gpu);
+void kf_cuda_memory_settle(kf_device *device, double most);
 /* nvcc in the build jail; and a line that changes when nvcc or the host's compiler does, malloc'd. */
 bool kf_build_cuda(const kf_cuda_device *gpu, const kf_build_request *request, kf_build *build, kf_error *error);
 char *kf_cuda_toolchain(const kf_cuda_device *gpu);
@@ -132,23 +132,23 @@ struct kf_sets {
     kf_cuda_copy *copies; /* on the host, until the next fill or poison */
     size_t copy_count;
     /* What a glance at the end of the last batch saw lies in the device's room for that. */
-    kf_glance_task *glance_tasks;
-    uint32_t *glance_sets;
-    size_t glance_count;
-    uint64_t glance_seed;
+    kf_snapshot_task *snapshot_tasks;
+    uint32_t *snapshot_sets;
+    size_t snapshot_count;
+    uint64_t snapshot_seed;
     kf_damage late; /* that an earlier glance's outputs had changed */
-    /* Of runners in Python (arena_cuda.c). */
-    struct kf_ledger *ledgers[2]; /* by role: of a candidate and a baseline */
-    const kf_peer *python;        /* the candidate's runner, where it is one */
+    /* Of runners in Python (device_pool_cuda.c). */
+    struct kf_output_directory *output_directories[2]; /* by role: of a candidate and a baseline */
+    const kf_runner *python;        /* the candidate's runner, where it is one */
 };
 
 kf_sets *kf_cuda_sets_new(kf_device *device, const kf_problem *problem, uint32_t count, bool truth, kf_error *error);
 void kf_cuda_sets_free(kf_sets *sets);
-kf_peer_event kf_cuda_hand_over(kf_sets *sets, kf_peer *peer, kf_role role);
+kf_runner_event kf_cuda_hand_over(kf_sets *sets, kf_runner *runner, kf_role role);
 bool kf_cuda_fill(kf_sets *sets, uint64_t secret, const kf_set_variation *variations, kf_error *error);
 bool kf_cuda_poison(kf_sets *sets, uint64_t secret, kf_error *error);
 uint32_t kf_cuda_truth_room(const kf_sets *sets);
-void kf_cuda_cool(kf_sets *sets, const uint32_t *list, uint32_t count);
+void kf_cuda_cache_flush(kf_sets *sets, const uint32_t *list, uint32_t count);
 bool kf_cuda_prepare_truth(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error);
 bool kf_cuda_copy_input(kf_sets *sets, uint32_t from, uint32_t to, int argument, kf_error *error);
 
@@ -165,8 +165,8 @@ uint64_t kf_cuda_truth_bytes(const kf_problem *problem);
 /* ---- inspect_cuda.c -------------------------------------------------------------------------------------------------------------------- */
 
 bool kf_cuda_inspect(kf_sets *sets, const bool *chosen, kf_damage *damage, kf_error *error);
-bool kf_cuda_survey(kf_sets *sets, const uint32_t *list, uint32_t count, kf_survey *surveys, kf_error *error);
-bool kf_cuda_glance(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error);
+bool kf_cuda_device_compare(kf_sets *sets, const uint32_t *list, uint32_t count, kf_device_compare *comparisons, kf_error *error);
+bool kf_cuda_output_snapshot(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error);
 bool kf_cuda_settled(kf_sets *sets, kf_damage *damage, kf_error *error);
 const void *kf_cuda_output(kf_sets *sets, uint32_t set, int argument, kf_error *error);
 const void *kf_cuda_truth(kf_sets *sets, uint32_t set, int argument, kf_error *error);

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "kforge/error.h"
-#include "processors.h"
+#include "launch_cpu.h"
 
 typedef struct kf_source_file {
     const char *name, *text;

@@ -22,7 +22,7 @@ static const char *_Atomic current;
 static atomic_flag claimed = ATOMIC_FLAG_INIT;
 static _Thread_local bool watched;
 
-static double patience(void)
+static double grace(void)
 {
     const char *text = getenv("KFORGE_DRIVER_SECONDS");
     double seconds = text ? strtod(text, NULL) : 0;
@@ -33,7 +33,7 @@ static void *look(void *unused)
 {
     (void)unused;
     char text[640];
-    double seconds = patience(), pause = seconds / LOOKS;
+    double seconds = grace(), pause = seconds / LOOKS;
     const struct timespec between = {.tv_sec = (time_t)pause, .tv_nsec = (long)((pause - (double)(time_t)pause) * 1e9)};
     unsigned long before = 0;
     for (int same = 0; same < LOOKS;) {

@@ -1,7 +1,7 @@
 /* What a batch left behind in the CUDA device's buffers, looked at in the judge's context: guards, inputs, left-out sets, errors against the
  * truth; and whether it was over when the runner said so.
  *
- * Stopping a runner's threads does not stop its kernels. So the judge glances at the outputs right behind the clock (kf_cuda_glance:
+ * Stopping a runner's threads does not stop its kernels. So the judge glances at the outputs right behind the clock (kf_cuda_output_snapshot:
  * random blocks of each are remembered) and looks again when all else is done (kf_cuda_settled): an output that has changed in between was
  * still being computed when its time was taken. */
 #include <math.h>
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "arena_cuda.h"
+#include "device_pool_cuda.h"
 #include "kforge/compare.h"
 #include "kforge/file.h"
 #include "work_cuda.h"
@@ -118,7 +118,7 @@ bool kf_cuda_inspect(kf_sets *sets, const bool *chosen, kf_damage *damage, kf_er
 
 /* ---- errors ------------------------------------------------------------------------------------------------------------------------------ */
 
-static void add_part(kf_survey *all, const kf_survey_part *part)
+static void add_part(kf_device_compare *all, const kf_device_compare_part *part)
 {
     kf_error_sums one = {.sum_square = part->sum_square,
                          .max = part->max,
@@ -133,42 +133,42 @@ static void add_part(kf_survey *all, const kf_survey_part *part)
 }
 
 /* The sums of all blocks of `work`, added to its tasks' surveys in the order of blocks. */
-static bool run_survey(kf_cuda_device *gpu, kf_cuda_work *work, const size_t *slots, kf_survey *surveys, kf_error *error)
+static bool run_device_compare(kf_cuda_device *gpu, kf_cuda_work *work, const size_t *slots, kf_device_compare *comparisons, kf_error *error)
 {
     if (!kf_cuda_work_deal(gpu, work, error)) return false;
-    size_t bytes = work->blocks * sizeof(kf_survey_part);
-    kf_autofree kf_survey_part *parts = malloc(bytes);
+    size_t bytes = work->blocks * sizeof(kf_device_compare_part);
+    kf_autofree kf_device_compare_part *parts = malloc(bytes);
     void *parameters[] = {&gpu->results.pointer};
     if (!parts) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     if (!kf_cuda_room_need(gpu, &gpu->results, bytes, error) ||
-        !kf_cuda_work_run(gpu, KF_KERNEL_SURVEY, work, parameters, 1, error) ||
+        !kf_cuda_work_run(gpu, KF_KERNEL_COMPARE, work, parameters, 1, error) ||
         !kf_cuda_check(gpu, gpu->cuda.copy_out(parts, gpu->results.pointer, bytes, gpu->stream), "comparing", error) ||
         !kf_cuda_wait(gpu, "comparing outputs", error))
         return false;
-    for (size_t i = 0; i < work->blocks; i++) add_part(&surveys[slots[work->slices[i].task]], &parts[i]);
+    for (size_t i = 0; i < work->blocks; i++) add_part(&comparisons[slots[work->slices[i].task]], &parts[i]);
     return true;
 }
 
-bool kf_cuda_survey(kf_sets *sets, const uint32_t *list, uint32_t count, kf_survey *surveys, kf_error *error)
+bool kf_cuda_device_compare(kf_sets *sets, const uint32_t *list, uint32_t count, kf_device_compare *comparisons, kf_error *error)
 {
     const kf_problem *problem = sets->problem;
     size_t arguments = (size_t)problem->argument_count;
     kf_autofree size_t *slots = calloc((size_t)count * arguments + 1, sizeof *slots);
     kf_autowork work = {0};
     if (!slots) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    if (!kf_cuda_work_begin(&work, sizeof(kf_survey_task), (size_t)count * arguments, error)) return false;
+    if (!kf_cuda_work_begin(&work, sizeof(kf_device_compare_task), (size_t)count * arguments, error)) return false;
     for (uint32_t k = 0; k < count; k++)
         for (int i = 0; i < problem->argument_count; i++) {
             const kf_problem_argument *argument = &problem->arguments[i];
             size_t entry = (size_t)list[k] * arguments + (size_t)i, slot = (size_t)k * arguments + (size_t)i;
             kf_element_rule rule;
-            surveys[slot] = (kf_survey){.sums = KF_NO_ERRORS};
+            comparisons[slot] = (kf_device_compare){.sums = KF_NO_ERRORS};
             if ((argument->kind != KF_OUTPUT && argument->kind != KF_INOUT) || !kf_compare_rule(argument, &rule)) continue;
-            surveys[slot].known = true;
-            surveys[slot].sums.count = argument->elements;
+            comparisons[slot].known = true;
+            comparisons[slot].sums.count = argument->elements;
             slots[work.count] = slot;
-            kf_survey_task *task = kf_cuda_work_add(&work, ((uint64_t)argument->elements + 3) / 4);
-            *task = (kf_survey_task){.got = kf_cuda_address(sets, &sets->buffers[entry]),
+            kf_device_compare_task *task = kf_cuda_work_add(&work, ((uint64_t)argument->elements + 3) / 4);
+            *task = (kf_device_compare_task){.got = kf_cuda_address(sets, &sets->buffers[entry]),
                                      .expected = kf_cuda_address(sets, &sets->truths[entry]),
                                      .elements = (uint64_t)argument->elements,
                                      .slope = rule.slope,
@@ -179,66 +179,66 @@ bool kf_cuda_survey(kf_sets *sets, const uint32_t *list, uint32_t count, kf_surv
                                      .counts = rule.counts,
                                      .rounded = rule.rounded};
         }
-    return !work.count || run_survey(sets->gpu, &work, slots, surveys, error);
+    return !work.count || run_device_compare(sets->gpu, &work, slots, comparisons, error);
 }
 
 /* ---- is it over -------------------------------------------------------------------------------------------------------------------------- */
 
-static bool glance(kf_sets *sets, unsigned *changed, kf_error *error)
+static bool snapshot(kf_sets *sets, unsigned *changed, kf_error *error)
 {
     kf_cuda_device *gpu = sets->gpu;
     int compare = changed != NULL;
-    size_t count = sets->glance_count, bytes = count * KF_GLANCES * 16, counters = count * sizeof *changed;
+    size_t count = sets->snapshot_count, bytes = count * KF_SNAPSHOTS * 16, counters = count * sizeof *changed;
     kf_autowork work = {0};
     if (!count) return true;
-    if (!kf_cuda_room_need(gpu, &gpu->glances, bytes + counters, error) ||
-        !kf_cuda_work_begin(&work, sizeof(kf_glance_task), count, error))
+    if (!kf_cuda_room_need(gpu, &gpu->snapshots, bytes + counters, error) ||
+        !kf_cuda_work_begin(&work, sizeof(kf_snapshot_task), count, error))
         return false;
-    for (size_t i = 0; i < count; i++) *(kf_glance_task *)kf_cuda_work_add(&work, KF_GLANCES) = sets->glance_tasks[i];
-    cu_pointer counts = gpu->glances.pointer + bytes;
-    unsigned long long seed = sets->glance_seed;
-    void *parameters[] = {&seed, &gpu->glances.pointer, &counts, &compare};
+    for (size_t i = 0; i < count; i++) *(kf_snapshot_task *)kf_cuda_work_add(&work, KF_SNAPSHOTS) = sets->snapshot_tasks[i];
+    cu_pointer counts = gpu->snapshots.pointer + bytes;
+    unsigned long long seed = sets->snapshot_seed;
+    void *parameters[] = {&seed, &gpu->snapshots.pointer, &counts, &compare};
     return kf_cuda_check(gpu, gpu->cuda.set_bytes(counts, 0, counters, gpu->stream), "looking again", error) &&
-           kf_cuda_work_run(gpu, KF_KERNEL_GLANCE, &work, parameters, 4, error) &&
+           kf_cuda_work_run(gpu, KF_KERNEL_SNAPSHOT, &work, parameters, 4, error) &&
            (!compare || kf_cuda_check(gpu, gpu->cuda.copy_out(changed, counts, counters, gpu->stream), "looking again", error)) &&
            kf_cuda_wait(gpu, "looking whether the calls are over", error);
 }
 
-bool kf_cuda_glance(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error)
+bool kf_cuda_output_snapshot(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error)
 {
     const kf_problem *problem = sets->problem;
     size_t used = 0;
     kf_damage before; /* a single call follows a batch: what the batch left is looked at before it is forgotten */
     if (!kf_cuda_settled(sets, &before, error)) return false;
     sets->late = before;
-    if (sets->python && !kf_cuda_glance_tasks(sets, list, count, &used)) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (sets->python && !kf_cuda_output_snapshot_tasks(sets, list, count, &used)) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     for (uint32_t k = 0; k < count && !sets->python; k++)
         for (int i = 0; i < problem->argument_count; i++) {
             const kf_problem_argument *argument = &problem->arguments[i];
             if (argument->kind != KF_OUTPUT && argument->kind != KF_INOUT) continue;
             size_t entry = (size_t)list[k] * (size_t)problem->argument_count + (size_t)i;
             const kf_cuda_buffer *b = &sets->buffers[entry];
-            sets->glance_sets[used] = (uint32_t)entry;
-            sets->glance_tasks[used++] = (kf_glance_task){.data = kf_cuda_address(sets, b), .bytes = b->bytes};
+            sets->snapshot_sets[used] = (uint32_t)entry;
+            sets->snapshot_tasks[used++] = (kf_snapshot_task){.data = kf_cuda_address(sets, b), .bytes = b->bytes};
         }
-    sets->glance_count = used;
-    if (!kf_random(&sets->glance_seed, sizeof sets->glance_seed)) return kf_fail(error, KF_ERROR_MACHINE, "getrandom refuses");
-    return glance(sets, NULL, error);
+    sets->snapshot_count = used;
+    if (!kf_random(&sets->snapshot_seed, sizeof sets->snapshot_seed)) return kf_fail(error, KF_ERROR_MACHINE, "getrandom refuses");
+    return snapshot(sets, NULL, error);
 }
 
 bool kf_cuda_settled(kf_sets *sets, kf_damage *damage, kf_error *error)
 {
     *damage = sets->late;
-    if (damage->kind != KF_DAMAGE_NONE || !sets->glance_count) return true;
-    kf_autofree unsigned *changed = calloc(sets->glance_count + 1, sizeof *changed);
+    if (damage->kind != KF_DAMAGE_NONE || !sets->snapshot_count) return true;
+    kf_autofree unsigned *changed = calloc(sets->snapshot_count + 1, sizeof *changed);
     if (!changed) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    if (!glance(sets, changed, error)) return false;
+    if (!snapshot(sets, changed, error)) return false;
     size_t arguments = (size_t)sets->problem->argument_count;
-    for (size_t k = 0; k < sets->glance_count; k++) {
+    for (size_t k = 0; k < sets->snapshot_count; k++) {
         if (!changed[k]) continue;
         *damage = (kf_damage){.kind = KF_DAMAGE_LATE,
-                              .set = (int)(sets->glance_sets[k] / arguments),
-                              .argument = (int)(sets->glance_sets[k] % arguments),
+                              .set = (int)(sets->snapshot_sets[k] / arguments),
+                              .argument = (int)(sets->snapshot_sets[k] % arguments),
                               .byte = -1};
         break;
     }

@@ -281,7 +281,7 @@ template <int D, typename T> __device__ static double as_number(T bits)
     return number_of_element(D, bits);
 }
 
-__device__ static void add_part(kf_survey_part *all, double sum_square, double max, double scale_square, double scale_max,
+__device__ static void add_part(kf_device_compare_part *all, double sum_square, double max, double scale_square, double scale_max,
                                 int64_t nonfinite, int64_t first, int64_t failed)
 {
     all->sum_square += sum_square;
@@ -294,7 +294,7 @@ __device__ static void add_part(kf_survey_part *all, double sum_square, double m
 }
 
 template <int D, typename T, typename E>
-__device__ static void survey_element(const kf_survey_task *task, kf_survey_part *part, word64 i, T stored, E should)
+__device__ static void device_compare_element(const kf_device_compare_task *task, kf_device_compare_part *part, word64 i, T stored, E should)
 {
     double error, scale;
     bool passes;
@@ -328,7 +328,7 @@ __device__ static void survey_element(const kf_survey_task *task, kf_survey_part
 }
 
 // f32, which most outputs are, four at a time, which a few loads bring: of any type that would be much for NVRTC.
-template <int D, typename E> __device__ static void survey(const kf_survey_task *task, const kf_slice &slice, kf_survey_part *part)
+template <int D, typename E> __device__ static void device_compare(const kf_device_compare_task *task, const kf_slice &slice, kf_device_compare_part *part)
 {
     typedef typename storage<D>::type T;
     const T *got = (const T *)task->got;
@@ -337,29 +337,29 @@ template <int D, typename E> __device__ static void survey(const kf_survey_task 
     for (word64 group = first_unit(slice); D == KF_F32 && group < whole; group += step) {
         const four<T> a = ((const four<T> *)got)[group];
         const four<E> b = ((const four<E> *)expected)[group];
-        for (int i = 0; i < 4; i++) survey_element<D>(task, part, 4 * group + i, a.e[i], b.e[i]);
+        for (int i = 0; i < 4; i++) device_compare_element<D>(task, part, 4 * group + i, a.e[i], b.e[i]);
     }
 #pragma unroll 1
-    for (word64 i = 4 * whole + first_unit(slice); i < task->elements; i += step) survey_element<D>(task, part, i, got[i], expected[i]);
+    for (word64 i = 4 * whole + first_unit(slice); i < task->elements; i += step) device_compare_element<D>(task, part, i, got[i], expected[i]);
 }
 
-extern "C" __global__ void kf_survey(const kf_survey_task *tasks, const kf_slice *slices, kf_survey_part *parts)
+extern "C" __global__ void kf_device_compare(const kf_device_compare_task *tasks, const kf_slice *slices, kf_device_compare_part *parts)
 {
-    __shared__ kf_survey_part warps[KF_KERNEL_THREADS / 32];
+    __shared__ kf_device_compare_part warps[KF_KERNEL_THREADS / 32];
     const kf_slice slice = slices[blockIdx.x];
-    const kf_survey_task task = tasks[slice.task];
-    kf_survey_part part = {0, 0, 0, 0, 0, -1, 0};
+    const kf_device_compare_task task = tasks[slice.task];
+    kf_device_compare_part part = {0, 0, 0, 0, 0, -1, 0};
     switch (task.dtype) {
-    case KF_F64: survey<KF_F64, double>(&task, slice, &part); break;
+    case KF_F64: device_compare<KF_F64, double>(&task, slice, &part); break;
     case KF_F32:
-    case KF_TF32: survey<KF_F32, double>(&task, slice, &part); break;
-    case KF_F16: survey<KF_F16, double>(&task, slice, &part); break;
-    case KF_BF16: survey<KF_BF16, double>(&task, slice, &part); break;
-    case KF_I64: survey<KF_I64, storage<KF_I64>::type>(&task, slice, &part); break;
-    case KF_I32: survey<KF_I32, storage<KF_I32>::type>(&task, slice, &part); break;
-    case KF_I16: survey<KF_I16, storage<KF_I16>::type>(&task, slice, &part); break;
-    case KF_I8: survey<KF_I8, storage<KF_I8>::type>(&task, slice, &part); break;
-    default: survey<KF_U8, storage<KF_U8>::type>(&task, slice, &part); break;
+    case KF_TF32: device_compare<KF_F32, double>(&task, slice, &part); break;
+    case KF_F16: device_compare<KF_F16, double>(&task, slice, &part); break;
+    case KF_BF16: device_compare<KF_BF16, double>(&task, slice, &part); break;
+    case KF_I64: device_compare<KF_I64, storage<KF_I64>::type>(&task, slice, &part); break;
+    case KF_I32: device_compare<KF_I32, storage<KF_I32>::type>(&task, slice, &part); break;
+    case KF_I16: device_compare<KF_I16, storage<KF_I16>::type>(&task, slice, &part); break;
+    case KF_I8: device_compare<KF_I8, storage<KF_I8>::type>(&task, slice, &part); break;
+    default: device_compare<KF_U8, storage<KF_U8>::type>(&task, slice, &part); break;
     }
     for (int offset = 16; offset; offset >>= 1)
         add_part(&part, __shfl_xor_sync(~0u, part.sum_square, offset), __shfl_xor_sync(~0u, part.max, offset),
@@ -379,14 +379,14 @@ extern "C" __global__ void kf_survey(const kf_survey_task *tasks, const kf_slice
 // ---- is it really over -----------------------------------------------------------------------------------------------------------------
 
 // Reads some blocks of each output, drawn by `seed`, the last one always. compare 0: remembers them; 1: counts those that have changed.
-extern "C" __global__ void kf_glance(const kf_glance_task *tasks, const kf_slice *slices, word64 seed, uint4 *remembered, unsigned *changed,
+extern "C" __global__ void kf_snapshot(const kf_snapshot_task *tasks, const kf_slice *slices, word64 seed, uint4 *remembered, unsigned *changed,
                                      int compare)
 {
     const uint32_t number_of_task = slices[blockIdx.x].task;
-    const kf_glance_task task = tasks[number_of_task];
+    const kf_snapshot_task task = tasks[number_of_task];
     const word64 blocks = task.bytes / 16;
-    if (!blocks || threadIdx.x >= KF_GLANCES) return;
-    const word64 number = (word64)number_of_task * KF_GLANCES + threadIdx.x;
+    if (!blocks || threadIdx.x >= KF_SNAPSHOTS) return;
+    const word64 number = (word64)number_of_task * KF_SNAPSHOTS + threadIdx.x;
     const word64 block = threadIdx.x ? __umul64hi(mix(seed + number * 0x9e3779b97f4a7c15ull), blocks) : blocks - 1;
     const volatile uint4 *at = (const volatile uint4 *)task.data + block;
     const uint4 value = make_uint4(at->x, at->y, at->z, at->w);

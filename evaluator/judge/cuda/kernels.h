@@ -6,7 +6,7 @@
 #include "inputs_plan.h"
 
 #define KF_KERNEL_THREADS 256
-#define KF_GLANCES 64 /* blocks of 16 bytes of an output looked at when a batch is over */
+#define KF_SNAPSHOTS 64 /* blocks of 16 bytes of an output looked at when a batch is over */
 
 /* What one block works on: it is the `number`th of the `count` blocks that its task has. */
 typedef struct kf_slice {
@@ -46,21 +46,21 @@ typedef struct kf_digest_task {
     uint64_t data, bytes, key;
 } kf_digest_task;
 
-typedef struct kf_survey_task {
+typedef struct kf_device_compare_task {
     uint64_t got, expected, elements;
     double slope, base, largest, roundoff; /* kf_element_rule */
     int32_t dtype, counts, rounded, unused;
-} kf_survey_task;
+} kf_device_compare_task;
 
 /* What one block of the survey found; the CPU adds them up in order, so that sums don't depend on luck. */
-typedef struct kf_survey_part {
+typedef struct kf_device_compare_part {
     double sum_square, max, scale_square, scale_max;
     int64_t nonfinite, first_nonfinite, failed;
-} kf_survey_part;
+} kf_device_compare_part;
 
-typedef struct kf_glance_task {
+typedef struct kf_snapshot_task {
     uint64_t data, bytes;
-} kf_glance_task;
+} kf_snapshot_task;
 
 /* A result that is not contiguous: element by element into a buffer. */
 typedef struct kf_gather_task {

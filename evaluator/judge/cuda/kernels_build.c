@@ -10,7 +10,7 @@
 #include "kforge/hash.h"
 #include "kforge/inputs.h"
 
-#define MOST_FILES 16
+#define MAX_FILES 16
 #define IMAGE_BYTES (16u << 20)
 
 /* What the C library's headers say, as far as the kernels use it; NVRTC knows the mathematics by itself. */
@@ -75,8 +75,8 @@ static void write_constants(kf_buffer *text)
 
 static char *cached_path(const char *cache, const kf_source_file *files, size_t count, int major, int minor)
 {
-    const char *parts[MOST_FILES + 1];
-    size_t sizes[MOST_FILES + 1];
+    const char *parts[MAX_FILES + 1];
+    size_t sizes[MAX_FILES + 1];
     char hex[KF_HASH_HEX], *path = NULL, about[96];
     snprintf(about, sizeof about, "sm_%d%d nvrtc %s", major, minor, kf_nvrtc_version());
     parts[0] = about;
@@ -89,13 +89,13 @@ static char *cached_path(const char *cache, const kf_source_file *files, size_t 
 char *kf_kernels_image(const char *cache, int major, int minor, size_t *size, kf_error *error)
 {
     kf_autobuffer head = {0};
-    kf_source_file files[MOST_FILES] = {{0}};
+    kf_source_file files[MAX_FILES] = {{0}};
     size_t count = 0;
     for (; kf_kernel_files[count].name; count++) files[count] = kf_kernel_files[count];
     kf_buffer_string(&head, "#include \"stdint.h\"\n");
     write_constants(&head);
     kf_buffer_string(&head, kf_kernel_files[0].text);
-    if (head.failed || count + 3 > MOST_FILES) {
+    if (head.failed || count + 3 > MAX_FILES) {
         kf_fail(error, KF_ERROR_MEMORY, "out of memory for the judge's kernels");
         return NULL;
     }

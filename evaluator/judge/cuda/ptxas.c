@@ -15,7 +15,7 @@
 #include "kforge/cleanup.h"
 #include "kforge/json.h"
 
-#define MOST_KERNELS 256
+#define MAX_KERNELS 256
 
 /* The number right in front of `words` in a line, 0 when they are not there. */
 static double number_before(const char *line, const char *words)
@@ -42,7 +42,7 @@ cJSON *kf_ptxas_report(const char *log)
         const char *entry = strstr(line, "Compiling entry function '");
         if (entry) {
             kernel = NULL;
-            if (sscanf(entry, "Compiling entry function '%511[^']'", name) != 1 || cJSON_GetArraySize(kernels) >= MOST_KERNELS)
+            if (sscanf(entry, "Compiling entry function '%511[^']'", name) != 1 || cJSON_GetArraySize(kernels) >= MAX_KERNELS)
                 continue;
             if (!(kernel = cJSON_CreateObject()) || !cJSON_AddItemToArray(kernels, kernel)) return NULL;
             if (!cJSON_AddStringToObject(kernel, "name", name)) return NULL;

@@ -13,11 +13,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "arena_cuda.h"
+#include "device_pool_cuda.h"
 #include "device_cuda.h"
 #include "inputs_plan_make.h"
 #include "kforge/file.h"
-#include "ledger.h"
+#include "output_directory.h"
 #include "work_cuda.h"
 
 #define FRONT 1024
@@ -173,10 +173,10 @@ kf_sets *kf_cuda_sets_new(kf_device *device, const kf_problem *problem, uint32_t
     sets->regions = calloc(2 * entries, sizeof *sets->regions);
     sets->variations = calloc(count, sizeof *sets->variations);
     sets->sources = calloc(entries, sizeof *sets->sources);
-    sets->glance_tasks = calloc(entries, sizeof *sets->glance_tasks);
-    sets->glance_sets = calloc(entries, sizeof *sets->glance_sets);
-    if (!sets->buffers || !sets->truths || !sets->regions || !sets->variations || !sets->sources || !sets->glance_tasks ||
-        !sets->glance_sets || !kf_random(&sets->digest_key, sizeof sets->digest_key)) {
+    sets->snapshot_tasks = calloc(entries, sizeof *sets->snapshot_tasks);
+    sets->snapshot_sets = calloc(entries, sizeof *sets->snapshot_sets);
+    if (!sets->buffers || !sets->truths || !sets->regions || !sets->variations || !sets->sources || !sets->snapshot_tasks ||
+        !sets->snapshot_sets || !kf_random(&sets->digest_key, sizeof sets->digest_key)) {
         kf_fail(error, KF_ERROR_MEMORY, "out of memory for %u sets of buffers", count);
         kf_cuda_sets_free(sets);
         return NULL;
@@ -201,28 +201,28 @@ void kf_cuda_sets_free(kf_sets *sets)
         if (r->descriptor >= 0) close(r->descriptor);
     }
     kf_cuda_forget_copies(sets);
-    for (int i = 0; i < 2; i++) kf_ledger_free(sets->ledgers[i]);
+    for (int i = 0; i < 2; i++) kf_output_directory_free(sets->output_directories[i]);
     free(sets->buffers);
     free(sets->truths);
     free(sets->regions);
     free(sets->variations);
     free(sets->sources);
-    free(sets->glance_tasks);
-    free(sets->glance_sets);
+    free(sets->snapshot_tasks);
+    free(sets->snapshot_sets);
     free(sets);
 }
 
 /* ---- handing over ------------------------------------------------------------------------------------------------------------------------ */
 
 /* A runner in Python has its results in its arena: no buffer for them, but a ledger. */
-kf_peer_event kf_cuda_hand_over(kf_sets *sets, kf_peer *peer, kf_role role)
+kf_runner_event kf_cuda_hand_over(kf_sets *sets, kf_runner *runner, kf_role role)
 {
     const kf_problem *problem = sets->problem;
     const kf_cuda *cuda = &sets->gpu->cuda;
-    bool own_results = kf_runner_is_python(kf_peer_kind(peer)) && role != KF_ROLE_ORACLE;
+    bool own_results = kf_runner_is_python(kf_runner_kind_of(runner)) && role != KF_ROLE_ORACLE;
     size_t entries = (size_t)sets->count * (size_t)problem->argument_count, used = 0;
-    kf_autofree kf_peer_buffer *buffers = calloc(entries ? entries : 1, sizeof *buffers);
-    if (!buffers) return kf_peer_fail(peer, "out of memory to hand buffers over");
+    kf_autofree kf_runner_buffer *buffers = calloc(entries ? entries : 1, sizeof *buffers);
+    if (!buffers) return kf_runner_fail(runner, "out of memory to hand buffers over");
     const char *trouble = NULL;
     for (size_t entry = 0; entry < entries && !trouble; entry++) {
         const kf_problem_argument *argument = &problem->arguments[entry % (size_t)problem->argument_count];
@@ -235,7 +235,7 @@ kf_peer_event kf_cuda_hand_over(kf_sets *sets, kf_peer *peer, kf_role role)
             trouble = "the driver gives no descriptor for a buffer (cuMemExportToShareableHandle)";
             break;
         }
-        buffers[used++] = (kf_peer_buffer){.fd = region->descriptor,
+        buffers[used++] = (kf_runner_buffer){.fd = region->descriptor,
                                            .set = (uint32_t)(entry / (size_t)problem->argument_count),
                                            .argument = (uint32_t)(entry % (size_t)problem->argument_count),
                                            .offset = b->offset,
@@ -247,8 +247,8 @@ kf_peer_event kf_cuda_hand_over(kf_sets *sets, kf_peer *peer, kf_role role)
                                            .region = b->region,
                                            .read_only = role == KF_ROLE_ORACLE && !truth};
     }
-    kf_peer_event event = trouble ? kf_peer_fail(peer, trouble) : kf_peer_map(peer, buffers, used);
-    return event == KF_PEER_OK && own_results ? kf_cuda_hand_over_ledger(sets, peer, role) : event;
+    kf_runner_event event = trouble ? kf_runner_fail(runner, trouble) : kf_runner_map(runner, buffers, used);
+    return event == KF_RUNNER_OK && own_results ? kf_cuda_hand_over_output_directory(sets, runner, role) : event;
 }
 
 /* ---- filling ----------------------------------------------------------------------------------------------------------------------------- */
@@ -373,7 +373,7 @@ bool kf_cuda_fill(kf_sets *sets, uint64_t secret, const kf_set_variation *variat
     autofills fills = {0};
     kf_autowork guards = {0};
     sets->secret = secret;
-    sets->glance_count = 0;
+    sets->snapshot_count = 0;
     sets->late = (kf_damage){0};
     kf_cuda_forget_copies(sets);
     memcpy(sets->variations, variations, sets->count * sizeof *variations);
@@ -409,8 +409,8 @@ bool kf_cuda_poison(kf_sets *sets, uint64_t secret, kf_error *error)
     autofills fills = {0};
     kf_autowork poison = {0};
     sets->poison_secret = secret;
-    for (int i = 0; i < 2; i++) kf_ledger_clear(sets->ledgers[i]);
-    sets->glance_count = 0;
+    for (int i = 0; i < 2; i++) kf_output_directory_clear(sets->output_directories[i]);
+    sets->snapshot_count = 0;
     sets->late = (kf_damage){0};
     kf_cuda_forget_copies(sets);
     if (!kf_cuda_work_begin(&poison, sizeof(kf_poison_task), 2 * entries, error) || !begin_fills(&fills, entries, error))
@@ -437,7 +437,7 @@ bool kf_cuda_poison(kf_sets *sets, uint64_t secret, kf_error *error)
 
 /* Reads twice the cache's size of other data, so that what is left in it is neither the problem's nor to be written back: the whole L2, whatever the
  * list. */
-void kf_cuda_cool(kf_sets *sets, const uint32_t *list, uint32_t count)
+void kf_cuda_cache_flush(kf_sets *sets, const uint32_t *list, uint32_t count)
 {
     (void)list, (void)count;
     kf_cuda_device *gpu = sets->gpu;

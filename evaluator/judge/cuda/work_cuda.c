@@ -4,7 +4,7 @@
 #include <string.h>
 
 #define BLOCKS_A_MULTIPROCESSOR 16 /* twice what fits at a time, so that the last ones to end are not long */
-#define MOST_PARAMETERS 5
+#define MAX_PARAMETERS 5
 
 static bool no_room(kf_error *error)
 {
@@ -50,8 +50,8 @@ bool kf_cuda_work_run(kf_cuda_device *gpu, enum kf_kernel kernel, kf_cuda_work *
     size_t task_bytes = (work->count * work->task_bytes + 15) / 16 * 16, slice_bytes = work->blocks * sizeof *work->slices;
     if (!kf_cuda_room_need(gpu, &gpu->tasks, task_bytes + slice_bytes, error)) return false;
     cu_pointer slices = gpu->tasks.pointer + task_bytes;
-    void *all[MOST_PARAMETERS + 2] = {&gpu->tasks.pointer, &slices};
-    for (size_t i = 0; i < parameter_count && i < MOST_PARAMETERS; i++) all[i + 2] = parameters[i];
+    void *all[MAX_PARAMETERS + 2] = {&gpu->tasks.pointer, &slices};
+    for (size_t i = 0; i < parameter_count && i < MAX_PARAMETERS; i++) all[i + 2] = parameters[i];
     return kf_cuda_check(gpu, gpu->cuda.copy_in(gpu->tasks.pointer, work->tasks, work->count * work->task_bytes, gpu->stream),
                          "sending work", error) &&
            kf_cuda_check(gpu, gpu->cuda.copy_in(slices, work->slices, slice_bytes, gpu->stream), "sending work", error) &&

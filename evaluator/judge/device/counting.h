@@ -2,7 +2,7 @@
 #ifndef KFORGE_COUNTING_H
 #define KFORGE_COUNTING_H
 
-#include "crew.h"
+#include "runner_pool.h"
 #include "kforge/counters.h"
 #include "kforge/task.h"
 
@@ -13,7 +13,7 @@ typedef struct kf_counting {
     kf_counters_origin origin;   /* the device fills in its compute capability */
     double seconds;              /* at most, each of what the runner is asked for */
     double call_seconds; /* of a call of the candidate's, which decides how much is counted; 0 or NaN: not known, everything */
-    kf_crew *crew;       /* that may have started one; NULL: none has */
+    kf_runner_pool *pool;       /* that may have started one; NULL: none has */
     bool strict_sandbox;
     const volatile int *stop;
 } kf_counting;

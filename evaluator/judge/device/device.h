@@ -18,8 +18,8 @@
 #include "kforge/sandbox.h"
 #include "kforge/task.h"
 #include "parallel.h"
-#include "peer.h"
-#include "processors.h"
+#include "runner_process.h"
+#include "launch_cpu.h"
 
 /* How the inputs of one set are varied: at most one argument, so that a failure names what it does not bear. */
 typedef struct kf_set_variation {
@@ -41,11 +41,11 @@ typedef struct kf_damage {
 } kf_damage;
 
 /* What a device that compares by itself says of one output. */
-typedef struct kf_survey {
+typedef struct kf_device_compare {
     bool known; /* false: the CPU has to compare */
     kf_error_sums sums;
     int64_t failed; /* elements, by kf_compare_rule */
-} kf_survey;
+} kf_device_compare;
 
 /* A result of a runner in Python that can't be fetched from its memory, or is not what the task says. */
 typedef struct kf_fetch_fault {
@@ -59,21 +59,21 @@ typedef struct kf_fetch_fault {
 typedef struct kf_sets kf_sets;
 typedef struct kf_device kf_device;
 struct kf_counting;
-struct kf_crew;
+struct kf_runner_pool;
 
 /* What a runner on this device needs beside its binary. Strings and paths are the device's. */
 #define KF_PLACE_PATHS 32
 typedef struct kf_runner_place {
     kf_runner_kind kind;
     const char *program, *directory;
-    const char *const *arguments;          /* as in kf_peer_spec */
+    const char *const *arguments;          /* as in kf_runner_spec */
     kf_sandbox_path paths[KF_PLACE_PATHS]; /* with room for the binary */
     size_t path_count;
     const char *const *environment;
     kf_sandbox_limits limits;
     int spare_threads;         /* of the device's own that may appear later */
-    bool at_launcher;          /* as in kf_peer_spec */
-    kf_wakeful *wakeful;       /* likewise */
+    bool at_launcher;          /* as in kf_runner_spec */
+    kf_cpu_idle_guard *idle_guard;       /* likewise */
     const cpu_set_t *launcher; /* likewise */
     bool same_addresses;       /* as in kf_sandbox_spec */
 } kf_runner_place;
@@ -98,7 +98,7 @@ typedef struct kf_device_operations {
     bool (*reserve)(kf_device *device, bool take, const volatile int *stop, kf_error *error);
     /* That these counters ("all" or names) will be wanted of a candidate, so that a runner for it can be started ahead (KF_RUNNER_COUNT); false:
      * none can. NULL where there are none. */
-    bool (*expect_count)(kf_device *device, struct kf_crew *crew, const char *wanted);
+    bool (*expect_count)(kf_device *device, struct kf_runner_pool *pool, const char *wanted);
     /* Hardware counters of one call of a candidate, in a runner of its own (counters.h); NULL where there are none. */
     cJSON *(*count)(kf_device *device, struct kf_counting *counting, kf_error *error);
     /* Is the device itself gone, or its memory broken, since it was opened? By the judge's own look at it, which may take a millisecond; then no verdict of
@@ -113,35 +113,35 @@ typedef struct kf_device_operations {
     kf_sets *(*sets_new)(kf_device *device, const kf_problem *problem, uint32_t count, bool truth, kf_error *error);
     void (*sets_free)(kf_sets *sets);
     /* Hands all buffers to a runner: the oracle gets the inputs read-only and the truth's buffers, others everything but the truth. */
-    kf_peer_event (*hand_over)(kf_sets *sets, kf_peer *peer, kf_role role);
+    kf_runner_event (*hand_over)(kf_sets *sets, kf_runner *runner, kf_role role);
     /* What a runner in Python needs before it loads its plan, once in its life: on a GPU memory that the judge can read, too. `sets`: so many have
      * their memory by then. NULL: nothing. */
-    bool (*equip)(kf_device *device, kf_peer *peer, kf_role role, const kf_problem *problem, uint32_t sets, kf_error *error);
+    bool (*equip)(kf_device *device, kf_runner *runner, kf_role role, const kf_problem *problem, uint32_t sets, kf_error *error);
     /* May a task's own runner that was equipped for another problem serve this one, too? NULL: always. */
-    bool (*suits)(const kf_device *device, const kf_peer *peer, kf_role role, const kf_problem *problem);
+    bool (*suits)(const kf_device *device, const kf_runner *runner, kf_role role, const kf_problem *problem);
     /* Was it given less memory than runners get for this problem where there is room? NULL: never. */
-    bool (*is_short)(const kf_device *device, const kf_peer *peer, const kf_problem *problem);
+    bool (*is_short)(const kf_device *device, const kf_runner *runner, const kf_problem *problem);
     /* Inputs of every set, from `secret`, with their guards, and what inouts are to begin with, which poison brings into place; variations has one
      * entry a set. */
     bool (*fill)(kf_sets *sets, uint64_t secret, const kf_set_variation *variations, kf_error *error);
     /* Outputs and workspace of every set back to random bits, inouts back to their inputs. */
     bool (*poison)(kf_sets *sets, uint64_t secret, kf_error *error);
     /* So that a batch on the listed sets finds nothing of them in a cache. */
-    void (*cool)(kf_sets *sets, const uint32_t *list, uint32_t count);
+    void (*cache_flush)(kf_sets *sets, const uint32_t *list, uint32_t count);
     /* Waits until the device's memory is as quick as usual, `most` seconds at most; what has been slow for so long counts as usual from then on. A driver may
      * clear what somebody has freed in the background, and whoever computes meanwhile has less of the memory's bandwidth. NULL where none does. */
-    void (*await_quiet)(kf_device *device, double most);
+    void (*memory_settle)(kf_device *device, double most);
     /* What the last batch broke, the first damage found. `chosen` has one flag a set: those left out must be as poison left them. */
     bool (*inspect)(kf_sets *sets, const bool *chosen, kf_damage *damage, kf_error *error);
     /* Where stopping a runner does not stop its work (NULL elsewhere): `glance`, right behind a batch's clock, remembers parts of what the listed
      * sets' calls wrote; `settled`, when all has been compared, says whether they are still the same (KF_DAMAGE_LATE). */
-    bool (*glance)(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error);
+    bool (*snapshot)(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error);
     bool (*settled)(kf_sets *sets, kf_damage *damage, kf_error *error);
     /* Compares outputs with the truth on the device, surveys[k * argument_count + argument] for list[k]; NULL: the CPU does. */
-    bool (*survey)(kf_sets *sets, const uint32_t *list, uint32_t count, kf_survey *surveys, kf_error *error);
+    bool (*device_compare)(kf_sets *sets, const uint32_t *list, uint32_t count, kf_device_compare *comparisons, kf_error *error);
     /* Brings the results of the listed sets from the memory of a runner in Python, which is stopped, into the sets' outputs; a fault is found for
      * the first that can't be had. `chosen` has one flag a set: none of their results may share memory. NULL where there are no such runners. */
-    bool (*fetch)(kf_sets *sets, kf_peer *peer, kf_role role, const uint32_t *list, uint32_t count, const bool *chosen,
+    bool (*fetch)(kf_sets *sets, kf_runner *runner, kf_role role, const uint32_t *list, uint32_t count, const bool *chosen,
                   kf_fetch_fault *fault, kf_error *error);
     /* Prepares the truth's buffers of the listed sets for the oracle. */
     bool (*prepare_truth)(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error);
@@ -167,7 +167,7 @@ struct kf_device {
     char runtime[16];                 /* hash of what of kforge's own candidates are compiled with and run on; "" nothing */
     char compiler[KF_COMPILER_WORDS]; /* that candidates are built with (compiler.h) */
     int major, minor;                 /* compute capability of a GPU; 0 elsewhere */
-    const kf_processors *keep_off;    /* processors that builds leave alone; may be NULL */
+    const kf_launch_cpu *keep_off;    /* processors that builds leave alone; may be NULL */
     double default_seconds;           /* timing budget of a job */
     double batch_seconds;             /* length of a batch to aim at, at most */
     double launch_bound,

@@ -47,11 +47,11 @@ bool kf_library_forbidden(const char *maps, const char *const *allowed, char nam
     return false;
 }
 
-bool kf_run_audit(kf_run *r, kf_peer *candidate, kf_error *error)
+bool kf_measurement_audit(kf_measurement *r, kf_runner *candidate, kf_error *error)
 {
     char path[64], name[64];
-    if (kf_peer_kind(candidate) == KF_RUNNER_TORCH) return true; /* PyTorch itself has them, and a solution may call it */
-    snprintf(path, sizeof path, "/proc/%d/maps", (int)kf_peer_pid(candidate));
+    if (kf_runner_kind_of(candidate) == KF_RUNNER_TORCH) return true; /* PyTorch itself has them, and a solution may call it */
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)kf_runner_pid(candidate));
     kf_autofree char *maps = kf_system_file(path, 16u << 20);
     if (!maps || !kf_library_forbidden(maps, r->bench->libraries, name)) return true;
     r->over = true;

@@ -10,6 +10,6 @@ bool kf_library_forbidden(const char *maps, const char *const *allowed, char nam
 
 /* Looks at the candidate's process, which is stopped; a finding "library.loaded" ends the run. False: no memory. Not at Python with PyTorch, which is
  * linked to such libraries. Where the machine does not let the judge read the process's maps nothing is said. */
-bool kf_run_audit(kf_run *r, kf_peer *candidate, kf_error *error);
+bool kf_measurement_audit(kf_measurement *r, kf_runner *candidate, kf_error *error);
 
 #endif

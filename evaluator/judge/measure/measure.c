@@ -4,7 +4,7 @@
  *   2. The baseline alone, before the candidate is loaded.
  *   3. The candidate's runner: load, hand over.
  *   4. Pairs: fresh inputs; one batch of each side on the same sets in the same random order, a few sets left out. Before each side the device's
- *      memory is waited for (quiet.h), as before the baseline alone, outputs are poisoned and caches emptied; behind it inputs, guards and left-out
+ *      memory is waited for (memory_settle.h), as before the baseline alone, outputs are poisoned and caches emptied; behind it inputs, guards and left-out
  *      sets are inspected and the outputs of all calls compared, of the baseline's in the first two pairs. The first pair is a warm-up: compared
  *      like any other, not timed. Baseline first in the first two pairs, because the candidate's errors are judged beside its; then BC CB BC CB, so
  *      that drift cancels (ABBA).
@@ -27,33 +27,33 @@
 #define WARM_SETTLED 0.02 /* two batches that agree so well end it, unless calls wait for their launch */
 #define CHECK_PAIRS 3     /* of workloads that are not timed */
 #define COMPARED_PAIRS 2  /* in which the baseline's outputs are compared, too */
-#define NULL_BATCHES 36   /* empty ones, a few before each pair: on a busy machine their median needs many */
-#define NULLS_A_PAIR 4
+#define EMPTY_BATCHES 36   /* empty ones, a few before each pair: on a busy machine their median needs many */
+#define EMPTIES_A_PAIR 4
 #define LATENCY_PAIRS 8
-#define MOST_PART 0.5 /* of the time that is gone: who took more is to blame when it is over */
+#define MAX_PART 0.5 /* of the time that is gone: who took more is to blame when it is over */
 
 /* ---- the parts, in order --------------------------------------------------------------------------------------------------------------------------- */
 
 /* Batches whose time does not count, until a side's calls have become as fast as they get. Where there are no inouts, outputs are
  * poisoned before the first and all is looked at behind the last. `least`: seconds of the shortest, of two at least; INFINITY without. */
-static bool warm_up(kf_run *r, kf_side side, double *least, kf_error *error)
+static bool warm_up(kf_measurement *r, kf_side side, double *least, kf_error *error)
 {
     double seconds = 0, last = INFINITY;
     *least = INFINITY;
     bool launches = r->baseline_call < r->bench->device->launch_bound;
-    kf_run_await_quiet(r);
-    if (!r->device->fill(r->sets, kf_run_draw(r, "warm", (int)side), r->variations, error)) return false;
+    kf_measurement_memory_settle(r);
+    if (!r->device->fill(r->sets, kf_measurement_draw(r, "warm", (int)side), r->variations, error)) return false;
     for (uint32_t i = 0; i < r->set_count; i++) r->order[i] = i;
     for (uint32_t i = 0; i < WARM_BATCHES && seconds < WARM_SECONDS && !r->over; i++) {
         kf_batch batch;
         kf_choices_permute(&r->choices, r->order, r->set_count);
         if (i && !r->in_place)
-            r->device->cool(r->sets, r->order, r->calls[side]);
-        else if (!(side == BASELINE ? kf_run_ready_baseline(r, -1, r->calls[side], error)
-                                    : kf_run_refresh(r, -1, side, r->calls[side], error)))
+            r->device->cache_flush(r->sets, r->order, r->calls[side]);
+        else if (!(side == BASELINE ? kf_measurement_ready_baseline(r, -1, r->calls[side], error)
+                                    : kf_measurement_refresh(r, -1, side, r->calls[side], error)))
             return false;
-        if (!kf_run_batch(r, side, 0, r->calls[side], 0, -1, &batch, error)) return false;
-        if (side == CANDIDATE && r->in_place && !kf_run_inspect(r, side, error)) return false;
+        if (!kf_measurement_batch(r, side, 0, r->calls[side], 0, -1, &batch, error)) return false;
+        if (side == CANDIDATE && r->in_place && !kf_measurement_inspect(r, side, error)) return false;
         /* It may have compiled its kernels in the first one: that is its time, but none that tells of its calls. */
         bool first = i == 0 && side == CANDIDATE && r->bench->kinds[KF_ROLE_CANDIDATE] == KF_RUNNER_TORCH;
         if (first)
@@ -63,49 +63,49 @@ static bool warm_up(kf_run *r, kf_side side, double *least, kf_error *error)
         bool settled = fabs(batch.seconds - last) < WARM_SETTLED * batch.seconds;
         if (i) *least = fmin(*least, fmin(last, batch.seconds));
         last = batch.seconds;
-        if (settled && (!launches || kf_peer_calls(r->peers[side]) >= WARM_CALLS)) break;
+        if (settled && (!launches || kf_runner_calls(r->runners[side]) >= WARM_CALLS)) break;
     }
-    return side == BASELINE || r->in_place || kf_run_inspect(r, side, error);
+    return side == BASELINE || r->in_place || kf_measurement_inspect(r, side, error);
 }
 
 /* The baseline's batches with no candidate there. */
-bool kf_run_measure_alone(kf_run *r, uint32_t calls, kf_error *error)
+bool kf_measurement_solo(kf_measurement *r, uint32_t calls, kf_error *error)
 {
-    r->alone_count = 0;
-    r->alone_calls = calls;
-    kf_run_await_quiet(r);
+    r->solo_count = 0;
+    r->solo_calls = calls;
+    kf_measurement_memory_settle(r);
     for (uint32_t i = 0; i < r->set_count; i++) r->order[i] = i;
     /* Inputs varied as beside a candidate: where results are denormal, for one, a division takes longer. */
     kf_checker_vary(r->checker, &r->choices, r->order, 0, r->set_count, false, r->variations);
-    if (!r->device->fill(r->sets, kf_run_draw(r, "alone", 0), r->variations, error)) return false;
-    for (int i = 0; i <= KF_ALONE_BATCHES && !r->over; i++) { /* the first one warms up */
+    if (!r->device->fill(r->sets, kf_measurement_draw(r, "alone", 0), r->variations, error)) return false;
+    for (int i = 0; i <= KF_SOLO_BATCHES && !r->over; i++) { /* the first one warms up */
         kf_batch batch;
-        if (kf_run_steps_aside(r) && (!kf_run_null_batch(r, BASELINE, calls, error) || r->over)) return r->over;
-        if (kf_run_rehearses(r, BASELINE)) {
-            if (!kf_run_rehearse(r, BASELINE, error) || r->over) return r->over;
-            if (kf_run_rehearses(r, CANDIDATE) && !r->device->fill(r->sets, kf_run_draw(r, "alone", 0), r->variations, error))
+        if (kf_measurement_steps_aside(r) && (!kf_measurement_empty_batch(r, BASELINE, calls, error) || r->over)) return r->over;
+        if (kf_measurement_needs_priming(r, BASELINE)) {
+            if (!kf_measurement_prime(r, BASELINE, error) || r->over) return r->over;
+            if (kf_measurement_needs_priming(r, CANDIDATE) && !r->device->fill(r->sets, kf_measurement_draw(r, "alone", 0), r->variations, error))
                 return false; /* as beside it */
         }
-        if (!kf_run_ready_baseline(r, i, calls, error)) return false;
-        if (!kf_run_batch(r, BASELINE, 0, calls, i ? 'a' : 0, -1, &batch, error)) return false;
-        if (kf_run_fetches_all(r) && !r->over && !kf_run_fetch(r, BASELINE, r->order, calls, error)) return false;
+        if (!kf_measurement_ready_baseline(r, i, calls, error)) return false;
+        if (!kf_measurement_batch(r, BASELINE, 0, calls, i ? 'a' : 0, -1, &batch, error)) return false;
+        if (kf_measurement_fetches_all(r) && !r->over && !kf_measurement_fetch(r, BASELINE, r->order, calls, error)) return false;
         if (!i || r->over) continue;
-        r->alone.woken[r->alone_count] = batch.waking;
-        r->alone.seconds[r->alone_count++] = batch.seconds / calls;
+        r->alone.woken[r->solo_count] = batch.waking;
+        r->alone.seconds[r->solo_count++] = batch.seconds / calls;
     }
     return true;
 }
 
 #define ALL_SERIES 12
-static void list_series(kf_run *r, kf_series *all[ALL_SERIES])
+static void list_series(kf_measurement *r, kf_series *all[ALL_SERIES])
 {
     kf_series *list[ALL_SERIES] = {&r->throughput[0], &r->throughput[1], &r->latency[0],     &r->latency[1],
-                                   &r->alone,         &r->null,          &r->null_candidate, &r->beside,
-                                   &r->null_again,    &r->idle_again,    &r->rehearsals[0],  &r->rehearsals[1]};
+                                   &r->alone,         &r->null,          &r->empty_candidate, &r->beside,
+                                   &r->empty_again,    &r->idle_again,    &r->priming_calls[0],  &r->priming_calls[1]};
     memcpy(all, list, sizeof list);
 }
 
-static bool reserve(kf_run *r, kf_error *error)
+static bool reserve(kf_measurement *r, kf_error *error)
 {
     size_t capacity = r->capacity;
     kf_series *all[ALL_SERIES];
@@ -117,20 +117,20 @@ static bool reserve(kf_run *r, kf_error *error)
 }
 
 /* Seconds of this workload. */
-static double candidate_took(const kf_run *r)
+static double candidate_took(const kf_measurement *r)
 {
-    const kf_peer *peer = r->peers[CANDIDATE];
-    return r->candidate_time + (peer ? kf_peer_dawdled(peer) : 0);
+    const kf_runner *runner = r->runners[CANDIDATE];
+    return r->candidate_time + (runner ? kf_runner_late_seconds(runner) : 0);
 }
 
 /* The job's time is over. A candidate that took most of it is slow, or of this workload's part: one that takes the time of those before chooses where the
  * cut falls. Else the machine or the task is. */
-bool kf_run_out_of_time(kf_run *r, kf_error *error)
+bool kf_measurement_out_of_time(kf_measurement *r, kf_error *error)
 {
     kf_workbench *bench = r->bench;
     double now = kf_now(), here = candidate_took(r), all = bench->candidate_time + here,
            began = bench->deadline - bench->options->timeout_seconds; /* of the job, but for what is nobody's time */
-    bool slow = here > MOST_PART * (now - r->started) || all > MOST_PART * (now - began);
+    bool slow = here > MAX_PART * (now - r->started) || all > MAX_PART * (now - began);
     r->over = true;
     return kf_verdict_add_finding(
                bench->verdict, bench->result, slow ? KF_TIMEOUT : KF_JUDGE_ERROR, slow ? KF_BLAME_CANDIDATE : KF_BLAME_MACHINE,
@@ -140,12 +140,12 @@ bool kf_run_out_of_time(kf_run *r, kf_error *error)
            no_memory(error);
 }
 
-static void keep_times(kf_run *r, const double seconds[2], const double latency[2])
+static void keep_times(kf_measurement *r, const double seconds[2], const double latency[2])
 {
     for (int side = 0; side < 2; side++) {
         r->throughput[side].seconds[r->pairs] = seconds[side] / r->calls[side];
         r->throughput[side].woken[r->pairs] = r->woke[side][0];
-        r->rehearsals[side].seconds[r->pairs] = r->rehearsed[side];
+        r->priming_calls[side].seconds[r->pairs] = r->rehearsed[side];
     }
     r->pairs++;
     if (isnan(latency[BASELINE]) || isnan(latency[CANDIDATE])) return;
@@ -158,28 +158,28 @@ static void keep_times(kf_run *r, const double seconds[2], const double latency[
 
 /* Those for jobs to come, and the one that will count. A driver that starts some has little time for buffers meanwhile, and what is timed beside it is
  * noisy: so when all buffers are there, and pairs wait for them. */
-static void expect_spares(const kf_run *r)
+static void expect_spares(const kf_measurement *r)
 {
     const kf_workbench *bench = r->bench;
     bool strict = bench->options->strict_sandbox;
     if (bench->options->asan) return;
-    if (bench->counts && bench->last) kf_crew_expect(bench->crew, KF_RUNNER_COUNT, strict, 1);
-    if (bench->spare) kf_crew_expect(bench->crew, bench->kinds[KF_ROLE_CANDIDATE], strict, bench->spare);
+    if (bench->counts && bench->last) kf_runner_pool_expect(bench->pool, KF_RUNNER_COUNT, strict, 1);
+    if (bench->spare) kf_runner_pool_expect(bench->pool, bench->kinds[KF_ROLE_CANDIDATE], strict, bench->spare);
     /* The next job may be on a task that the baseline's runner does not suit. */
     if (bench->spare && bench->kinds[KF_ROLE_CANDIDATE] != KF_RUNNER_TORCH &&
-        kf_run_kind(bench, KF_ROLE_BASELINE) == KF_RUNNER_TORCH)
-        kf_crew_expect(bench->crew, KF_RUNNER_TORCH, strict, 1);
+        kf_measurement_kind(bench, KF_ROLE_BASELINE) == KF_RUNNER_TORCH)
+        kf_runner_pool_expect(bench->pool, KF_RUNNER_TORCH, strict, 1);
 }
 
 /* Python takes seconds to start: nobody waits for that. */
-static bool await_spares(const kf_run *r, kf_error *error)
+static bool await_spares(const kf_measurement *r, kf_error *error)
 {
-    return r->bench->kinds[KF_ROLE_CANDIDATE] == KF_RUNNER_TORCH || kf_crew_settle(r->bench->crew, true, error);
+    return r->bench->kinds[KF_ROLE_CANDIDATE] == KF_RUNNER_TORCH || kf_runner_pool_settle(r->bench->pool, true, error);
 }
 
 /* Slow in the warm-up by chance, or so as to be judged on few calls, where chance is large: whose short batch turns out to be shorter than half the
  * baseline's gets as many calls as make one like that, and what was timed so far does not count. At least twice as many, so it ends soon. */
-static bool recovers(kf_run *r, const double seconds[2], const kf_stopping_rule *rule, kf_stopping_rule *bound)
+static bool recovers(kf_measurement *r, const double seconds[2], const kf_stopping_rule *rule, kf_stopping_rule *bound)
 {
     double longer = seconds[BASELINE] / seconds[CANDIDATE], slower = r->calls[BASELINE] / (longer * r->calls[CANDIDATE]);
     if (r->calls[CANDIDATE] >= r->calls[BASELINE] || !(longer > 2)) return false;
@@ -191,7 +191,7 @@ static bool recovers(kf_run *r, const double seconds[2], const kf_stopping_rule 
     return true;
 }
 
-static bool measure_pairs(kf_run *r, const kf_stopping_rule *rule, kf_error *error)
+static bool measure_pairs(kf_measurement *r, const kf_stopping_rule *rule, kf_error *error)
 {
     kf_stopping_rule bound = *rule;
     bool repeated = false; /* the warm-up, with other sets */
@@ -205,20 +205,20 @@ static bool measure_pairs(kf_run *r, const kf_stopping_rule *rule, kf_error *err
                              .latency = r->timed && number > 0 && number <= LATENCY_PAIRS,
                              .candidate_first = number >= COMPARED_PAIRS && r->timed && number % 2};
         if (plan.timed && number == 1 && !await_spares(r, error)) return false;
-        for (int i = 0; i < NULLS_A_PAIR && plan.timed && !r->over && r->null_count < NULL_BATCHES && !kf_run_steps_aside(r); i++)
-            if (!kf_run_null_batch(r, CANDIDATE, r->calls[BASELINE], error)) return false;
-        if (!r->over && !kf_run_pair(r, &plan, seconds, latency, error)) return false;
+        for (int i = 0; i < EMPTIES_A_PAIR && plan.timed && !r->over && r->empty_count < EMPTY_BATCHES && !kf_measurement_steps_aside(r); i++)
+            if (!kf_measurement_empty_batch(r, CANDIDATE, r->calls[BASELINE], error)) return false;
+        if (!r->over && !kf_measurement_pair(r, &plan, seconds, latency, error)) return false;
         if (r->over) break;
         if (number == 0 && r->timed) {
             bool again = repeated;
-            if (!kf_run_adapt(r, seconds, &bound, &again, error)) return false;
+            if (!kf_measurement_adapt(r, seconds, &bound, &again, error)) return false;
             if (again != repeated) number--; /* it has number 0 once more */
             repeated = again;
         }
         bool enough = r->pairs >= bound.least_pairs;
-        if (kf_run_time_left(r) <= 0) {
+        if (kf_measurement_time_left(r) <= 0) {
             if (enough) break;
-            return kf_run_out_of_time(r, error);
+            return kf_measurement_out_of_time(r, error);
         }
         if (!plan.timed) continue;
         if (recovers(r, seconds, rule, &bound)) {
@@ -240,20 +240,20 @@ static bool measure_pairs(kf_run *r, const kf_stopping_rule *rule, kf_error *err
 /* ---- beginning and end -------------------------------------------------------------------------------------------------------------- */
 
 /* What failed may have left work on the device behind, and nothing else begins before that is gone. */
-static void release(kf_run *r, bool clean)
+static void release(kf_measurement *r, bool clean)
 {
-    kf_peer *peers[] = {r->peers[CANDIDATE], r->peers[BASELINE], r->oracle, r->idle};
+    kf_runner *runners[] = {r->runners[CANDIDATE], r->runners[BASELINE], r->oracle, r->idle};
     r->bench->candidate_time += candidate_took(r);
-    if (clean) kf_run_drop_sets(r); /* the driver takes twice as long for that while it ends a process */
-    for (size_t i = 0; i < sizeof peers / sizeof *peers; i++) kf_peer_doom(peers[i]);
-    for (size_t i = 0; i < sizeof peers / sizeof *peers; i++) {
+    if (clean) kf_measurement_drop_sets(r); /* the driver takes twice as long for that while it ends a process */
+    for (size_t i = 0; i < sizeof runners / sizeof *runners; i++) kf_runner_begin_kill(runners[i]);
+    for (size_t i = 0; i < sizeof runners / sizeof *runners; i++) {
         double began = kf_now();
-        kf_crew_retire(r->bench->crew, peers[i], !clean);
+        kf_runner_pool_retire(r->bench->pool, runners[i], !clean);
         if (i == 0) r->bench->candidate_time += kf_now() - began; /* its memory, which may be large, is given back */
     }
-    if (!clean) kf_crew_drop_trusted(r->bench->crew);
-    r->peers[BASELINE] = r->peers[CANDIDATE] = r->oracle = r->idle = NULL;
-    kf_run_drop_sets(r);
+    if (!clean) kf_runner_pool_drop_trusted(r->bench->pool);
+    r->runners[BASELINE] = r->runners[CANDIDATE] = r->oracle = r->idle = NULL;
+    kf_measurement_drop_sets(r);
     kf_series *all[ALL_SERIES];
     list_series(r, all);
     for (size_t i = 0; i < ALL_SERIES; i++) {
@@ -265,186 +265,186 @@ static void release(kf_run *r, bool clean)
 }
 
 /* The task's own runners go on from job to job; without their buffers, whose memory is wanted. */
-static void keep_trusted(kf_run *r)
+static void keep_trusted(kf_measurement *r)
 {
     const kf_workbench *bench = r->bench;
-    kf_peer **peers[] = {&r->peers[BASELINE], &r->oracle};
+    kf_runner **runners[] = {&r->runners[BASELINE], &r->oracle};
     for (int i = 0; i < 2; i++) {
         char key[4400];
         kf_role role = i ? KF_ROLE_ORACLE : KF_ROLE_BASELINE;
-        if (*peers[i] && kf_peer_unmap(*peers[i]) == KF_PEER_OK)
-            kf_crew_keep_trusted(bench->crew, role, kf_run_key(bench, role, key), bench->options->strict_sandbox,
-                                 kf_steal(peers[i]));
+        if (*runners[i] && kf_runner_unmap(*runners[i]) == KF_RUNNER_OK)
+            kf_runner_pool_keep_trusted(bench->pool, role, kf_measurement_key(bench, role, key), bench->options->strict_sandbox,
+                                 kf_steal(runners[i]));
     }
     if (r->stale)
-        kf_crew_unlearn(bench->crew, kf_task_hash(bench->task), bench->workload);
+        kf_runner_pool_unlearn(bench->pool, kf_task_hash(bench->task), bench->workload);
     else if (r->known.task[0] && !r->recalled)
-        kf_crew_learn(bench->crew, &r->known);
+        kf_runner_pool_learn(bench->pool, &r->known);
 }
 
 /* The candidate's runner for the next workload of this round. */
-static bool keep_candidate(kf_run *r, kf_error *error)
+static bool keep_candidate(kf_measurement *r, kf_error *error)
 {
     if (!r->bench->going || r->bench->last) return true;
-    kf_peer *peer = r->peers[CANDIDATE];
-    kf_peer_event event = peer ? kf_peer_unmap(peer) : KF_PEER_OK;
-    if (event != KF_PEER_OK) return kf_run_report(r, peer, KF_ROLE_CANDIDATE, event, 0, "giving its buffers back", error);
+    kf_runner *runner = r->runners[CANDIDATE];
+    kf_runner_event event = runner ? kf_runner_unmap(runner) : KF_RUNNER_OK;
+    if (event != KF_RUNNER_OK) return kf_measurement_report(r, runner, KF_ROLE_CANDIDATE, event, 0, "giving its buffers back", error);
     r->candidate_time = candidate_took(r);
-    *r->bench->going = kf_steal(&r->peers[CANDIDATE]);
+    *r->bench->going = kf_steal(&r->runners[CANDIDATE]);
     return true;
 }
 
 /* Runners for this workload, started side by side. */
-static void expect_runners(const kf_run *r)
+static void expect_runners(const kf_measurement *r)
 {
     const kf_workbench *bench = r->bench;
     bool strict = bench->options->strict_sandbox;
     char key[4400];
     size_t counts[KF_RUNNER_KINDS] = {0};
     counts[bench->kinds[KF_ROLE_CANDIDATE]] += !(bench->going && *bench->going);
-    counts[kf_run_kind(bench, KF_ROLE_BASELINE)] +=
-        !kf_crew_can_serve(bench->crew, KF_ROLE_BASELINE, kf_run_key(bench, KF_ROLE_BASELINE, key), strict, bench->problem);
+    counts[kf_measurement_kind(bench, KF_ROLE_BASELINE)] +=
+        !kf_runner_pool_can_serve(bench->pool, KF_ROLE_BASELINE, kf_measurement_key(bench, KF_ROLE_BASELINE, key), strict, bench->problem);
     counts[bench->kinds[KF_ROLE_ORACLE]] +=
-        !kf_crew_can_serve(bench->crew, KF_ROLE_ORACLE, kf_run_key(bench, KF_ROLE_ORACLE, key), strict, bench->problem);
+        !kf_runner_pool_can_serve(bench->pool, KF_ROLE_ORACLE, kf_measurement_key(bench, KF_ROLE_ORACLE, key), strict, bench->problem);
     for (int kind = 0; kind < KF_RUNNER_KINDS && !bench->options->asan; kind++)
-        kf_crew_expect(bench->crew, (kf_runner_kind)kind, strict, counts[kind]);
+        kf_runner_pool_expect(bench->pool, (kf_runner_kind)kind, strict, counts[kind]);
 }
 
 /* How many sets there are truths for, and how large arenas are, follows from what memory is free once this is done. */
-static void make_room(const kf_run *r)
+static void make_room(const kf_measurement *r)
 {
     const kf_workbench *bench = r->bench;
     char key[4400];
-    kf_crew_make_room(bench->crew, kf_run_key(bench, KF_ROLE_BASELINE, key), bench->options->strict_sandbox, bench->problem);
+    kf_runner_pool_make_room(bench->pool, kf_measurement_key(bench, KF_ROLE_BASELINE, key), bench->options->strict_sandbox, bench->problem);
 }
 
 /* On a processor what starts takes from what is measured first, the baseline alone, and there is nothing to be gained by it: importing PyTorch keeps
- * processors as busy as measuring does. Nobody's time, as in kf_run_start_peer. */
-static bool await_starting(kf_run *r, kf_error *error)
+ * processors as busy as measuring does. Nobody's time, as in kf_measurement_start_runner. */
+static bool await_starting(kf_measurement *r, kf_error *error)
 {
     kf_workbench *bench = r->bench;
     if (bench->device->slow_start || bench->kinds[KF_ROLE_CANDIDATE] != KF_RUNNER_TORCH) return true;
     double asked = kf_now();
-    bool settled = kf_crew_settle(bench->crew, true, error);
+    bool settled = kf_runner_pool_settle(bench->pool, true, error);
     r->started += kf_now() - asked;
     bench->deadline += kf_now() - asked;
     return settled;
 }
 
 /* Does what one job finds out about the baseline hold for the next? In Python its buffers may be others, and importing takes longer than that. */
-static bool is_remembered(const kf_run *r)
+static bool is_remembered(const kf_measurement *r)
 {
-    return kf_run_steps_aside(r) && !kf_run_is_apart(r);
+    return kf_measurement_steps_aside(r) && !kf_measurement_is_apart(r);
 }
 
 /* What an earlier job found out about this baseline, if its runner is still there. */
-static bool recall(kf_run *r)
+static bool recall(kf_measurement *r)
 {
     const kf_workbench *bench = r->bench;
     char key[4400];
     const char *task = kf_task_hash(bench->task);
     if (!r->timed || !is_remembered(r) || !task ||
-        !kf_crew_has_trusted(bench->crew, KF_ROLE_BASELINE, kf_run_key(bench, KF_ROLE_BASELINE, key),
+        !kf_runner_pool_has_trusted(bench->pool, KF_ROLE_BASELINE, kf_measurement_key(bench, KF_ROLE_BASELINE, key),
                              bench->options->strict_sandbox))
         return false;
-    const kf_known *known = kf_crew_recall(bench->crew, task, bench->workload, bench->seconds);
-    if (!known || known->batch != kf_run_batch_length(r)) return false;
+    const kf_known *known = kf_runner_pool_recall(bench->pool, task, bench->workload, bench->seconds);
+    if (!known || known->batch != kf_measurement_batch_length(r)) return false;
     r->known = *known;
     return true;
 }
 
-static void take_over(kf_run *r)
+static void take_over(kf_measurement *r)
 {
     const kf_known *known = &r->known;
     r->baseline_call = known->call;
     r->empty_batch = known->empty_batch;
     r->set_cost = known->set_cost;
     r->pair_time = known->pair_time;
-    r->calls[BASELINE] = r->calls[CANDIDATE] = r->alone_calls = known->calls;
-    r->alone_count = known->alone_count;
-    memcpy(r->alone.seconds, known->alone_seconds, sizeof known->alone_seconds);
-    memcpy(r->alone.woken, known->alone_woken, sizeof known->alone_woken);
+    r->calls[BASELINE] = r->calls[CANDIDATE] = r->solo_calls = known->calls;
+    r->solo_count = known->solo_count;
+    memcpy(r->alone.seconds, known->solo_seconds, sizeof known->solo_seconds);
+    memcpy(r->alone.woken, known->solo_woken, sizeof known->solo_woken);
 }
 
-static void note(kf_run *r)
+static void note(kf_measurement *r)
 {
     const kf_workbench *bench = r->bench;
     const char *task = kf_task_hash(bench->task);
-    if (!is_remembered(r) || !task || r->alone_count > KF_ALONE_BATCHES) return;
+    if (!is_remembered(r) || !task || r->solo_count > KF_SOLO_BATCHES) return;
     r->known = (kf_known){.workload = bench->workload,
                           .at = kf_now(),
                           .seconds = bench->seconds,
-                          .batch = kf_run_batch_length(r),
-                          .sets = kf_run_sets_for(r, r->alone_calls),
-                          .calls = r->alone_calls,
+                          .batch = kf_measurement_batch_length(r),
+                          .sets = kf_measurement_sets_for(r, r->solo_calls),
+                          .calls = r->solo_calls,
                           .call = r->baseline_call,
                           .empty_batch = r->empty_batch,
                           .set_cost = r->set_cost,
                           .pair_time = r->pair_time,
-                          .alone_count = r->alone_count};
+                          .solo_count = r->solo_count};
     snprintf(r->known.task, sizeof r->known.task, "%s", task);
-    memcpy(r->known.alone_seconds, r->alone.seconds, r->alone_count * sizeof(double));
-    memcpy(r->known.alone_woken, r->alone.woken, r->alone_count * sizeof(double));
+    memcpy(r->known.solo_seconds, r->alone.seconds, r->solo_count * sizeof(double));
+    memcpy(r->known.solo_woken, r->alone.woken, r->solo_count * sizeof(double));
 }
 
 /* The baseline by itself: how many calls make a batch, and what they take with no candidate there. */
-static bool know_baseline(kf_run *r, kf_error *error)
+static bool know_baseline(kf_measurement *r, kf_error *error)
 {
     kf_workbench *bench = r->bench;
-    if (r->timed && !kf_crew_settle(bench->crew, false, error)) return false;
-    kf_run_await_quiet(r);
-    if (!kf_run_size_batches(r, error)) return false;
+    if (r->timed && !kf_runner_pool_settle(bench->pool, false, error)) return false;
+    kf_measurement_memory_settle(r);
+    if (!kf_measurement_size_batches(r, error)) return false;
     if (!r->over && (r->timed || bench->last)) expect_spares(r);
     if (r->over || !r->timed) return true;
     double seconds;
     if (!warm_up(r, BASELINE, &seconds, error)) return false;
-    if (!r->over) kf_run_shorten_batches(r, seconds);
-    if (!r->over && !kf_run_measure_alone(r, r->calls[BASELINE], error)) return false;
+    if (!r->over) kf_measurement_shorten_batches(r, seconds);
+    if (!r->over && !kf_measurement_solo(r, r->calls[BASELINE], error)) return false;
     if (!r->over) note(r);
     return true;
 }
 
-static bool measure(kf_run *r, kf_error *error)
+static bool measure(kf_measurement *r, kf_error *error)
 {
     kf_workbench *bench = r->bench;
     kf_stopping_rule rule = {
-        .least_pairs = KF_LEAST_PAIRS, .most_pairs = 400, .half_width = bench->options->half_width, .seconds = bench->seconds};
+        .least_pairs = KF_MIN_PAIRS, .most_pairs = 400, .half_width = bench->options->half_width, .seconds = bench->seconds};
     r->capacity = rule.most_pairs;
     expect_runners(r);
     make_room(r);
     if (!(r->checker = kf_checker_new(bench))) return no_memory(error);
     if (!reserve(r, error) || !await_starting(r, error)) return false;
     r->recalled = recall(r);
-    if (!kf_run_make_sets(r, r->recalled ? r->known.sets : kf_run_least_sets(r), error)) return false;
-    if (!kf_run_start_peer(r, KF_ROLE_BASELINE, &r->peers[BASELINE], error)) return false;
-    if (!r->over && !kf_run_start_peer(r, KF_ROLE_ORACLE, &r->oracle, error)) return false;
-    if (!r->over && !kf_run_hand_over(r, KF_ROLE_BASELINE, r->peers[BASELINE], error)) return false;
-    if (!r->over && !kf_run_hand_over(r, KF_ROLE_ORACLE, r->oracle, error)) return false;
-    r->recalled = r->recalled && kf_peer_calls(r->peers[BASELINE]) > 0; /* no other runner than that */
+    if (!kf_measurement_make_sets(r, r->recalled ? r->known.sets : kf_measurement_least_sets(r), error)) return false;
+    if (!kf_measurement_start_runner(r, KF_ROLE_BASELINE, &r->runners[BASELINE], error)) return false;
+    if (!r->over && !kf_measurement_start_runner(r, KF_ROLE_ORACLE, &r->oracle, error)) return false;
+    if (!r->over && !kf_measurement_hand_over(r, KF_ROLE_BASELINE, r->runners[BASELINE], error)) return false;
+    if (!r->over && !kf_measurement_hand_over(r, KF_ROLE_ORACLE, r->oracle, error)) return false;
+    r->recalled = r->recalled && kf_runner_calls(r->runners[BASELINE]) > 0; /* no other runner than that */
     if (r->recalled) take_over(r);
     if (!r->over && !r->recalled && !know_baseline(r, error)) return false;
     /* What another candidate has of the device is given back before the next one begins. */
-    if (r->recalled && !kf_crew_settle(bench->crew, false, error)) return false;
+    if (r->recalled && !kf_runner_pool_settle(bench->pool, false, error)) return false;
     /* Nothing that pairs could tell is finer than what two processes differ by. */
     if (r->baseline_call < bench->device->launch_bound)
         rule.half_width = fmax(rule.half_width, bench->device->launch_bias / r->baseline_call / 4);
-    if (!r->over && !kf_run_start_peer(r, KF_ROLE_CANDIDATE, &r->peers[CANDIDATE], error)) return false;
-    if (!r->over && !kf_run_hand_over(r, KF_ROLE_CANDIDATE, r->peers[CANDIDATE], error)) return false;
+    if (!r->over && !kf_measurement_start_runner(r, KF_ROLE_CANDIDATE, &r->runners[CANDIDATE], error)) return false;
+    if (!r->over && !kf_measurement_hand_over(r, KF_ROLE_CANDIDATE, r->runners[CANDIDATE], error)) return false;
     if (!r->over && r->recalled) expect_spares(r); /* not before: a driver that starts processes has little time for buffers */
-    if (!r->over && r->timed && !kf_run_start_idle(r, error)) return false;
+    if (!r->over && r->timed && !kf_measurement_start_idle(r, error)) return false;
     double seconds;
     if (!r->over && r->timed && !warm_up(r, CANDIDATE, &seconds, error)) return false;
     if (!r->over && !measure_pairs(r, &rule, error)) return false;
-    if (r->over && !kf_run_explain_state(r, error)) return false;
-    if (!r->over && !kf_run_audit(r, r->peers[CANDIDATE], error)) return false;
-    if (!r->over && r->timed && !kf_run_conclude(r, error)) return false;
+    if (r->over && !kf_measurement_explain_state(r, error)) return false;
+    if (!r->over && !kf_measurement_audit(r, r->runners[CANDIDATE], error)) return false;
+    if (!r->over && r->timed && !kf_measurement_conclude(r, error)) return false;
     if (!r->over && !keep_candidate(r, error)) return false;
     if (!r->over) bench->result->status = KF_CORRECT;
     return true;
 }
 
 /* The device is as it was: what went wrong, if anything, were numbers; or it was in a process of the CPU device, of which nothing is left. */
-static bool is_clean(const kf_run *r, bool done)
+static bool is_clean(const kf_measurement *r, bool done)
 {
     const kf_workload_verdict *result = r->bench->result;
     bool gone = r->bench->kinds[KF_ROLE_CANDIDATE] == KF_RUNNER_TORCH && r->bench->device->calls_block;
@@ -456,7 +456,7 @@ static bool is_clean(const kf_run *r, bool done)
 
 bool kf_measure_workload(kf_workbench *bench, kf_error *error)
 {
-    kf_run r = {.bench = bench, .device = bench->device->operations};
+    kf_measurement r = {.bench = bench, .device = bench->device->operations};
     double asked = kf_now();
     if (r.device->reserve && !r.device->reserve(bench->device, true, bench->stop, error)) return false;
     r.started = kf_now();
@@ -469,7 +469,7 @@ bool kf_measure_workload(kf_workbench *bench, kf_error *error)
     bool done = measure(&r, error), clean = is_clean(&r, done);
     if (clean) keep_trusted(&r);
     release(&r, clean);
-    kf_crew_resume(bench->crew);
+    kf_runner_pool_resume(bench->pool);
     if (r.device->reserve) r.device->reserve(bench->device, false, NULL, NULL);
     return done;
 }

@@ -3,12 +3,12 @@
 #ifndef KFORGE_MEASURE_H
 #define KFORGE_MEASURE_H
 
-#include "crew.h"
+#include "runner_pool.h"
 #include "device.h"
 #include "kforge/job.h"
 #include "kforge/verdict.h"
 #include "parallel.h"
-#include "secret.h"
+#include "input_secret.h"
 
 typedef struct kf_workbench {
     kf_device *device;
@@ -30,9 +30,9 @@ typedef struct kf_workbench {
     const char *(*await_candidate)(void *context, bool *wrong, kf_error *error);
     void *await_context;
     kf_build *build; /* the candidate's, once it is there: its report tells of its dry run */
-    kf_crew *crew;
+    kf_runner_pool *pool;
     size_t spare;    /* runners to start beyond those that this workload needs */
-    kf_peer **going; /* the candidate's runner, where one serves all workloads of a round; NULL where each has its own */
+    kf_runner **going; /* the candidate's runner, where one serves all workloads of a round; NULL where each has its own */
     bool counts;     /* the candidate's hardware counters will be wanted: a runner for that may be started */
     bool last;       /* no other workload follows in this round */
     const kf_secret *secret;

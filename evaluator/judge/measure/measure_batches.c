@@ -1,6 +1,6 @@
 /* One batch: what comes before it, the clock around it, what it broke, what came out. The order of batches is the business of measure.c. */
 #include "measure_internal.h"
-#include "quiet.h"
+#include "memory_settle.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -12,14 +12,14 @@
 #define WAKING_FACTOR 4.0 /* a waking may take this times the baseline's quickest, and WAKING_SECONDS, before it counts */
 #define WAKING_SECONDS 0.0001
 #define TIMEOUT_FACTOR 100.0
-#define LEAST_TIMEOUT 1.0 /* seconds; a first call may have to build tables */
+#define MIN_TIMEOUT 1.0 /* seconds; a first call may have to build tables */
 #define FIRST_SECONDS \
     30.0 /* the same for a solution in Python, until a pair is timed: cuDNN tries its algorithms, kernels are compiled, graphs are captured, and
             that for each way that it goes */
-#define QUIET_IN_ALL 4.0 /* seconds of a workload that its device's memory is waited for, or as many as are for timing */
-#define FAIR_FACTOR 10.0 /* who has had less than this times the baseline's time, and LEAST_TIMEOUT, is not too slow by that */
+#define MAX_SETTLE_SECONDS 4.0 /* seconds of a workload that its device's memory is waited for, or as many as are for timing */
+#define FAIR_FACTOR 10.0 /* who has had less than this times the baseline's time, and MIN_TIMEOUT, is not too slow by that */
 
-static bool add_sample(kf_run *r, char side, int pair, const kf_batch *batch)
+static bool add_sample(kf_measurement *r, char side, int pair, const kf_batch *batch)
 {
     kf_sample sample = {
         .side = side, .pair = pair, .calls = (int)batch->count, .seconds = batch->seconds, .claimed = batch->claimed};
@@ -27,26 +27,26 @@ static bool add_sample(kf_run *r, char side, int pair, const kf_batch *batch)
     return kf_workload_add_sample(r->bench->result, &sample);
 }
 
-uint64_t kf_run_draw(kf_run *r, const char *purpose, int number)
+uint64_t kf_measurement_draw(kf_measurement *r, const char *purpose, int number)
 {
     char label[48];
     snprintf(label, sizeof label, "%.24s/%d", purpose, r->bench->attempt);
     return kf_secret_draw(r->bench->secret, label, (uint32_t)r->bench->workload, (uint32_t)number);
 }
 
-static double many_times_the_baseline(const kf_run *r, double factor, uint32_t calls)
+static double many_times_the_baseline(const kf_measurement *r, double factor, uint32_t calls)
 {
-    double seconds = LEAST_TIMEOUT + factor * r->baseline_call * calls;
+    double seconds = MIN_TIMEOUT + factor * r->baseline_call * calls;
     return r->bench->options->asan ? 10 * seconds : seconds;
 }
 
-double kf_run_timeout(const kf_run *r, kf_side side, uint32_t calls)
+double kf_measurement_timeout(const kf_measurement *r, kf_side side, uint32_t calls)
 {
     if (side == BASELINE) return 60;
     double seconds = many_times_the_baseline(r, TIMEOUT_FACTOR, calls);
     bool python = r->bench->kinds[KF_ROLE_CANDIDATE] == KF_RUNNER_TORCH;
     if (python && r->pairs == 0) seconds = fmax(seconds, FIRST_SECONDS);
-    double left = kf_run_time_left(r);
+    double left = kf_measurement_time_left(r);
     return fmin(seconds, left > 0.1 ? left : 0.1);
 }
 
@@ -57,7 +57,7 @@ static bool has_gap(const kf_batch *batch)
 
 /* Work beside the stream that a call left behind is in the time, but the contract is that the stream waits for it. What the runner says is
  * enough here: it has nothing to gain from saying it. One batch may have been held up by the machine, most of them can't. */
-static bool check_gap(kf_run *r, const kf_batch *batch)
+static bool check_gap(kf_measurement *r, const kf_batch *batch)
 {
     r->gap_batches++;
     r->gaps += has_gap(batch);
@@ -71,15 +71,15 @@ static bool check_gap(kf_run *r, const kf_batch *batch)
 
 /* Between waking and the request a runner has nothing to do, but a candidate's signal handler finds inputs that are ready. What goes beyond the
  * baseline's quickest waking is therefore time like any other, on both sides. */
-static void charge_late(const kf_run *r, kf_side side, kf_batch *batch)
+static void charge_late(const kf_measurement *r, kf_side side, kf_batch *batch)
 {
     double quickest = side == CANDIDATE && r->idle_wakings ? kf_median(r->idle_waking, r->idle_wakings) : r->quickest_waking;
     double free_of_charge = fmin(batch->waking, WAKING_FACTOR * quickest + WAKING_SECONDS);
     batch->seconds += batch->waking - free_of_charge;
-    batch->waking = free_of_charge; /* kf_run_conclude compares what is left with the baseline's */
+    batch->waking = free_of_charge; /* kf_measurement_conclude compares what is left with the baseline's */
 }
 
-static void charge_waking(kf_run *r, kf_side side, kf_batch *batch)
+static void charge_waking(kf_measurement *r, kf_side side, kf_batch *batch)
 {
     if (side == CANDIDATE) r->worked[r->wakings[side] % KF_WAKINGS] = batch->worked;
     r->waking[side][r->wakings[side]++ % KF_WAKINGS] = batch->waking;
@@ -87,27 +87,27 @@ static void charge_waking(kf_run *r, kf_side side, kf_batch *batch)
     charge_late(r, side, batch);
 }
 
-typedef struct glance {
-    kf_run *r;
+typedef struct snapshot {
+    kf_measurement *r;
     const uint32_t *list;
     uint32_t count;
     bool done;
     kf_error *error;
-} glance;
+} snapshot;
 
-static void glance_now(void *context)
+static void snapshot_now(void *context)
 {
-    glance *look = context;
-    look->done = look->r->device->glance(look->r->sets, look->list, look->count, look->error);
+    snapshot *look = context;
+    look->done = look->r->device->snapshot(look->r->sets, look->list, look->count, look->error);
 }
 
-void kf_run_glance_at_nothing(void *context)
+void kf_measurement_snapshot_nothing(void *context)
 {
     (void)context;
 }
 
 /* What the batches since the last refresh broke. The baseline is the task's own: it is looked at in the pairs in which it is compared. */
-bool kf_run_inspect(kf_run *r, kf_side side, kf_error *error)
+bool kf_measurement_inspect(kf_measurement *r, kf_side side, kf_error *error)
 {
     kf_damage damage;
     if (r->over) return true;
@@ -122,34 +122,34 @@ bool kf_run_inspect(kf_run *r, kf_side side, kf_error *error)
 }
 
 /* One batch of one side on order[first…], and what is to be said about it but for damage. */
-bool kf_run_batch(kf_run *r, kf_side side, uint32_t first, uint32_t count, char letter, int pair, kf_batch *batch, kf_error *error)
+bool kf_measurement_batch(kf_measurement *r, kf_side side, uint32_t first, uint32_t count, char letter, int pair, kf_batch *batch, kf_error *error)
 {
-    glance look = {r, r->order + first, count, true, error};
-    *batch = (kf_batch){.order = r->order + first, .count = count, .keep = first > 0, .timeout = kf_run_timeout(r, side, count)};
-    bool rehearsal = letter == KF_REHEARSAL; /* its results are nobody's, and memory for those of the batch */
-    if (r->device->glance) batch->answered = side == CANDIDATE && !rehearsal ? glance_now : kf_run_glance_at_nothing;
+    snapshot look = {r, r->order + first, count, true, error};
+    *batch = (kf_batch){.order = r->order + first, .count = count, .keep = first > 0, .timeout = kf_measurement_timeout(r, side, count)};
+    bool priming_call = letter == KF_PRIMING_CALL; /* its results are nobody's, and memory for those of the batch */
+    if (r->device->snapshot) batch->answered = side == CANDIDATE && !priming_call ? snapshot_now : kf_measurement_snapshot_nothing;
     batch->context = &look;
-    kf_peer *peer = r->peers[side];
-    if (letter == 'a' || pair >= 0) kf_crew_pause(r->bench->crew); /* elsewhere a rough time is enough */
+    kf_runner *runner = r->runners[side];
+    if (letter == 'a' || pair >= 0) kf_runner_pool_pause(r->bench->pool); /* elsewhere a rough time is enough */
     bool hurried = side == CANDIDATE && batch->timeout < many_times_the_baseline(r, FAIR_FACTOR, count);
-    kf_peer_event event = kf_peer_batch(peer, batch);
-    if (event == KF_PEER_TIMEOUT && hurried) {
+    kf_runner_event event = kf_runner_batch(runner, batch);
+    if (event == KF_RUNNER_TIMEOUT && hurried) {
         r->candidate_time += batch->timeout;
-        return kf_run_out_of_time(r, error);
+        return kf_measurement_out_of_time(r, error);
     }
-    if (event != KF_PEER_OK)
-        return kf_run_report(r, peer, side == CANDIDATE ? KF_ROLE_CANDIDATE : KF_ROLE_BASELINE, event, batch->code,
+    if (event != KF_RUNNER_OK)
+        return kf_measurement_report(r, runner, side == CANDIDATE ? KF_ROLE_CANDIDATE : KF_ROLE_BASELINE, event, batch->code,
                              count == 1 ? "running a call" : "running a batch of calls", error);
     r->bench->deadline += batch->stalled; /* nobody's time */
     r->started += batch->stalled;
-    if (side == CANDIDATE && batch->stalled > 0) kf_peer_hurry(peer, r->bench->deadline);
-    if (!rehearsal) charge_waking(r, side, batch);
-    if (letter && !rehearsal && !add_sample(r, letter, pair, batch)) return no_memory(error);
+    if (side == CANDIDATE && batch->stalled > 0) kf_runner_set_deadline(runner, r->bench->deadline);
+    if (!priming_call) charge_waking(r, side, batch);
+    if (letter && !priming_call && !add_sample(r, letter, pair, batch)) return no_memory(error);
     if (!look.done) return false;
     if (side == CANDIDATE) {
         r->candidate_time += batch->seconds - batch->stalled;
-        if ((!rehearsal || has_gap(batch)) && !check_gap(r, batch)) return no_memory(error);
-        int extra = kf_peer_extra_threads(peer) - r->spare_threads;
+        if ((!priming_call || has_gap(batch)) && !check_gap(r, batch)) return no_memory(error);
+        int extra = kf_runner_extra_threads(runner) - r->spare_threads;
         if (extra > 0) {
             r->over = true;
             if (!kf_verdict_add_finding(
@@ -164,13 +164,13 @@ bool kf_run_batch(kf_run *r, kf_side side, uint32_t first, uint32_t count, char 
 }
 
 /* Sets whose truth can be there at the same time. */
-static uint32_t truth_room(const kf_run *r)
+static uint32_t truth_room(const kf_measurement *r)
 {
     return r->device->truth_room ? r->device->truth_room(r->sets) : r->set_count;
 }
 
 /* Runs the oracle for those of the listed sets whose truth is not there yet. */
-bool kf_run_find_truth(kf_run *r, const uint32_t *list, uint32_t count, kf_error *error)
+bool kf_measurement_find_truth(kf_measurement *r, const uint32_t *list, uint32_t count, kf_error *error)
 {
     kf_autofree uint32_t *missing = calloc(count + 1, sizeof *missing);
     uint32_t used = 0;
@@ -181,22 +181,22 @@ bool kf_run_find_truth(kf_run *r, const uint32_t *list, uint32_t count, kf_error
     if (!used) return true;
     if (!r->device->prepare_truth(r->sets, missing, used, error)) return false;
     kf_batch batch = {.order = missing, .count = used, .timeout = 60 + r->bench->options->timeout_seconds};
-    kf_peer_event event = kf_peer_batch(r->oracle, &batch);
-    if (event != KF_PEER_OK) return kf_run_report(r, r->oracle, KF_ROLE_ORACLE, event, batch.code, "running a call", error);
+    kf_runner_event event = kf_runner_batch(r->oracle, &batch);
+    if (event != KF_RUNNER_OK) return kf_measurement_report(r, r->oracle, KF_ROLE_ORACLE, event, batch.code, "running a call", error);
     if (truth_room(r) < r->set_count) memset(r->true_known, 0, r->set_count * sizeof *r->true_known);
     for (uint32_t i = 0; i < used; i++) r->true_known[missing[i]] = true;
     return true;
 }
 
-bool kf_run_compare(kf_run *r, kf_side side, const uint32_t *list, uint32_t count, kf_doubts *doubts, kf_error *error)
+bool kf_measurement_compare(kf_measurement *r, kf_side side, const uint32_t *list, uint32_t count, kf_doubts *doubts, kf_error *error)
 {
     bool passed = true;
     uint32_t room = truth_room(r);
-    kf_crew_resume(r->bench->crew);
-    if (!kf_run_fetch(r, side, list, count, error)) return false;
+    kf_runner_pool_resume(r->bench->pool);
+    if (!kf_measurement_fetch(r, side, list, count, error)) return false;
     for (uint32_t first = 0; first < count && passed && !r->over; first += room) {
         uint32_t some = count - first < room ? count - first : room;
-        if (room < r->set_count && (!kf_run_find_truth(r, list + first, some, error) || r->over)) return r->over;
+        if (room < r->set_count && (!kf_measurement_find_truth(r, list + first, some, error) || r->over)) return r->over;
         if (!kf_checker_compare(r->checker, r->sets, r->variations, list + first, some, side == BASELINE, doubts, &passed, error))
             return false;
     }
@@ -221,7 +221,7 @@ static void drop(uint32_t set, uint32_t *list, uint32_t *count)
 /* A place in r->order whose outputs may be overwritten: of a set that nobody compares any more, those that were left out first; else of one that has
  * passed, which leaves the list; where all are in doubt of another one than `doubtful`, which then is not judged in this pair. r->set_count: there
  * is none. */
-static uint32_t find_spare(const kf_run *r, uint32_t doubtful, const kf_doubts *doubts, uint32_t *list, uint32_t *count)
+static uint32_t find_spare(const kf_measurement *r, uint32_t doubtful, const kf_doubts *doubts, uint32_t *list, uint32_t *count)
 {
     uint32_t found = r->set_count, worth = 0;
     for (uint32_t at = r->set_count; at-- > 0 && worth < 3;) {
@@ -232,7 +232,7 @@ static uint32_t find_spare(const kf_run *r, uint32_t doubtful, const kf_doubts *
     return found;
 }
 
-bool kf_run_hear_baseline(kf_run *r, uint32_t doubtful, kf_doubts *doubts, uint32_t *list, uint32_t *count, kf_error *error)
+bool kf_measurement_hear_baseline(kf_measurement *r, uint32_t doubtful, kf_doubts *doubts, uint32_t *list, uint32_t *count, kf_error *error)
 {
     const kf_problem *problem = r->bench->problem;
     uint32_t at = find_spare(r, doubtful, doubts, list, count);
@@ -247,57 +247,57 @@ bool kf_run_hear_baseline(kf_run *r, uint32_t doubtful, kf_doubts *doubts, uint3
     kf_batch batch;
     r->variations[spare] = r->variations[doubtful];
     r->true_known[spare] = false;
-    if (!kf_run_batch(r, BASELINE, at, 1, 0, -1, &batch, error) || !kf_run_inspect(r, BASELINE, error)) return false;
-    if (r->over || !kf_run_find_truth(r, &spare, 1, error)) return r->over;
-    return r->over || kf_run_compare(r, BASELINE, &spare, 1, NULL, error);
+    if (!kf_measurement_batch(r, BASELINE, at, 1, 0, -1, &batch, error) || !kf_measurement_inspect(r, BASELINE, error)) return false;
+    if (r->over || !kf_measurement_find_truth(r, &spare, 1, error)) return r->over;
+    return r->over || kf_measurement_compare(r, BASELINE, &spare, 1, NULL, error);
 }
 
-void kf_run_await_quiet(kf_run *r)
+void kf_measurement_memory_settle(kf_measurement *r)
 {
-    if (!r->timed || !r->device->await_quiet || r->unquiet) return;
+    if (!r->timed || !r->device->memory_settle || r->unquiet) return;
     double began = kf_now();
-    r->device->await_quiet(r->bench->device, KF_QUIET_SECONDS);
+    r->device->memory_settle(r->bench->device, KF_MEMORY_SETTLE_SECONDS);
     double waited = kf_now() - began;
     r->started += waited; /* no time of pairs'; the job's end, which its runners have been told, stays */
     r->awaited += waited;
-    r->unquiet = r->awaited > fmax(QUIET_IN_ALL, r->bench->seconds);
+    r->unquiet = r->awaited > fmax(MAX_SETTLE_SECONDS, r->bench->seconds);
 }
 
 /* Everything between two batches that is not timed, before the first `called` of the order are called. */
-bool kf_run_refresh(kf_run *r, int number, kf_side side, uint32_t called, kf_error *error)
+bool kf_measurement_refresh(kf_measurement *r, int number, kf_side side, uint32_t called, kf_error *error)
 {
     char purpose[32];
     snprintf(purpose, sizeof purpose, "poison%d", (int)side);
-    kf_crew_resume(r->bench->crew);
-    if (!r->device->poison(r->sets, kf_run_draw(r, purpose, number), error)) return false;
-    r->device->cool(r->sets, r->order, called);
+    kf_runner_pool_resume(r->bench->pool);
+    if (!r->device->poison(r->sets, kf_measurement_draw(r, purpose, number), error)) return false;
+    r->device->cache_flush(r->sets, r->order, called);
     memset(r->chosen, 0, r->set_count * sizeof *r->chosen);
     return true;
 }
 
 /* What a batch of the baseline that is only timed needs: its inputs, and nothing in a cache. It has no use for poison. */
-bool kf_run_ready_baseline(kf_run *r, int number, uint32_t called, kf_error *error)
+bool kf_measurement_ready_baseline(kf_measurement *r, int number, uint32_t called, kf_error *error)
 {
-    if (r->in_place) return kf_run_refresh(r, number, BASELINE, called, error);
-    r->device->cool(r->sets, r->order, called);
+    if (r->in_place) return kf_measurement_refresh(r, number, BASELINE, called, error);
+    r->device->cache_flush(r->sets, r->order, called);
     return true;
 }
 
-bool kf_run_steps_aside(const kf_run *r)
+bool kf_measurement_steps_aside(const kf_measurement *r)
 {
     return r->bench->device->slow_start && !r->bench->device->calls_block;
 }
 
 /* `keep`: what its process has computed is not read yet. */
-static bool null_batch(kf_run *r, kf_peer *peer, uint32_t count, bool keep, kf_batch *batch, kf_error *error)
+static bool empty_batch(kf_measurement *r, kf_runner *runner, uint32_t count, bool keep, kf_batch *batch, kf_error *error)
 {
     *batch = (kf_batch){.order = r->order, .count = count, .null = true, .keep = keep, .timeout = 20};
-    if (r->device->glance) batch->answered = kf_run_glance_at_nothing;
-    kf_crew_pause(r->bench->crew);
-    r->device->cool(r->sets, r->order, 1); /* something of the kind that comes before every batch */
-    kf_peer_event event = kf_peer_batch(peer, batch);
-    if (event == KF_PEER_OK) return true;
-    return kf_run_report(r, peer, peer == r->oracle ? KF_ROLE_ORACLE : KF_ROLE_BASELINE, event, batch->code,
+    if (r->device->snapshot) batch->answered = kf_measurement_snapshot_nothing;
+    kf_runner_pool_pause(r->bench->pool);
+    r->device->cache_flush(r->sets, r->order, 1); /* something of the kind that comes before every batch */
+    kf_runner_event event = kf_runner_batch(runner, batch);
+    if (event == KF_RUNNER_OK) return true;
+    return kf_measurement_report(r, runner, runner == r->oracle ? KF_ROLE_ORACLE : KF_ROLE_BASELINE, event, batch->code,
                          "running an empty batch", error);
 }
 
@@ -308,27 +308,27 @@ static void add_to_series(kf_series *series, size_t *count, size_t capacity, con
     series->seconds[(*count)++] = batch->seconds;
 }
 
-static bool null_of(kf_run *r, kf_peer *peer, uint32_t count, kf_error *error)
+static bool empty_of(kf_measurement *r, kf_runner *runner, uint32_t count, kf_error *error)
 {
     kf_batch batch;
-    if (!null_batch(r, peer, count, false, &batch, error)) return false;
+    if (!empty_batch(r, runner, count, false, &batch, error)) return false;
     if (r->over) return true;
     charge_waking(r, BASELINE, &batch); /* what is subtracted from batches has to be made as they are */
-    if (r->null_count == r->capacity) return true;
-    add_to_series(&r->null, &r->null_count, r->capacity, &batch);
+    if (r->empty_count == r->capacity) return true;
+    add_to_series(&r->null, &r->empty_count, r->capacity, &batch);
     return add_sample(r, 'n', -1, &batch) || no_memory(error);
 }
 
-bool kf_run_rehearses(const kf_run *r, kf_side side)
+bool kf_measurement_needs_priming(const kf_measurement *r, kf_side side)
 {
-    if (!kf_run_steps_aside(r) || r->baseline_call > REHEARSED_CALL) return false;
+    if (!kf_measurement_steps_aside(r) || r->baseline_call > REHEARSED_CALL) return false;
     return r->bench->kinds[side == BASELINE ? KF_ROLE_BASELINE : KF_ROLE_CANDIDATE] == KF_RUNNER_TORCH;
 }
 
-bool kf_run_rehearse(kf_run *r, kf_side side, kf_error *error)
+bool kf_measurement_prime(kf_measurement *r, kf_side side, kf_error *error)
 {
     kf_batch batch;
-    if (!kf_run_batch(r, side, 0, 1, KF_REHEARSAL, -1, &batch, error)) return false;
+    if (!kf_measurement_batch(r, side, 0, 1, KF_PRIMING_CALL, -1, &batch, error)) return false;
     charge_late(r, side, &batch); /* nothing is free there, either */
     r->rehearsed[side] = batch.seconds;
     return true;
@@ -336,70 +336,70 @@ bool kf_run_rehearse(kf_run *r, kf_side side, kf_error *error)
 
 /* Where the run steps aside the oracle's is the last. One of another kind than the baseline makes some that count for nothing; what is to be subtracted is then
  * the baseline's own, behind such a one. */
-static bool null_baseline_batch(kf_run *r, kf_side side, uint32_t count, kf_error *error)
+static bool empty_baseline_batch(kf_measurement *r, kf_side side, uint32_t count, kf_error *error)
 {
     kf_batch batch;
     const kf_runner_kind *kinds = r->bench->kinds;
-    if (!kf_run_steps_aside(r)) return null_of(r, r->peers[BASELINE], count, error);
-    if (kinds[KF_ROLE_ORACLE] == kinds[KF_ROLE_BASELINE]) return null_of(r, r->oracle, count, error);
-    if (!null_batch(r, r->oracle, 1, false, &batch, error)) return false;
+    if (!kf_measurement_steps_aside(r)) return empty_of(r, r->runners[BASELINE], count, error);
+    if (kinds[KF_ROLE_ORACLE] == kinds[KF_ROLE_BASELINE]) return empty_of(r, r->oracle, count, error);
+    if (!empty_batch(r, r->oracle, 1, false, &batch, error)) return false;
     if (r->over || side == CANDIDATE) return true;
-    if (!null_of(r, r->peers[BASELINE], count, error)) return false;
-    return r->over || null_batch(r, r->oracle, 1, false, &batch, error);
+    if (!empty_of(r, r->runners[BASELINE], count, error)) return false;
+    return r->over || empty_batch(r, r->oracle, 1, false, &batch, error);
 }
 
 /* What an empty batch costs the candidate's kind of runner: nothing that depends on the number of calls, because what a candidate in Python adds to each
  * of its calls is in its own hands. Always of a runner that no candidate is in. */
-static bool null_candidate_batch(kf_run *r, kf_error *error)
+static bool empty_candidate_batch(kf_measurement *r, kf_error *error)
 {
     kf_batch batch;
-    if (!null_batch(r, r->idle ? r->idle : r->peers[BASELINE], 1, false, &batch, error)) return false;
+    if (!empty_batch(r, r->idle ? r->idle : r->runners[BASELINE], 1, false, &batch, error)) return false;
     if (r->over) return true;
     if (r->idle && r->idle_wakings < KF_WAKINGS) r->idle_waking[r->idle_wakings++] = batch.waking;
-    add_to_series(&r->null_candidate, &r->null_candidate_count, r->capacity, &batch);
+    add_to_series(&r->empty_candidate, &r->empty_candidate_count, r->capacity, &batch);
     return true;
 }
 
 /* And what it costs right behind another one of its process, as before a single call. */
-static bool null_candidate_again(kf_run *r, kf_error *error)
+static bool empty_candidate_again(kf_measurement *r, kf_error *error)
 {
     kf_batch batch;
-    if (!null_batch(r, r->idle, 1, false, &batch, error)) return false;
+    if (!empty_batch(r, r->idle, 1, false, &batch, error)) return false;
     if (!r->over) add_to_series(&r->idle_again, &r->idle_again_count, r->capacity, &batch);
     return true;
 }
 
 /* Of a side that rehearses: behind another one of the same process, as its batches come behind a call. */
-static bool null_rehearsed(kf_run *r, kf_side side, kf_error *error)
+static bool empty_primed(kf_measurement *r, kf_side side, kf_error *error)
 {
     kf_batch batch;
     bool own = side == CANDIDATE && r->idle;
-    kf_peer *peer = own ? r->idle : r->bench->kinds[KF_ROLE_ORACLE] == KF_RUNNER_TORCH ? r->oracle : r->peers[BASELINE];
-    if (!null_batch(r, peer, 1, false, &batch, error)) return false;
+    kf_runner *runner = own ? r->idle : r->bench->kinds[KF_ROLE_ORACLE] == KF_RUNNER_TORCH ? r->oracle : r->runners[BASELINE];
+    if (!empty_batch(r, runner, 1, false, &batch, error)) return false;
     if (r->over) return true;
-    return own ? null_candidate_batch(r, error) : null_of(r, peer, 1, error);
+    return own ? empty_candidate_batch(r, error) : empty_of(r, runner, 1, error);
 }
 
-bool kf_run_null_batch(kf_run *r, kf_side side, uint32_t count, kf_error *error)
+bool kf_measurement_empty_batch(kf_measurement *r, kf_side side, uint32_t count, kf_error *error)
 {
     kf_batch batch;
-    bool aside = kf_run_steps_aside(r);
-    if (kf_run_rehearses(r, side)) return null_rehearsed(r, side, error);
-    if (aside ? !r->idle : !kf_run_is_apart(r)) return null_baseline_batch(r, side, count, error);
+    bool aside = kf_measurement_steps_aside(r);
+    if (kf_measurement_needs_priming(r, side)) return empty_primed(r, side, error);
+    if (aside ? !r->idle : !kf_measurement_is_apart(r)) return empty_baseline_batch(r, side, count, error);
     /* The last one is of the side's own kind of runner. */
     if (side == BASELINE)
-        return (aside ? null_batch(r, r->idle, 1, false, &batch, error) : null_candidate_batch(r, error)) &&
-               (r->over || null_baseline_batch(r, side, count, error));
-    return (aside ? null_batch(r, r->oracle, 1, false, &batch, error) : null_baseline_batch(r, side, count, error)) &&
-           (r->over || null_candidate_batch(r, error)) && (r->over || !aside || null_candidate_again(r, error));
+        return (aside ? empty_batch(r, r->idle, 1, false, &batch, error) : empty_candidate_batch(r, error)) &&
+               (r->over || empty_baseline_batch(r, side, count, error));
+    return (aside ? empty_batch(r, r->oracle, 1, false, &batch, error) : empty_baseline_batch(r, side, count, error)) &&
+           (r->over || empty_candidate_batch(r, error)) && (r->over || !aside || empty_candidate_again(r, error));
 }
 
-bool kf_run_null_again(kf_run *r, kf_error *error)
+bool kf_measurement_empty_again(kf_measurement *r, kf_error *error)
 {
     kf_batch batch;
-    if (!null_batch(r, r->peers[BASELINE], 1, true, &batch, error)) return false;
+    if (!empty_batch(r, r->runners[BASELINE], 1, true, &batch, error)) return false;
     if (r->over) return true;
     charge_waking(r, BASELINE, &batch);
-    add_to_series(&r->null_again, &r->null_again_count, r->capacity, &batch);
+    add_to_series(&r->empty_again, &r->empty_again_count, r->capacity, &batch);
     return true;
 }

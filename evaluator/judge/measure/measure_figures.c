@@ -4,8 +4,8 @@
 
 #include "measure_internal.h"
 
-#define MOST_LATE 0.00025       /* seconds beyond the lower quartile of empty batches that are believed to be fixed cost */
-#define MOST_BESIDE 0.00006     /* seconds more than an empty batch costs that are believed to be fixed cost */
+#define MAX_LATE 0.00025       /* seconds beyond the lower quartile of empty batches that are believed to be fixed cost */
+#define MAX_PAIRED 0.00006     /* seconds more than an empty batch costs that are believed to be fixed cost */
 #define PROCESS_WAKING 0.000025 /* seconds that one process may usually wake later than another and nobody has worked */
 #define EARLY_SECONDS 0.001     /* wakings beyond this, these times the baseline's, and this part of a batch are work done early */
 #define EARLY_FACTOR 8.0
@@ -46,19 +46,19 @@ static bool slower_than(const kf_device *device, const kf_interval *beside, cons
 }
 
 /* Was the baseline slower because the candidate was there? Alone before and alone after have to agree on it: a machine that drifts disagrees. */
-static bool check_interference(kf_run *r, double usual_waking, kf_error *error)
+static bool check_interference(kf_measurement *r, double usual_waking, kf_error *error)
 {
     kf_workbench *bench = r->bench;
     kf_interval beside = kf_median_interval(r->throughput[BASELINE].seconds, r->pairs, 0.95),
-                before = kf_median_interval(r->alone.seconds, r->alone_count, 0.95);
+                before = kf_median_interval(r->alone.seconds, r->solo_count, 0.95);
     r->stale = (beside.high < before.low || beside.low > before.high) && fabs(beside.value / before.value - 1) > INTERFERENCE / 2;
     if (!slower_than(bench->device, &beside, &before)) return true;
-    kf_peer_free(r->peers[CANDIDATE]);
-    r->peers[CANDIDATE] = NULL;
-    if (!kf_run_measure_alone(r, r->alone_calls, error)) return false;
+    kf_runner_free(r->runners[CANDIDATE]);
+    r->runners[CANDIDATE] = NULL;
+    if (!kf_measurement_solo(r, r->solo_calls, error)) return false;
     if (r->over) return true;
-    charge_wakings(&r->alone, r->alone_count, r->alone_calls, usual_waking);
-    kf_interval after = kf_median_interval(r->alone.seconds, r->alone_count, 0.95);
+    charge_wakings(&r->alone, r->solo_count, r->solo_calls, usual_waking);
+    kf_interval after = kf_median_interval(r->alone.seconds, r->solo_count, 0.95);
     if (!slower_than(bench->device, &beside, &after)) return true;
     return kf_verdict_add_finding(
                bench->verdict, bench->result, KF_INTERFERENCE, KF_BLAME_MACHINE, "baseline.disturbed", beside.value / after.value,
@@ -70,11 +70,11 @@ static bool check_interference(kf_run *r, double usual_waking, kf_error *error)
 /* By how much the baseline was slower beside the candidate than alone, at least; 1: that is not certain. Less than what is interference may be the
  * candidate's doing, too (timers that run out while it is stopped, pages that the kernel gives back later), and then it is no merit: nobody is called
  * faster by it. Not where calls go on behind a launch: there batches alone may be an earlier job's. */
-static double slowed(const kf_run *r)
+static double slowed(const kf_measurement *r)
 {
-    if (!r->bench->device->calls_block || r->calls[BASELINE] != r->alone_calls || !r->alone_count) return 1;
+    if (!r->bench->device->calls_block || r->calls[BASELINE] != r->solo_calls || !r->solo_count) return 1;
     kf_interval beside = kf_median_interval(r->throughput[BASELINE].seconds, r->pairs, 0.95),
-                alone = kf_median_interval(r->alone.seconds, r->alone_count, 0.95);
+                alone = kf_median_interval(r->alone.seconds, r->solo_count, 0.95);
     return beside.low > alone.high ? beside.low / alone.high : 1; /* NaN is no certainty either */
 }
 
@@ -95,7 +95,7 @@ static bool is_less_than_nothing(double seconds, double least)
 
 /* Faster than physics allows, all of the candidate's interval and what is not known of the fixed cost included: than the memory can be, or than calls can
  * be launched, when the calls of a batch are done by one launch and return without any of their own. */
-static bool check_floor(kf_run *r, double uncertainty, kf_error *error)
+static bool check_floor(kf_measurement *r, double uncertainty, kf_error *error)
 {
     kf_workbench *bench = r->bench;
     kf_workload_verdict *result = bench->result;
@@ -126,7 +126,7 @@ static bool check_floor(kf_run *r, double uncertainty, kf_error *error)
 
 /* The machine delays both sides' waking alike; work on the inputs before the clock runs delays one. All late wakings are charged; to convict, most of
  * the candidate's have to be later than nearly all of the baseline's, and on a processor its threads have to have been. */
-static bool check_waking(kf_run *r, kf_error *error)
+static bool check_waking(kf_measurement *r, kf_error *error)
 {
     size_t counts[2] = {r->wakings[BASELINE] < KF_WAKINGS ? r->wakings[BASELINE] : KF_WAKINGS,
                         r->wakings[CANDIDATE] < KF_WAKINGS ? r->wakings[CANDIDATE] : KF_WAKINGS};
@@ -153,12 +153,12 @@ static bool check_waking(kf_run *r, kf_error *error)
 /* Waking the judge and stopping the runner take longer behind calls, which have turned processors and caches to something else, than behind nothing.
  * How much longer is seen on the baseline, whose clock around its calls nobody has an interest in. A busy machine makes much more of it, by chance;
  * that is no fixed cost, so only some is believed, and never more than the least that a batch took beside its calls. */
-static double beside_calls(const kf_run *r, double empty)
+static double paired_calls(const kf_measurement *r, double empty)
 {
-    if (!r->beside_count) return 0;
-    double more = kf_quantile(r->beside.seconds, r->beside_count, 0.25) - empty,
-           least = kf_quantile(r->beside.seconds, r->beside_count, 0);
-    return fmin(fmin(fmax(more, 0), MOST_BESIDE), fmax(least, 0) - empty);
+    if (!r->paired_count) return 0;
+    double more = kf_quantile(r->beside.seconds, r->paired_count, 0.25) - empty,
+           least = kf_quantile(r->beside.seconds, r->paired_count, 0);
+    return fmin(fmin(fmax(more, 0), MAX_PAIRED), fmax(least, 0) - empty);
 }
 
 /* What may have been subtracted too much: as little as some empty batch took is certain, and a candidate is held to no more than that. */
@@ -171,7 +171,7 @@ static double overcharged(const kf_series *series, size_t count, double cost)
  * makes of them is no fixed cost, and subtracting it would leave less than nothing of a short batch that was spared. */
 static double fixed_cost(const kf_series *series, size_t count, double *uncertainty)
 {
-    double cost = fmin(kf_median(series->seconds, count), kf_quantile(series->seconds, count, 0.25) + MOST_LATE);
+    double cost = fmin(kf_median(series->seconds, count), kf_quantile(series->seconds, count, 0.25) + MAX_LATE);
     kf_interval interval = kf_median_interval(series->seconds, count, 0.95);
     *uncertainty = isnan(interval.low) ? kf_mad(series->seconds, count) : (interval.high - interval.low) / 2;
     if (cost >= 0) return cost;
@@ -186,12 +186,12 @@ static double fixed_cost(const kf_series *series, size_t count, double *uncertai
  * is not the call's. Where others may have the very processors that calls run on, most of one side's few single calls and none of the other's wait for one
  * too often; so there the candidate's quickest is held against the baseline's slowest: of eight each that is chance once in 12,870 times, and who does a
  * batch's work in each single call does it in the quickest, too. In Python a call alone is mostly the interpreter's. */
-static bool check_merged(kf_run *r, double single, kf_error *error)
+static bool check_merged(kf_measurement *r, double single, kf_error *error)
 {
     kf_workbench *bench = r->bench;
     const kf_workload_verdict *result = bench->result;
     if (!(bench->device->merged_call > 0) || r->idle || bench->kinds[KF_ROLE_CANDIDATE] == KF_RUNNER_TORCH) return true;
-    double later = kf_run_steps_aside(r) ? kf_median(r->latency[CANDIDATE].woken, r->latency_pairs) - single : 0;
+    double later = kf_measurement_steps_aside(r) ? kf_median(r->latency[CANDIDATE].woken, r->latency_pairs) - single : 0;
     double quick = bench->device->calls_block ? 0 : 0.25;
     double alone = kf_quantile(r->latency[CANDIDATE].seconds, r->latency_pairs, quick) - fmin(fmax(later, 0), PROCESS_WAKING) -
                    kf_quantile(r->latency[BASELINE].seconds, r->latency_pairs, 1 - quick),
@@ -212,11 +212,11 @@ static bool check_merged(kf_run *r, double single, kf_error *error)
  * wakes later the slower one. So the figure is free of it: here what is charged is beyond a side's own usual waking, where a candidate's is not more than
  * PROCESS_WAKING above the baseline's. The low end of the interval is the lower one of both ways: nobody is called faster for what he may have done
  * early. */
-static bool speed_up_fairly(const kf_run *r, double usual, kf_interval *speedup, double seconds[2], kf_error *error)
+static bool speed_up_fairly(const kf_measurement *r, double usual, kf_interval *speedup, double seconds[2], kf_error *error)
 {
-    kf_autofree double *values = calloc(2 * r->pairs + r->null_count + 1, sizeof *values);
+    kf_autofree double *values = calloc(2 * r->pairs + r->empty_count + 1, sizeof *values);
     if (!values) return no_memory(error);
-    double own = kf_median(r->throughput[CANDIDATE].woken, r->pairs), empty = kf_median(r->null.woken, r->null_count), unsure;
+    double own = kf_median(r->throughput[CANDIDATE].woken, r->pairs), empty = kf_median(r->null.woken, r->empty_count), unsure;
     kf_series both[2], null = {values + 2 * r->pairs, r->null.woken};
     for (int side = 0; side < 2; side++) {
         both[side] = (kf_series){values + (size_t)side * r->pairs, r->throughput[side].woken};
@@ -224,9 +224,9 @@ static bool speed_up_fairly(const kf_run *r, double usual, kf_interval *speedup,
         charge_wakings(&both[side], r->pairs, r->calls[side],
                        side == BASELINE ? usual : fmin(fmax(own, usual), usual + PROCESS_WAKING));
     }
-    memcpy(null.seconds, r->null.seconds, r->null_count * sizeof *values);
-    charge_wakings(&null, r->null_count, 1, fmin(empty, usual));
-    double cost = fixed_cost(&null, r->null_count, &unsure);
+    memcpy(null.seconds, r->null.seconds, r->empty_count * sizeof *values);
+    charge_wakings(&null, r->empty_count, 1, fmin(empty, usual));
+    double cost = fixed_cost(&null, r->empty_count, &unsure);
     for (int side = 0; side < 2; side++) {
         subtract(both[side].seconds, r->pairs, cost / r->calls[side]);
         seconds[side] = kf_median(both[side].seconds, r->pairs);
@@ -243,35 +243,35 @@ static kf_interval unite(kf_interval a, kf_interval b)
 }
 
 /* What a batch of one process has against one of another, beside its calls and in them: no number of pairs shows it. */
-static kf_interval widen_processes(const kf_run *r, kf_interval speedup, const double batches[2])
+static kf_interval widen_processes(const kf_measurement *r, kf_interval speedup, const double batches[2])
 {
     const kf_device *device = r->bench->device;
     bool python[2] = {r->bench->kinds[KF_ROLE_BASELINE] == KF_RUNNER_TORCH, r->bench->kinds[KF_ROLE_CANDIDATE] == KF_RUNNER_TORCH};
     double parts[2];
     for (int side = 0; side < 2; side++) {
         double bias = python[side] ? (python[!side] ? device->python_bias : device->python_cold)
-                                   : (kf_run_steps_aside(r) ? device->batch_bias : 0);
+                                   : (kf_measurement_steps_aside(r) ? device->batch_bias : 0);
         parts[side] = bias / batches[side];
     }
-    double own = kf_run_is_apart(r) ? fmax(device->process_bias, device->python_process_bias) : device->process_bias;
+    double own = kf_measurement_is_apart(r) ? fmax(device->process_bias, device->python_process_bias) : device->process_bias;
     double factor = (1 + hypot(parts[BASELINE], parts[CANDIDATE])) * (1 + own);
     return (kf_interval){speedup.value, speedup.low / factor, speedup.high * factor};
 }
 
 /* Seconds that a rehearsal took beyond a call of the batch behind it, as that was made. */
-static double excess(const kf_run *r, kf_side side, size_t pair)
+static double excess(const kf_measurement *r, kf_side side, size_t pair)
 {
-    return r->rehearsals[side].seconds[pair] - r->throughput[side].seconds[pair];
+    return r->priming_calls[side].seconds[pair] - r->throughput[side].seconds[pair];
 }
 
 /* Nobody times a rehearsal, so work that knows no inputs (memory that is allocated and cleared for the calls to come) could be done there. What one takes beyond a
  * call of its batch, what is cold in it and what any batch costs is therefore in the batch's time. */
-static bool charge_rehearsals(kf_run *r, kf_error *error)
+static bool charge_priming_calls(kf_measurement *r, kf_error *error)
 {
-    if (!kf_run_rehearses(r, CANDIDATE)) return true;
+    if (!kf_measurement_needs_priming(r, CANDIDATE)) return true;
     const kf_device *device = r->bench->device;
     double allowed = r->empty_batch + REHEARSED_COLD * device->python_cold;
-    if (kf_run_rehearses(r, BASELINE)) {
+    if (kf_measurement_needs_priming(r, BASELINE)) {
         kf_autofree double *values = calloc(r->pairs + 1, sizeof *values);
         if (!values) return no_memory(error);
         for (size_t i = 0; i < r->pairs; i++) values[i] = excess(r, BASELINE, i);
@@ -282,15 +282,15 @@ static bool charge_rehearsals(kf_run *r, kf_error *error)
     return true;
 }
 
-bool kf_run_conclude(kf_run *r, kf_error *error)
+bool kf_measurement_conclude(kf_measurement *r, kf_error *error)
 {
     kf_workbench *bench = r->bench;
     kf_workload_verdict *result = bench->result;
-    if (!check_waking(r, error) || (!r->over && !charge_rehearsals(r, error))) return false;
+    if (!check_waking(r, error) || (!r->over && !charge_priming_calls(r, error))) return false;
     if (r->over) return true;
     double usual = kf_median(r->throughput[BASELINE].woken, r->pairs),
            single = kf_median(r->latency[BASELINE].woken, r->latency_pairs);
-    bool aside = kf_run_steps_aside(r), fairly = aside && !kf_run_is_apart(r);
+    bool aside = kf_measurement_steps_aside(r), fairly = aside && !kf_measurement_is_apart(r);
     kf_interval fair = {NAN, NAN, NAN};
     double fair_seconds[2] = {NAN, NAN};
     if (fairly && !speed_up_fairly(r, usual, &fair, fair_seconds, error)) return false;
@@ -301,39 +301,39 @@ bool kf_run_conclude(kf_run *r, kf_error *error)
         charge_wakings(&r->latency[side], r->latency_pairs, 1, other ? idle : single);
     }
     /* Without r->idle they are of the baseline's process, and how late that is woken for them is no concern of the candidate's batches. */
-    charge_wakings(&r->null_candidate, r->null_candidate_count, 1, idle);
-    charge_wakings(&r->alone, r->alone_count, r->alone_calls, usual);
-    charge_wakings(&r->null, r->null_count, 1, usual);
-    charge_wakings(&r->null_again, r->null_again_count, 1, single);
+    charge_wakings(&r->empty_candidate, r->empty_candidate_count, 1, idle);
+    charge_wakings(&r->alone, r->solo_count, r->solo_calls, usual);
+    charge_wakings(&r->null, r->empty_count, 1, usual);
+    charge_wakings(&r->empty_again, r->empty_again_count, 1, single);
     charge_wakings(&r->idle_again, r->idle_again_count, 1, isnan(idle) ? single : idle);
-    charge_wakings(&r->beside, r->beside_count, 1, usual);
-    if (r->calls[BASELINE] == r->alone_calls && r->alone_count && !check_interference(r, usual, error)) return false;
+    charge_wakings(&r->beside, r->paired_count, 1, usual);
+    if (r->calls[BASELINE] == r->solo_calls && r->solo_count && !check_interference(r, usual, error)) return false;
     if (r->over) return true;
     double unearned = slowed(r); /* now that batches are all as they were made */
 
     double unsure[2], costs[2], over = 0; /* of the candidate */
-    bool one_process = !r->idle && r->null_candidate_count;
+    bool one_process = !r->idle && r->empty_candidate_count;
     for (int side = 0; side < 2; side++) {
-        bool own = side == CANDIDATE && r->null_candidate_count;
-        const kf_series *empty = own ? &r->null_candidate : &r->null;
-        size_t count = own ? r->null_candidate_count : r->null_count;
+        bool own = side == CANDIDATE && r->empty_candidate_count;
+        const kf_series *empty = own ? &r->empty_candidate : &r->null;
+        size_t count = own ? r->empty_candidate_count : r->empty_count;
         costs[side] = fixed_cost(empty, count, &unsure[side]);
         /* The candidate's are those without any calls: what makes them dearer is chance, by which nobody is faster. */
         if (own && one_process) costs[CANDIDATE] = fmin(costs[CANDIDATE], costs[BASELINE]);
         over = overcharged(empty, count, costs[side]);
     }
-    double more = beside_calls(r, costs[BASELINE]);
+    double more = paired_calls(r, costs[BASELINE]);
     for (int side = 0; side < 2; side++) costs[side] += more;
     double uncertainty = fmax(unsure[BASELINE], unsure[CANDIDATE]) + fmax(more, 0) / 2;
     result->batch_cost_seconds = costs[CANDIDATE];
     for (int side = 0; side < 2; side++) {
         /* Of a single call only what a batch of one costs. */
-        bool of_one = r->null_candidate_count && (side == BASELINE || one_process);
+        bool of_one = r->empty_candidate_count && (side == BASELINE || one_process);
         double single_cost = of_one ? fmin(costs[side], r->empty_batch) : costs[side], ignored;
         bool idle_kind = side == CANDIDATE && r->idle;
-        const kf_series *again = idle_kind ? &r->idle_again : &r->null_again;
-        size_t again_count = idle_kind ? r->idle_again_count : r->null_again_count;
-        if (kf_run_rehearses(r, side))
+        const kf_series *again = idle_kind ? &r->idle_again : &r->empty_again;
+        size_t again_count = idle_kind ? r->idle_again_count : r->empty_again_count;
+        if (kf_measurement_needs_priming(r, side))
             single_cost = costs[side];
         else if (aside && again_count)
             single_cost = fixed_cost(again, again_count, &ignored);

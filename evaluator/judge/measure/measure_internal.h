@@ -1,10 +1,10 @@
 /* What the parts of measuring a workload share: measure.c (how many batches of what), measure_batches.c (one batch), measure_pairs.c (one of each side on
- * the same sets), measure_peers.c (starting runners, wording what became of them), measure_figures.c (what the times mean), measure_state.c (why a module may be wrong). Functions that take a
+ * the same sets), measure_runners.c (starting runners, wording what became of them), measure_figures.c (what the times mean), measure_state.c (why a module may be wrong). Functions that take a
  * kf_error return false for what is the machine's or the caller's; what there is to say of a candidate or a task becomes a finding, and r->over. */
 #ifndef KFORGE_MEASURE_INTERNAL_H
 #define KFORGE_MEASURE_INTERNAL_H
 
-#include "check.h"
+#include "check_outputs.h"
 #include "kforge/file.h"
 #include "measure.h"
 
@@ -18,19 +18,19 @@ typedef struct kf_series {
     double *woken;   /* of each batch: the part of its waking that was not charged */
 } kf_series;
 
-typedef struct kf_run {
+typedef struct kf_measurement {
     kf_workbench *bench;
     const kf_device_operations *device;
     kf_checker *checker;
     kf_sets *sets;
     uint32_t set_count;
-    kf_peer *peers[2], *oracle;
-    kf_peer *
+    kf_runner *runners[2], *oracle;
+    kf_runner *
         idle; /* a runner of the candidate's kind with nothing loaded, where the baseline's is of another: what does nothing costs there */
     double idle_waking[KF_WAKINGS];
     size_t idle_wakings;
-    kf_series null_candidate; /* empty batches of the candidate's kind, where they are not those of the baseline */
-    size_t null_candidate_count;
+    kf_series empty_candidate; /* empty batches of the candidate's kind, where they are not those of the baseline */
+    size_t empty_candidate_count;
     kf_choices choices;
     kf_set_variation *variations;
     uint32_t *order, *list;     /* sets in the order called; sets to compare: all that were called, until doubts drop some */
@@ -40,25 +40,25 @@ typedef struct kf_run {
     double empty_batch;         /* seconds of an empty batch, roughly */
     double set_cost, pair_time; /* seconds: of a set in a pair beside its calls, its truth included; that a pair may take */
     uint32_t calls[2];          /* in a batch of each side */
-    uint32_t alone_calls;       /* in the batches of r->alone */
+    uint32_t solo_calls;       /* in the batches of r->alone */
     double candidate_time;      /* seconds that the candidate's batches took in all */
     kf_series throughput[2], latency[2], alone;
-    kf_series rehearsals[2]; /* by pair: seconds of the call before the batch, where that side rehearses */
+    kf_series priming_calls[2]; /* by pair: seconds of the call before the batch, where that side rehearses */
     double rehearsed[2];     /* the last one's */
     kf_series null;          /* empty batches */
-    kf_series null_again;    /* and those of the baseline right behind its single calls, where the run steps aside */
-    size_t null_again_count;
+    kf_series empty_again;    /* and those of the baseline right behind its single calls, where the run steps aside */
+    size_t empty_again_count;
     kf_series idle_again; /* and of r->idle right behind another one, which a single call of the candidate is compared with */
     size_t idle_again_count;
     kf_series beside; /* what batches of the baseline took beside its calls, by its own clock; only on devices whose calls block */
-    size_t beside_count;
+    size_t paired_count;
     double waking[2]
                  [KF_WAKINGS]; /* of the latest batches of each side: seconds from waking a runner to its answer that it is awake */
     double worked[KF_WAKINGS]; /* of the candidate's wakings: what it spent on processors meanwhile */
     size_t wakings[2];
     double quickest_waking; /* of the baseline */
     double woke[2][2];      /* by side, batch and single call: the part of the last waking that was not charged */
-    size_t pairs, latency_pairs, alone_count, null_count, capacity;
+    size_t pairs, latency_pairs, solo_count, empty_count, capacity;
     int serial; /* of the next pair: no two share keys, repeated warm-ups included */
     bool timed;
     kf_known known;        /* of the baseline alone, for jobs to come; `task` is empty where that is of no use to them */
@@ -74,14 +74,14 @@ typedef struct kf_run {
     double started;
     double awaited; /* seconds that the device's memory was waited for */
     bool unquiet;   /* it is not any more: that has taken too long */
-} kf_run;
+} kf_measurement;
 
 static inline bool no_memory(kf_error *error)
 {
     return kf_fail(error, KF_ERROR_MEMORY, "out of memory while measuring");
 }
 
-static inline double kf_run_time_left(const kf_run *r)
+static inline double kf_measurement_time_left(const kf_measurement *r)
 {
     return r->bench->deadline - kf_now();
 }
@@ -89,45 +89,45 @@ static inline double kf_run_time_left(const kf_run *r)
 /* ---- measure_batches.c ---- */
 
 /* A random number of this workload and measurement, another for each purpose and number. */
-uint64_t kf_run_draw(kf_run *r, const char *purpose, int number);
+uint64_t kf_measurement_draw(kf_measurement *r, const char *purpose, int number);
 /* Seconds that a batch of so many calls may take. */
-double kf_run_timeout(const kf_run *r, kf_side side, uint32_t calls);
+double kf_measurement_timeout(const kf_measurement *r, kf_side side, uint32_t calls);
 /* Waits until nobody's freed memory is being cleared, before anything that is timed; not between a rehearsal and its batch. */
-void kf_run_await_quiet(kf_run *r);
+void kf_measurement_memory_settle(kf_measurement *r);
 /* Everything between two batches that is not timed. */
-bool kf_run_refresh(kf_run *r, int number, kf_side side, uint32_t called, kf_error *error);
+bool kf_measurement_refresh(kf_measurement *r, int number, kf_side side, uint32_t called, kf_error *error);
 /* What a batch of the baseline that is only timed needs: its inputs, and nothing in a cache. It has no use for poison. */
-bool kf_run_ready_baseline(kf_run *r, int number, uint32_t called, kf_error *error);
-/* One batch of one side on r->order[first…], and what is to be said about it but for damage. A letter: it is a sample of that pair, or KF_REHEARSAL. */
-#define KF_REHEARSAL 'r'
-bool kf_run_batch(kf_run *r, kf_side side, uint32_t first, uint32_t count, char letter, int pair, kf_batch *batch, kf_error *error);
+bool kf_measurement_ready_baseline(kf_measurement *r, int number, uint32_t called, kf_error *error);
+/* One batch of one side on r->order[first…], and what is to be said about it but for damage. A letter: it is a sample of that pair, or KF_PRIMING_CALL. */
+#define KF_PRIMING_CALL 'r'
+bool kf_measurement_batch(kf_measurement *r, kf_side side, uint32_t first, uint32_t count, char letter, int pair, kf_batch *batch, kf_error *error);
 /* Is an empty batch of a third process made before each batch that is timed? On a GPU a batch costs some 30 us less where its process had the last one,
  * too, whatever the judge did in between: so none has, but for those that rehearse. */
-bool kf_run_steps_aside(const kf_run *r);
+bool kf_measurement_steps_aside(const kf_measurement *r);
 /* Does that side make a call that nobody times right before each batch that is timed? A module of PyTorch's takes 70 to 400 us longer until its first kernel is
  * launched where another process has computed since it was called last (docs/measurements), and an empty batch, which calls nothing, does not tell by how
  * much. A batch may be no longer than one call of 3 ms, so on a GPU who computes in Python rehearses. */
-bool kf_run_rehearses(const kf_run *r, kf_side side);
+bool kf_measurement_needs_priming(const kf_measurement *r, kf_side side);
 /* That call, of the first set of the order; its seconds go to r->rehearsed. A candidate's must not see what it will be timed on: its caller sees to it that the sets hold something else. */
-bool kf_run_rehearse(kf_run *r, kf_side side, kf_error *error);
+bool kf_measurement_prime(kf_measurement *r, kf_side side, kf_error *error);
 /* Empty batches before one of that side: into r->null, of the oracle where the run steps aside and it is a runner of the baseline's kind, else of the
  * baseline; and where those of the candidate's kind cost something else, into r->null_candidate. Of a side that rehearses behind another one of the same
  * process. */
-bool kf_run_null_batch(kf_run *r, kf_side side, uint32_t count, kf_error *error);
+bool kf_measurement_empty_batch(kf_measurement *r, kf_side side, uint32_t count, kf_error *error);
 /* One of the baseline's whose process has had the last batch, too, as before a single call, into r->null_again. */
-bool kf_run_null_again(kf_run *r, kf_error *error);
+bool kf_measurement_empty_again(kf_measurement *r, kf_error *error);
 /* Stands for a look at outputs where there is nothing to look at: it takes the same path and time. */
-void kf_run_glance_at_nothing(void *context);
+void kf_measurement_snapshot_nothing(void *context);
 /* What the batches since the last refresh broke. */
-bool kf_run_inspect(kf_run *r, kf_side side, kf_error *error);
+bool kf_measurement_inspect(kf_measurement *r, kf_side side, kf_error *error);
 /* Runs the oracle for those of the listed sets whose truth is not there yet. */
-bool kf_run_find_truth(kf_run *r, const uint32_t *list, uint32_t count, kf_error *error);
+bool kf_measurement_find_truth(kf_measurement *r, const uint32_t *list, uint32_t count, kf_error *error);
 /* Outputs of the listed sets with the truth; what is doubtful into `doubts`, where it is not NULL, instead of a finding. */
-bool kf_run_compare(kf_run *r, kf_side side, const uint32_t *list, uint32_t count, kf_doubts *doubts, kf_error *error);
+bool kf_measurement_compare(kf_measurement *r, kf_side side, const uint32_t *list, uint32_t count, kf_doubts *doubts, kf_error *error);
 /* Words for a wrong result of a solution in Python that keeps what it has made of its first weights (measure_state.c). */
-bool kf_run_explain_state(kf_run *r, kf_error *error);
+bool kf_measurement_explain_state(kf_measurement *r, kf_error *error);
 /* The baseline on the very inputs of a doubtful set, in a spare one, which may take another set from the list. */
-bool kf_run_hear_baseline(kf_run *r, uint32_t doubtful, kf_doubts *doubts, uint32_t *list, uint32_t *count, kf_error *error);
+bool kf_measurement_hear_baseline(kf_measurement *r, uint32_t doubtful, kf_doubts *doubts, uint32_t *list, uint32_t *count, kf_error *error);
 
 /* ---- measure_pairs.c ---- */
 
@@ -141,64 +141,64 @@ typedef struct kf_pair_plan {
 } kf_pair_plan;
 
 /* Fresh inputs and a batch of each side; seconds of the batches and of the single calls, NAN for what was not made. */
-bool kf_run_pair(kf_run *r, const kf_pair_plan *plan, double seconds[2], double latency[2], kf_error *error);
+bool kf_measurement_pair(kf_measurement *r, const kf_pair_plan *plan, double seconds[2], double latency[2], kf_error *error);
 
-/* ---- measure_peers.c ---- */
+/* ---- measure_runners.c ---- */
 
 /* Turns an event of a runner into a finding, and the run is over; false for what is the machine's or the caller's. */
-bool kf_run_report(kf_run *r, kf_peer *peer, kf_role role, kf_peer_event event, int code, const char *doing, kf_error *error);
+bool kf_measurement_report(kf_measurement *r, kf_runner *runner, kf_role role, kf_runner_event event, int code, const char *doing, kf_error *error);
 /* What the crew knows a runner of the task's own by: its binary; for PyTorch task and workload, whose shapes it has been told. `key` is room for it. */
-const char *kf_run_key(const kf_workbench *bench, kf_role role, char key[4400]);
+const char *kf_measurement_key(const kf_workbench *bench, kf_role role, char key[4400]);
 /* Which program a role's runner is: `kinds`, but for a baseline through torch.compile, which is timed as any in Python. */
-kf_runner_kind kf_run_kind(const kf_workbench *bench, kf_role role);
+kf_runner_kind kf_measurement_kind(const kf_workbench *bench, kf_role role);
 /* Starts a runner, loads its binary, gives it its scalars. */
-bool kf_run_start_peer(kf_run *r, kf_role role, kf_peer **peer, kf_error *error);
+bool kf_measurement_start_runner(kf_measurement *r, kf_role role, kf_runner **runner, kf_error *error);
 /* Starts r->idle where there has to be one. */
-bool kf_run_start_idle(kf_run *r, kf_error *error);
+bool kf_measurement_start_idle(kf_measurement *r, kf_error *error);
 /* Is what an empty batch costs the candidate measured apart from the baseline's? */
-bool kf_run_is_apart(const kf_run *r);
+bool kf_measurement_is_apart(const kf_measurement *r);
 /* Brings what a runner in Python computed into the sets; a fault is a finding. */
-bool kf_run_fetch(kf_run *r, kf_side side, const uint32_t *list, uint32_t count, kf_error *error);
+bool kf_measurement_fetch(kf_measurement *r, kf_side side, const uint32_t *list, uint32_t count, kf_error *error);
 /* Are the baseline's results brought also behind batches that are only timed? On a processor they are where the candidate's are, behind each of its batches: what
  * has just been read has its process's next batch be faster, a module beside itself by 3 %. */
-bool kf_run_fetches_all(const kf_run *r);
+bool kf_measurement_fetches_all(const kf_measurement *r);
 /* Maps all buffers. */
-bool kf_run_hand_over(kf_run *r, kf_role role, kf_peer *peer, kf_error *error);
+bool kf_measurement_hand_over(kf_measurement *r, kf_role role, kf_runner *runner, kf_error *error);
 
 /* ---- measure_sizes.c ---- */
 
-#define KF_LEAST_PAIRS 8
+#define KF_MIN_PAIRS 8
 #define KF_SLOW 3.0 /* a candidate this much slower is judged on few calls */
 
 /* New sets instead of those there are, which no runner has been handed yet. */
-bool kf_run_make_sets(kf_run *r, uint32_t count, kf_error *error);
-void kf_run_drop_sets(kf_run *r);
+bool kf_measurement_make_sets(kf_measurement *r, uint32_t count, kf_error *error);
+void kf_measurement_drop_sets(kf_measurement *r);
 /* How many a measurement begins with. */
-uint32_t kf_run_least_sets(const kf_run *r);
+uint32_t kf_measurement_least_sets(const kf_measurement *r);
 /* Sets for batches of so many calls: as many as memory allows, some more than are called. */
-uint32_t kf_run_sets_for(const kf_run *r, double calls);
+uint32_t kf_measurement_sets_for(const kf_measurement *r, double calls);
 /* Seconds of calls that a batch should have. What a batch has to become cold costs, which an empty one has not, counts less in a longer one: who gives more time
  * gets that. */
-double kf_run_batch_length(const kf_run *r);
+double kf_measurement_batch_length(const kf_measurement *r);
 /* How long a call of the baseline takes and what a set costs beside it, and with that how many sets make a batch. */
-bool kf_run_size_batches(kf_run *r, kf_error *error);
+bool kf_measurement_size_batches(kf_measurement *r, kf_error *error);
 /* After a warm-up whose shortest batch took so many seconds (INFINITY: there was one only). Short calls were timed on few sets, which a cache may hold: what all of them
  * take says whether a batch of so many is longer than it has to be. */
-void kf_run_shorten_batches(kf_run *r, double seconds);
+void kf_measurement_shorten_batches(kf_measurement *r, double seconds);
 /* A candidate that is much faster than the baseline needs more calls for its batch to stand out against the fixed cost; one that is much slower gets a few short
  * ones, and `rule` asks for less of it. `seconds`: of the warm-up pair's batches; `*again`: in, whether that has been repeated, out, whether it is to be. */
-bool kf_run_adapt(kf_run *r, const double seconds[2], kf_stopping_rule *rule, bool *again, kf_error *error);
+bool kf_measurement_adapt(kf_measurement *r, const double seconds[2], kf_stopping_rule *rule, bool *again, kf_error *error);
 
 /* ---- measure.c ---- */
 
 /* A finding that the job's time is over: the candidate's fault where it took most of it. */
-bool kf_run_out_of_time(kf_run *r, kf_error *error);
+bool kf_measurement_out_of_time(kf_measurement *r, kf_error *error);
 /* The baseline's batches with no candidate there, into r->alone. */
-bool kf_run_measure_alone(kf_run *r, uint32_t calls, kf_error *error);
+bool kf_measurement_solo(kf_measurement *r, uint32_t calls, kf_error *error);
 
 /* ---- measure_figures.c ---- */
 
 /* Times to figures: fixed cost, speedups, interference, floor. */
-bool kf_run_conclude(kf_run *r, kf_error *error);
+bool kf_measurement_conclude(kf_measurement *r, kf_error *error);
 
 #endif

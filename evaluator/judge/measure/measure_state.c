@@ -16,19 +16,19 @@
 #include "measure_internal.h"
 #include "torch_plan.h"
 
-#define MOST_CALLS 3
-#define NOT_CALLED (1u << MOST_CALLS)
-#define LEAST_SECONDS 2.0 /* for a fresh process, its calls and their comparison */
+#define MAX_CALLS 3
+#define NOT_CALLED (1u << MAX_CALLS)
+#define MIN_SECONDS 2.0 /* for a fresh process, its calls and their comparison */
 
-static bool is_mismatch(const kf_run *r)
+static bool is_mismatch(const kf_measurement *r)
 {
     const kf_workload_verdict *result = r->bench->result;
     return r->over && result->finding_count == 1 && strcmp(result->findings[0].rule, "output.mismatch") == 0;
 }
 
-static uint32_t called(const kf_run *r)
+static uint32_t called(const kf_measurement *r)
 {
-    return r->set_count < MOST_CALLS ? r->set_count : MOST_CALLS;
+    return r->set_count < MAX_CALLS ? r->set_count : MAX_CALLS;
 }
 
 static const cJSON *state_of(const kf_task *task)
@@ -37,11 +37,11 @@ static const cJSON *state_of(const kf_task *task)
 }
 
 /* New inputs in every set; `shared`: with the first one's state in all of them. */
-static bool fill(kf_run *r, int number, bool shared, kf_error *error)
+static bool fill(kf_measurement *r, int number, bool shared, kf_error *error)
 {
     const kf_problem *problem = r->bench->problem;
     for (uint32_t set = 0; set < r->set_count; set++) r->variations[set] = (kf_set_variation){.argument = -1};
-    if (!r->device->fill(r->sets, kf_run_draw(r, "state", number), r->variations, error)) return false;
+    if (!r->device->fill(r->sets, kf_measurement_draw(r, "state", number), r->variations, error)) return false;
     memset(r->true_known, 0, r->set_count * sizeof *r->true_known);
     if (!shared) return true;
     const cJSON *entry;
@@ -58,50 +58,50 @@ static bool fill(kf_run *r, int number, bool shared, kf_error *error)
 }
 
 /* The oracle's runner loads a plan whose module keeps what its constructor has drawn. */
-static bool give_oracle_its_own(kf_run *r, kf_error *error)
+static bool give_oracle_its_own(kf_measurement *r, kf_error *error)
 {
     char key[4400];
-    if (kf_peer_unmap(r->oracle) != KF_PEER_OK)
+    if (kf_runner_unmap(r->oracle) != KF_RUNNER_OK)
         return kf_fail(error, KF_ERROR_MACHINE, "the oracle does not give its buffers back");
-    kf_crew_keep_trusted(r->bench->crew, KF_ROLE_ORACLE, kf_run_key(r->bench, KF_ROLE_ORACLE, key),
+    kf_runner_pool_keep_trusted(r->bench->pool, KF_ROLE_ORACLE, kf_measurement_key(r->bench, KF_ROLE_ORACLE, key),
                          r->bench->options->strict_sandbox, kf_steal(&r->oracle));
-    return kf_run_start_peer(r, KF_ROLE_ORACLE, &r->oracle, error) &&
-           (r->over || kf_run_hand_over(r, KF_ROLE_ORACLE, r->oracle, error));
+    return kf_measurement_start_runner(r, KF_ROLE_ORACLE, &r->oracle, error) &&
+           (r->over || kf_measurement_hand_over(r, KF_ROLE_ORACLE, r->oracle, error));
 }
 
 /* A batch of the solution; which of its calls are wrong, a bit each. */
-static bool call(kf_run *r, int number, bool shared, uint32_t *wrong, kf_error *error)
+static bool call(kf_measurement *r, int number, bool shared, uint32_t *wrong, kf_error *error)
 {
     kf_batch batch;
     if (!fill(r, number, shared, error)) return false;
     for (uint32_t i = 0; i < r->set_count; i++) r->order[i] = r->list[i] = i;
-    if (!kf_run_refresh(r, number, CANDIDATE, called(r), error)) return false;
-    if (!kf_run_batch(r, CANDIDATE, 0, called(r), 0, -1, &batch, error)) return false;
-    if (!r->over && !kf_run_find_truth(r, r->list, called(r), error)) return false;
+    if (!kf_measurement_refresh(r, number, CANDIDATE, called(r), error)) return false;
+    if (!kf_measurement_batch(r, CANDIDATE, 0, called(r), 0, -1, &batch, error)) return false;
+    if (!r->over && !kf_measurement_find_truth(r, r->list, called(r), error)) return false;
     if (r->over) return true;
     *wrong = 0;
     for (uint32_t i = 0; i < called(r); i++, r->over = false) {
-        if (!kf_run_compare(r, CANDIDATE, r->list + i, 1, NULL, error)) return false;
+        if (!kf_measurement_compare(r, CANDIDATE, r->list + i, 1, NULL, error)) return false;
         *wrong |= (uint32_t)r->over << i;
     }
     return true;
 }
 
-static bool try_again(kf_run *r, bool own, uint32_t *wrong, kf_error *error)
+static bool try_again(kf_measurement *r, bool own, uint32_t *wrong, kf_error *error)
 {
     *wrong = NOT_CALLED;
     if (own && !give_oracle_its_own(r, error)) return false;
-    if (!r->over && !kf_run_start_peer(r, KF_ROLE_CANDIDATE, &r->peers[CANDIDATE], error)) return false;
-    if (!r->over && !kf_run_hand_over(r, KF_ROLE_CANDIDATE, r->peers[CANDIDATE], error)) return false;
+    if (!r->over && !kf_measurement_start_runner(r, KF_ROLE_CANDIDATE, &r->runners[CANDIDATE], error)) return false;
+    if (!r->over && !kf_measurement_hand_over(r, KF_ROLE_CANDIDATE, r->runners[CANDIDATE], error)) return false;
     return r->over || call(r, 0, !own, wrong, error);
 }
 
 /* With the weights that constructors draw. */
-static bool try_own(kf_run *r, bool other_mode, uint32_t *wrong, kf_error *error)
+static bool try_own(kf_measurement *r, bool other_mode, uint32_t *wrong, kf_error *error)
 {
     *wrong = NOT_CALLED;
-    if (kf_run_time_left(r) < LEAST_SECONDS) return true;
-    kf_crew_retire(r->bench->crew, kf_steal(&r->peers[CANDIDATE]), true);
+    if (kf_measurement_time_left(r) < MIN_SECONDS) return true;
+    kf_runner_pool_retire(r->bench->pool, kf_steal(&r->runners[CANDIDATE]), true);
     r->own_state = true;
     r->other_mode = other_mode;
     bool done = try_again(r, true, wrong, error);
@@ -111,7 +111,7 @@ static bool try_own(kf_run *r, bool other_mode, uint32_t *wrong, kf_error *error
 }
 
 /* Asking takes as long as an answer does, so only where the task's module depends on its mode, or the solution's text speaks of it. */
-static bool may_depend_on_mode(const kf_run *r)
+static bool may_depend_on_mode(const kf_measurement *r)
 {
     const cJSON *torch = cJSON_GetObjectItemCaseSensitive(kf_task_json(r->bench->task), "torch");
     if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(torch, "mode_matters"))) return true;
@@ -124,7 +124,7 @@ static bool may_depend_on_mode(const kf_run *r)
 typedef enum cause { UNKNOWN, CACHED, CONSTRUCTED, EVALUATED, TRAINED } cause;
 
 /* Where it is right with some weights, it has to be wrong with all others: there are solutions that are wrong now and then, whatever their weights are. */
-static bool find_cause(kf_run *r, cause *found, kf_error *error)
+static bool find_cause(kf_measurement *r, cause *found, kf_error *error)
 {
     uint32_t wrong = NOT_CALLED, others = NOT_CALLED, all = (1u << called(r)) - 1;
     if (!r->bench->frozen && !try_again(r, false, &wrong, error)) return false;
@@ -151,7 +151,7 @@ static bool has_only_wrong_results(const kf_verdict *verdict)
 }
 
 /* With whatever is found on the way going elsewhere. */
-static bool find_unseen(kf_run *r, cause *found, kf_error *error)
+static bool find_unseen(kf_measurement *r, cause *found, kf_error *error)
 {
     kf_workbench *bench = r->bench;
     kf_verdict *verdict = bench->verdict;
@@ -163,7 +163,7 @@ static bool find_unseen(kf_run *r, cause *found, kf_error *error)
     }
     bench->verdict = unseen;
     kf_checker_be_brief(r->checker, true);
-    kf_crew_retire(bench->crew, kf_steal(&r->peers[CANDIDATE]), true);
+    kf_runner_pool_retire(bench->pool, kf_steal(&r->runners[CANDIDATE]), true);
     r->over = false;
     r->gaps = r->gap_batches = 0; /* its first batch may take long again */
     bool done = find_cause(r, found, error);
@@ -183,7 +183,7 @@ static bool admits_frozen(const kf_task *task)
 }
 
 /* It has folded its weights into others and registered those alone (runner.py says so). */
-static bool lacks_weights(const kf_run *r)
+static bool lacks_weights(const kf_measurement *r)
 {
     const kf_workload_verdict *result = r->bench->result;
     return r->over && result->finding_count == 1 && strcmp(result->findings[0].rule, "load.failed") == 0 &&
@@ -191,7 +191,7 @@ static bool lacks_weights(const kf_run *r)
 }
 
 /* It is written for the weights that its constructor makes, of another type or layout than the task's (runner.py says so). */
-static bool wants_its_own(const kf_run *r)
+static bool wants_its_own(const kf_measurement *r)
 {
     const kf_workload_verdict *result = r->bench->result;
     return r->over && result->finding_count == 1 && strcmp(result->findings[0].rule, "forward.raised") == 0 &&
@@ -212,7 +212,7 @@ static bool reword(kf_finding *finding, const char *with_rule, const char *words
     return true;
 }
 
-bool kf_run_explain_state(kf_run *r, kf_error *error)
+bool kf_measurement_explain_state(kf_measurement *r, kf_error *error)
 {
     static const struct {
         const char *rule, *words;
@@ -232,7 +232,7 @@ bool kf_run_explain_state(kf_run *r, kf_error *error)
     }
     if (!is_mismatch(r) || r->set_count < 2) return true;
     if (bench->kinds[KF_ROLE_ORACLE] != KF_RUNNER_TORCH || !cJSON_GetArraySize(state_of(bench->task)) ||
-        kf_run_time_left(r) < LEAST_SECONDS)
+        kf_measurement_time_left(r) < MIN_SECONDS)
         return true;
     kf_error why = {0};
     cause found = UNKNOWN;

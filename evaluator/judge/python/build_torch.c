@@ -56,7 +56,7 @@ static bool check(const kf_build_request *request, kf_build *build, kf_error *er
         .directory = request->directory,
         .paths = paths.paths,
         .path_count = paths.count,
-        .limits = {.wall_seconds = KF_BUILD_PATIENCE * SECONDS,
+        .limits = {.wall_seconds = KF_BUILD_TIMEOUT_FACTOR * SECONDS,
                    .cpu_seconds = SECONDS,
                    .memory_bytes = 2ull << 30,
                    .file_bytes = 1u << 20,

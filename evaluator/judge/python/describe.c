@@ -17,8 +17,8 @@
 #include "python.h"
 
 #define ANSWER_FD 3
-#define MOST_PATCHES 64
-#define MOST_ARGUMENTS (24 + 2 * MOST_PATCHES)
+#define MAX_PATCHES 64
+#define MAX_ARGUMENTS (24 + 2 * MAX_PATCHES)
 
 /* ---- the sandbox ---- */
 
@@ -33,7 +33,7 @@ static kf_sandbox *start(const kf_describe_request *request, const char *folder,
     snprintf(omp, sizeof omp, "OMP_NUM_THREADS=%s", threads);
     snprintf(elements, sizeof elements, "%lld", (long long)request->max_elements);
     snprintf(seconds, sizeof seconds, "%g", request->seconds);
-    const char *argv[MOST_ARGUMENTS] = {python->program,
+    const char *argv[MAX_ARGUMENTS] = {python->program,
                                         "-I",
                                         script,
                                         "describe",
@@ -53,8 +53,8 @@ static kf_sandbox *start(const kf_describe_request *request, const char *folder,
     int argc = 0;
     while (argv[argc]) argc++;
     for (const char *const *patch = request->patches; patch && *patch; patch++) {
-        if (argc + 3 > MOST_ARGUMENTS) {
-            kf_fail(error, KF_ERROR_LIMIT, "more than %d patches", MOST_PATCHES);
+        if (argc + 3 > MAX_ARGUMENTS) {
+            kf_fail(error, KF_ERROR_LIMIT, "more than %d patches", MAX_PATCHES);
             return NULL;
         }
         argv[argc++] = "--patch";

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "crate.h"
-#include "crate_file.h"
+#include "build_archive.h"
+#include "build_archive_file.h"
 #include "extensions.h"
 #include "kforge/buffer.h"
 #include "kforge/file.h"
@@ -28,7 +28,7 @@ typedef struct dry_run {
     const volatile int *stop;
     char folder[4200]; /* of the solution */
     char *plans;       /* path */
-    kf_crate_file crate;
+    kf_build_archive_file archive;
     double seconds;
     size_t bytes;
     char note[NOTE_BYTES];
@@ -70,11 +70,11 @@ static bool run_jail(dry_run *d, kf_error *error)
     const char *environment[VARIABLES + 1];
     kf_autofree char *script = kf_root_file("lib/kforge/torch/kforge_torch.py", error);
     if (!script || !find_place(d, &place, environment, error)) return false;
-    kf_autoclose int fd = kf_crate_file_open(error);
+    kf_autoclose int fd = kf_build_archive_file_open(error);
     if (fd < 0) return false;
     bool cuda = strcmp(d->device->operations->kind, "cuda") == 0;
     const char *const argv[] = {place.program, "-I", script, "dry_run", d->plans, cuda ? "--cuda" : NULL, NULL};
-    const kf_sandbox_fd fds[] = {{.host = fd, .child = KF_CRATE_FD}};
+    const kf_sandbox_fd fds[] = {{.host = fd, .child = KF_BUILD_ARCHIVE_FD}};
     const kf_sandbox_spec spec = {.argv = argv,
                                   .environment = environment,
                                   .directory = d->folder,
@@ -95,11 +95,11 @@ static bool run_jail(dry_run *d, kf_error *error)
     const kf_sandbox_result *result = kf_sandbox_outcome(jail);
     d->seconds = result->wall_seconds;
     if (result->end != KF_END_EXITED || result->status != 0) kf_sandbox_describe(result, d->note, sizeof d->note);
-    return kf_crate_file_map(&d->crate, fd, error);
+    return kf_build_archive_file_map(&d->archive, fd, error);
 }
 
 /* Its own words, which a stranger may have written; how it ended is better known. */
-static bool keep_note(dry_run *d, const kf_crate_record *record, kf_error *error)
+static bool keep_note(dry_run *d, const kf_build_archive_record *record, kf_error *error)
 {
     if (d->note[0]) return true;
     kf_autofree char *text = kf_text_clean(record->data, record->size < NOTE_BYTES ? record->size : NOTE_BYTES - 1, false);
@@ -109,17 +109,17 @@ static bool keep_note(dry_run *d, const kf_crate_record *record, kf_error *error
 }
 
 /* The first record of each kind. */
-static bool take_crate(dry_run *d, kf_error *error)
+static bool take_archive(dry_run *d, kf_error *error)
 {
     kf_autofree char *folder = kf_path_join(d->folder, KF_EXTENSIONS_FOLDER),
                      *path = folder ? kf_path_join(folder, CACHES_NAME) : NULL;
-    kf_crate_record record;
+    kf_build_archive_record record;
     if (!path) return no_memory(error);
     bool noted = false, taken = false; /* whatever their size: there may be millions without content */
-    for (size_t at = 0; kf_crate_next(d->crate.data, d->crate.size, &at, &record);) {
-        if (record.kind == KF_CRATE_NOTE && !noted && !keep_note(d, &record, error)) return false;
-        noted = noted || record.kind == KF_CRATE_NOTE;
-        if (record.kind != KF_CRATE_CACHES || taken) continue;
+    for (size_t at = 0; kf_build_archive_next(d->archive.data, d->archive.size, &at, &record);) {
+        if (record.kind == KF_BUILD_ARCHIVE_NOTE && !noted && !keep_note(d, &record, error)) return false;
+        noted = noted || record.kind == KF_BUILD_ARCHIVE_NOTE;
+        if (record.kind != KF_BUILD_ARCHIVE_CACHES || taken) continue;
         taken = true;
         if (!record.size || record.size > CACHES_BYTES) continue;
         if (!kf_directory_make(folder, error) || !kf_file_write(path, record.data, record.size, error)) return false;
@@ -149,8 +149,8 @@ bool kf_dry_run(kf_device *device, const kf_task *task, const kf_job_options *op
     kf_autofree dry_run *d = calloc(1, sizeof *d);
     if (!d) return no_memory(error);
     *d = (dry_run){.device = device, .task = task, .options = options, .stop = stop};
-    bool done = write_plans(d, build->binary, error) && run_jail(d, error) && take_crate(d, error) && report(d, build, error);
-    kf_crate_file_free(&d->crate);
+    bool done = write_plans(d, build->binary, error) && run_jail(d, error) && take_archive(d, error) && report(d, build, error);
+    kf_build_archive_file_free(&d->archive);
     free(d->plans);
     return done;
 }

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "build_common.h"
-#include "crate.h"
-#include "crate_file.h"
+#include "build_archive.h"
+#include "build_archive_file.h"
 #include "jail.h"
 #include "kforge/buffer.h"
 #include "kforge/file.h"
@@ -24,7 +24,7 @@
 #define JAIL_MEMORY (8ull << 30)        /* several compilers at once, each of which reads PyTorch's headers */
 #define JAIL_TEMPORARY (2ull << 30)     /* where they write */
 #define WORDS_BYTES (128u << 10)        /* of one record that is text */
-#define CACHED_CRATES 256               /* files that the cache keeps, the newest */
+#define CACHED_ARCHIVES 256               /* files that the cache keeps, the newest */
 #define CACHED_BYTES ((size_t)64 << 20) /* of one */
 
 bool kf_has_extensions(const char *source)
@@ -74,7 +74,7 @@ static void surround(surroundings *s, const kf_device *device, const kf_python *
 /* ---- the jail -------------------------------------------------------------------------------------------------------------------------------- */
 
 /* Runs the build phase. *limit: in the words for a limit that it went over, malloc'd; NULL when it just ended. */
-static bool run_jail(const kf_device *device, const kf_build_request *request, const char *plans, kf_crate_file *c, kf_build *build,
+static bool run_jail(const kf_device *device, const kf_build_request *request, const char *plans, kf_build_archive_file *c, kf_build *build,
                      char **limit, kf_error *error)
 {
     const kf_python *python = kf_python_find(error);
@@ -84,11 +84,11 @@ static bool run_jail(const kf_device *device, const kf_build_request *request, c
     if (!script) return false;
     if (!path || !s) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     if (!kf_file_write(path, plans, strlen(plans), error)) return false;
-    kf_autoclose int fd = kf_crate_file_open(error);
+    kf_autoclose int fd = kf_build_archive_file_open(error);
     if (fd < 0) return false;
     surround(s, device, python, request->directory);
     const char *const argv[] = {python->program, "-I", script, "build", path, NULL};
-    const kf_sandbox_fd fds[] = {{.host = fd, .child = KF_CRATE_FD}};
+    const kf_sandbox_fd fds[] = {{.host = fd, .child = KF_BUILD_ARCHIVE_FD}};
     double seconds = KF_EXTENSION_BUILDS * request->seconds;
     const kf_sandbox_spec spec = {
         .argv = argv,
@@ -119,7 +119,7 @@ static bool run_jail(const kf_device *device, const kf_build_request *request, c
         return *limit || kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     }
     c->whole = result->end == KF_END_EXITED && result->status == 0;
-    return kf_crate_file_map(c, fd, error);
+    return kf_build_archive_file_map(c, fd, error);
 }
 
 /* ---- the cache ------------------------------------------------------------------------------------------------------------------------------- */
@@ -156,12 +156,12 @@ static void make_room(const char *folder)
         if (older) snprintf(oldest, sizeof oldest, "%s", file->d_name), when = status.st_mtim;
         count++;
     }
-    if (files && count > CACHED_CRATES) unlinkat(dirfd(files), oldest, 0);
+    if (files && count > CACHED_ARCHIVES) unlinkat(dirfd(files), oldest, 0);
     if (files) closedir(files);
 }
 
 /* Failing to is no failure: the next job compiles again. */
-static void keep(const char *path, const kf_crate_file *c)
+static void keep(const char *path, const kf_build_archive_file *c)
 {
     kf_autofree char *folder = strdup(path);
     char *slash = folder ? strrchr(folder, '/') : NULL;
@@ -174,10 +174,10 @@ static void keep(const char *path, const kf_crate_file *c)
 
 typedef struct hashes {
     size_t count, failed;
-    char binary[KF_EXTENSIONS_MOST + 1][KF_HASH_HEX], code[KF_EXTENSIONS_MOST + 1][KF_HASH_HEX];
+    char binary[KF_EXTENSIONS_MAX + 1][KF_HASH_HEX], code[KF_EXTENSIONS_MAX + 1][KF_HASH_HEX];
 } hashes;
 
-static bool note_library(cJSON *list, const kf_crate_record *record, const char *hash)
+static bool note_library(cJSON *list, const kf_build_archive_record *record, const char *hash)
 {
     cJSON *object = cJSON_CreateObject();
     if (!object || !cJSON_AddItemToArray(list, object)) {
@@ -189,10 +189,10 @@ static bool note_library(cJSON *list, const kf_crate_record *record, const char 
 }
 
 /* A file beside the candidate; a second one of that name is left out. */
-static bool put_file(const char *folder, const kf_crate_record *record, kf_error *error)
+static bool put_file(const char *folder, const kf_build_archive_record *record, kf_error *error)
 {
-    char name[KF_HASH_HEX + KF_CRATE_NAME + 8];
-    if (record->kind == KF_CRATE_LIBRARY)
+    char name[KF_HASH_HEX + KF_BUILD_ARCHIVE_NAME + 8];
+    if (record->kind == KF_BUILD_ARCHIVE_LIBRARY)
         snprintf(name, sizeof name, "%s-%s.so", record->key, record->name);
     else
         snprintf(name, sizeof name, "%s.failed", record->key);
@@ -218,12 +218,12 @@ __attribute__((format(printf, 2, 3))) static bool refuse(kf_build *build, const 
     return build->reason != NULL;
 }
 
-static bool take_library(const kf_crate_record *record, const char *folder, hashes *all, cJSON *list, kf_build *build,
+static bool take_library(const kf_build_archive_record *record, const char *folder, hashes *all, cJSON *list, kf_build *build,
                          kf_error *error)
 {
     kf_hash hash = kf_hash_bytes(record->data, record->size);
-    if (all->count > KF_EXTENSIONS_MOST)
-        return refuse(build, "more than %d extensions: no room for %s", KF_EXTENSIONS_MOST, record->name) || no_memory(error);
+    if (all->count > KF_EXTENSIONS_MAX)
+        return refuse(build, "more than %d extensions: no room for %s", KF_EXTENSIONS_MAX, record->name) || no_memory(error);
     if (!kf_elf_code_hash(record->data, record->size, all->code[all->count], NULL))
         return refuse(build, "extension %s is no shared object", record->name) || no_memory(error);
     kf_hash_hex(&hash, all->binary[all->count]);
@@ -233,28 +233,28 @@ static bool take_library(const kf_crate_record *record, const char *folder, hash
 }
 
 /* The first complaint decides; the log has the compiler's words, as much as fits. */
-static bool take_words(const kf_crate_record *record, kf_buffer *log, kf_build *build, kf_error *error)
+static bool take_words(const kf_build_archive_record *record, kf_buffer *log, kf_build *build, kf_error *error)
 {
     kf_autofree char *text = kf_text_clean(record->data, record->size < WORDS_BYTES ? record->size : WORDS_BYTES, false);
     if (!text) return no_memory(error);
     if (log->size + strlen(text) < KF_BUILD_LOG_BYTES) kf_buffer_format(log, "%s\n", text);
-    if (record->kind == KF_CRATE_NOTE || !build->ok) return true;
+    if (record->kind == KF_BUILD_ARCHIVE_NOTE || !build->ok) return true;
     if (!refuse(build, "%.*s", (int)strcspn(text, "\n"), text)) return no_memory(error);
-    if (record->kind == KF_CRATE_UNSUPPORTED) build->status = KF_UNSUPPORTED_DEVICE;
+    if (record->kind == KF_BUILD_ARCHIVE_UNSUPPORTED) build->status = KF_UNSUPPORTED_DEVICE;
     return true;
 }
 
 static void sum_up(const hashes *all, kf_build *build)
 {
-    const char *binary[KF_EXTENSIONS_MOST + 1], *code[KF_EXTENSIONS_MOST + 1];
-    size_t sizes[KF_EXTENSIONS_MOST + 1];
+    const char *binary[KF_EXTENSIONS_MAX + 1], *code[KF_EXTENSIONS_MAX + 1];
+    size_t sizes[KF_EXTENSIONS_MAX + 1];
     for (size_t i = 0; i < all->count; i++) binary[i] = all->binary[i], code[i] = all->code[i], sizes[i] = KF_HASH_HEX - 1;
     if (all->count == 1) return; /* the source alone */
     kf_hash_parts_hex(build->binary_hash, binary, sizes, all->count);
     kf_hash_parts_hex(build->code_hash, code, sizes, all->count);
 }
 
-static bool unpack(const kf_crate_file *c, bool known, const kf_build_request *request, kf_build *build, kf_error *error)
+static bool unpack(const kf_build_archive_file *c, bool known, const kf_build_request *request, kf_build *build, kf_error *error)
 {
     kf_autofree char *folder = kf_path_join(request->directory, KF_EXTENSIONS_FOLDER);
     kf_autofree hashes *all = calloc(1, sizeof *all);
@@ -265,16 +265,16 @@ static bool unpack(const kf_crate_file *c, bool known, const kf_build_request *r
     memcpy(all->binary[0], build->binary_hash, KF_HASH_HEX);
     memcpy(all->code[0], build->code_hash, KF_HASH_HEX);
     all->count = 1;
-    kf_crate_record record;
-    for (size_t at = 0; kf_crate_next(c->data, c->size, &at, &record);) {
+    kf_build_archive_record record;
+    for (size_t at = 0; kf_build_archive_next(c->data, c->size, &at, &record);) {
         bool taken = true;
-        if (record.kind == KF_CRATE_LIBRARY)
+        if (record.kind == KF_BUILD_ARCHIVE_LIBRARY)
             taken = !build->ok || take_library(&record, folder, all, list, build, error);
-        else if (record.kind == KF_CRATE_CACHES)
+        else if (record.kind == KF_BUILD_ARCHIVE_CACHES)
             continue; /* this was no dry run */
-        else if (record.kind != KF_CRATE_FAILED)
+        else if (record.kind != KF_BUILD_ARCHIVE_FAILED)
             taken = take_words(&record, &log, build, error);
-        else if (record.size <= WORDS_BYTES && all->failed++ < KF_EXTENSIONS_MOST)
+        else if (record.size <= WORDS_BYTES && all->failed++ < KF_EXTENSIONS_MAX)
             taken = put_file(folder, &record, error);
         if (!taken) return false;
     }
@@ -294,11 +294,11 @@ bool kf_extensions_build(kf_device *device, const char *cache, const kf_build_re
 {
     kf_autofree char *plans = kf_torch_plans(request->task, device->operations->kind, build->binary, error), *cached = NULL,
                      *limit = NULL;
-    kf_crate_file c = {0};
+    kf_build_archive_file c = {0};
     if (!plans) return false;
     if ((cached = cached_path(device, cache, plans)) && (c.data = kf_file_read(cached, CACHED_BYTES, &c.size, NULL))) {
         bool unpacked = unpack(&c, true, request, build, error);
-        kf_crate_file_free(&c);
+        kf_build_archive_file_free(&c);
         return unpacked;
     }
     bool done = run_jail(device, request, plans, &c, build, &limit, error);
@@ -310,7 +310,7 @@ bool kf_extensions_build(kf_device *device, const char *cache, const kf_build_re
         done = unpack(&c, false, request, build, error);
         if (done && cached && c.whole && build->ok) keep(cached, &c);
     }
-    kf_crate_file_free(&c);
+    kf_build_archive_file_free(&c);
     return done;
 }
 

@@ -2,7 +2,7 @@
  * programs.
  *
  * The jail executes the solution: a stranger's code, with compilers, without any folder of the host's to write to. What leaves it is one file of limited
- * size (crate.h), whose libraries are put beside the candidate, KEY-NAME.so, and into the runner's inbox from there. Crates are kept in the cache under
+ * size (build_archive.h), whose libraries are put beside the candidate, KEY-NAME.so, and into the runner's inbox from there. Crates are kept in the cache under
  * the hash of all that they came from, the solution's whole text among it, so that no solution gets what another one's jail has written.
  */
 #ifndef KFORGE_JUDGE_EXTENSIONS_H
@@ -10,7 +10,7 @@
 
 #include "kforge/build.h"
 
-#define KF_EXTENSIONS_MOST 64             /* libraries of a solution */
+#define KF_EXTENSIONS_MAX 64             /* libraries of a solution */
 #define KF_EXTENSIONS_FOLDER "extensions" /* beside the candidate */
 
 struct kf_device;

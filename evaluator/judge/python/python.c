@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kforge/ask.h"
+#include "kforge/run_capture.h"
 #include "kforge/cleanup.h"
 #include "kforge/json.h"
 #include "kforge/judge.h"
@@ -45,7 +45,7 @@ static bool copy(char *to, size_t size, const cJSON *object, const char *key)
 static bool look_at(const char *program, kf_python *python)
 {
     const char *const argv[] = {program, "-I", "-c", question, NULL};
-    kf_autofree char *answer = kf_ask(argv, NULL, ANSWER_BYTES, SECONDS);
+    kf_autofree char *answer = kf_run_capture(argv, NULL, ANSWER_BYTES, SECONDS);
     kf_auto(cJSON) json = answer ? cJSON_Parse(answer) : NULL;
     const cJSON *path;
     *python = (kf_python){0};
@@ -89,12 +89,12 @@ static void find(void)
         if (!first.program[0]) first = seen;
         if (!seen.torch[0]) continue;
         result.python = seen;
-        if (!is_older(seen.torch, KF_TORCH_LEAST)) {
+        if (!is_older(seen.torch, KF_TORCH_MIN)) {
             result.found = true;
             return;
         }
         kf_fail(&result.error, KF_ERROR_MACHINE, "PyTorch %s of %s is too old: %s is the least; %s", seen.torch, seen.program,
-                KF_TORCH_LEAST, todo);
+                KF_TORCH_MIN, todo);
         return;
     }
     result.python = first;

@@ -8,7 +8,7 @@
 #include "kforge/error.h"
 
 #define KF_PYTHON_PATHS 12
-#define KF_TORCH_LEAST "1.13"
+#define KF_TORCH_MIN "1.13"
 
 typedef struct kf_python {
     char program[1024];                /* the interpreter itself, no shim */
@@ -26,7 +26,7 @@ typedef struct kf_python {
 #define KF_COMPILED_FILE (512u << 20) /* headers of ATen that PyTorch 2.11 has g++ precompile are 118 MiB */
 
 /* $KFORGE_PYTHON, else the first of /usr/bin/python3 and python3 in PATH that has PyTorch. NULL with KF_ERROR_MACHINE: no Python, no PyTorch, or one older
- * than KF_TORCH_LEAST, and what to install. Borrowed, for the life of the process. */
+ * than KF_TORCH_MIN, and what to install. Borrowed, for the life of the process. */
 const kf_python *kf_python_find(kf_error *error);
 
 #endif

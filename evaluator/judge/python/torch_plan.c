@@ -170,9 +170,9 @@ char *kf_torch_plans(const kf_task *task, const char *kind, const char *candidat
     return taken;
 }
 
-bool kf_torch_give(kf_peer *peer, const kf_torch_request *request, kf_error *error)
+bool kf_torch_give(kf_runner *runner, const kf_torch_request *request, kf_error *error)
 {
     kf_autofree char *plan = kf_torch_plan(request, error);
-    return plan && kf_peer_give_text(peer, plan, strlen(plan), error) &&
-           (!request->candidate || kf_extensions_copy(request->candidate, kf_peer_inbox(peer), error));
+    return plan && kf_runner_give_text(runner, plan, strlen(plan), error) &&
+           (!request->candidate || kf_extensions_copy(request->candidate, kf_runner_inbox(runner), error));
 }

@@ -29,7 +29,7 @@ char *kf_torch_plan(const kf_torch_request *request, kf_error *error);
 /* The plans of all workloads that apply to a device of this kind for a solution, as one JSON list: what is compiled may depend on their shapes. As kf_torch_plan. */
 char *kf_torch_plans(const kf_task *task, const char *kind, const char *candidate, kf_error *error);
 /* The plan into a runner's inbox, and a candidate's extensions. */
-bool kf_torch_give(kf_peer *peer, const kf_torch_request *request, kf_error *error);
+bool kf_torch_give(kf_runner *runner, const kf_torch_request *request, kf_error *error);
 /* What the crew knows a task's own runners in Python by: task and baseline; NULL: the default one, or the oracle. They load the plan of each workload anew; but a
  * baseline through torch.compile can be compiled only once in a process, so there the workload is part of it. */
 void kf_torch_key(const kf_task *task, kf_role role, const char *baseline, int workload, char *key, size_t size);

@@ -1,0 +1,94 @@
+/* Times of baselines that others have measured, in the form of KernelBench's results/timing/HARDWARE/baseline_time_torch….json:
+ *
+ *   {"level1": {"19_ReLU.py": {"mean": 2.85, "std": …, "min": …, "max": …, "num_trials": 100, "hardware": "NVIDIA …"}, …}, "level2": {…}}
+ *
+ * in milliseconds. What a candidate comes to against such a time is no measurement: another machine, another clock (means of CUDA events on one warm
+ * input), perhaps another PyTorch. Reports show it apart, under the file's name and hardware, and say that it was not measured here. A task whose
+ * shapes were scaled is another problem, and gets none.
+ */
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench_result.h"
+#include "kforge/file.h"
+#include "kforge/json.h"
+
+#define FILE_BYTES ((size_t)64 << 20)
+
+static const char *text_of(const cJSON *json, const char *key)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, key);
+    return cJSON_IsString(item) ? item->valuestring : "";
+}
+
+/* The number that a name begins with, as in "19_ReLU.py"; -1. */
+static int64_t number_before(const char *name)
+{
+    char *end;
+    if (!isdigit((unsigned char)*name)) return -1;
+    long long number = strtoll(name, &end, 10);
+    return *end == '_' || *end == '.' ? number : -1;
+}
+
+static const cJSON *entry_for(const cJSON *json, const kf_bench_row *row)
+{
+    char level[32];
+    const cJSON *entry;
+    snprintf(level, sizeof level, "level%lld", (long long)row->level);
+    cJSON_ArrayForEach(entry, cJSON_GetObjectItemCaseSensitive(json, level))
+    {
+        if (number_before(entry->string) == row->problem) return entry;
+    }
+    return NULL;
+}
+
+static void compare(kf_bench_result *result, size_t other, const cJSON *json)
+{
+    for (size_t i = 0; i < result->count; i++) {
+        kf_bench_row *row = &result->rows[i];
+        kf_bench_versus *versus = &row->others[other];
+        const cJSON *entry = row->level >= 0 && row->problem >= 0 ? entry_for(json, row) : NULL;
+        double milliseconds = kf_json_get_number(entry, "mean", NAN);
+        *versus = (kf_bench_versus){{NAN, NAN, NAN}, NAN, ""};
+        if (!*result->others[other].hardware && entry)
+            result->others[other].hardware = kf_bench_text(result, text_of(entry, "hardware"));
+        if (row->scaled) {
+            versus->why = "its shapes are scaled: another problem";
+        } else if (!(milliseconds > 0)) {
+            versus->why = "the file has no time for it";
+        } else {
+            versus->seconds = milliseconds / 1e3;
+            if (row->best.candidate && row->best.times.median > 0) versus->speedup.value = versus->seconds / row->best.times.median;
+        }
+        result->others[other].known += versus->speedup.value > 0;
+    }
+}
+
+static bool is_table(const cJSON *json)
+{
+    const cJSON *level = json ? json->child : NULL;
+    return level && level->string && strncmp(level->string, "level", 5) == 0 && cJSON_IsObject(level);
+}
+
+bool kf_bench_external_timings(const kf_option_list *files, kf_bench_result *result, kf_error *error)
+{
+    for (size_t i = 0; i < files->count; i++) {
+        size_t size;
+        const char *path = files->items[i], *slash = strrchr(path, '/');
+        if (result->other_count == KF_BENCH_OTHERS)
+            return kf_fail(error, KF_ERROR_INPUT, "--baseline-times: more than %d further baselines", KF_BENCH_OTHERS);
+        kf_autofree char *text = kf_file_read(path, FILE_BYTES, &size, error);
+        kf_auto(cJSON) json = text ? kf_json_parse(text, size, FILE_BYTES, path, error) : NULL;
+        if (!json) return kf_fail_prefix(error, "--baseline-times");
+        if (!is_table(json))
+            return kf_fail(error, KF_ERROR_INPUT,
+                           "--baseline-times %s: expected {\"level1\": {\"19_ReLU.py\": {\"mean\": MILLISECONDS}}}", path);
+        size_t other = result->other_count++;
+        result->others[other] =
+            (kf_bench_other){.name = kf_bench_text(result, slash && slash[1] ? slash + 1 : path), .hardware = ""};
+        compare(result, other, json);
+    }
+    return !result->failed || kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+}

@@ -1,0 +1,601 @@
+/* Searching the tasks of a suite, several at a time.
+ *
+ * A lane is a process of its own with one worker, so that each device works on another task, and a search that a task brings down takes no other
+ * with it. It is forked before anything is open here that must not be shared: each lane opens the store and its models for itself. The parent
+ * hands out tasks one by one over a pipe (an order) and reads what came of them from another (reports of one size); whoever is done first gets
+ * the next. Nothing is lost with a lane: attempts are in the store, and a bench that goes on takes its run up again.
+ *
+ * What the machine fails with is another lane's, where there is one, and the lane's own no more. A lane whose machine failed KF_MACHINE_FAILURES jobs in a row (kforge/faults.h),
+ * whichever tasks they were of, is left out, as is one that has no worker left for the second time; without any lane the bench ends with what it has.
+ *
+ * Lanes are process groups of their own: Ctrl-C reaches the parent, which passes it on once each time. A lane dies with its parent, its worker
+ * with it.
+ *
+ * Money is divided: a task gets an equal share of what is left over those that are left, and hands back what it did not spend.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bench.h"
+#include "kforge/file.h"
+#include "output.h"
+#include "table.h"
+
+#define POLL_MILLISECONDS 100
+#define REPORT_SECONDS 0.25
+#define FAILURES 3 /* tasks in a row that the machine fails: the others would fail, too */
+#define LOSSES 2   /* of all workers of a lane, in a row: it is left out where there is another */
+
+typedef struct shard_order {
+    int32_t task;
+    char run[KF_RUN_ID]; /* that goes on; "": a new one */
+    double cost_usd;     /* of the run; 0 no limit */
+} shard_order;
+
+typedef enum report_kind { REPORT_HELLO, REPORT_PROGRESS, REPORT_NEWS, REPORT_ADVICE, REPORT_DONE, REPORT_FAILED } report_kind;
+
+typedef struct report {
+    report_kind kind;
+    int32_t task;
+    char run[KF_RUN_ID];
+    bool correct_best, interrupted, stopped, short_of_samples; /* the last: a budget ended it first */
+    bool machine;                                              /* that is why it failed: another machine may do */
+    bool lost, worn;                                           /* no worker is left; since its machine failed too often */
+    bool foreign;                                              /* its worker judges under other conditions than the bench */
+    int64_t samples, judged, correct;
+    double best, spent_usd;
+    kf_error text; /* news; why it failed or ended; of a hello what the worker judges with */
+} report;
+
+/* To a hello: what the bench is judged with. Cut as the hello's text is. */
+typedef struct shard_answer {
+    char environment_id[sizeof((kf_error *)0)->text];
+} shard_answer;
+
+typedef struct one_shard {
+    pid_t pid; /* 0: none */
+    int orders, reports;
+    int32_t task; /* -1: idle */
+    double share; /* of the money */
+    report last;
+    char *worker; /* owned */
+    const char *device;
+    int deaths, losses;
+    bool closed; /* gets no more orders */
+    bool worn;   /* for good */
+} one_shard;
+
+typedef struct shards {
+    kf_bench_plan *plan;
+    const kf_bench_how *how;
+    kf_bench_outcome *outcome;
+    one_shard shards[KF_BENCH_SHARDS];
+    size_t count, done, planned;
+    double left_usd, started, drawn;
+    const one_shard **not_for; /* of each task the lane whose machine failed with it, NULL none */
+    int failures, passed;     /* interrupts passed on */
+    int width;
+    bool foreign;           /* no worker judges as the bench does, which nothing of this session went into */
+    bool advised;           /* what is said once is said */
+    shard_answer environment_id; /* of the bench; "" until the first worker says hello */
+} shards;
+
+/* ---- in a lane -------------------------------------------------------------------------------------------------------------------------------------- */
+
+typedef struct work {
+    const kf_bench_plan *plan;
+    const kf_bench_how *how;
+    const one_shard *shard;
+    int orders, output;
+    bool agreed;
+    kf_store *store;
+    kf_workers *workers;
+    report report;
+    double told;
+} work;
+
+static bool send_report(work *w, report_kind kind)
+{
+    w->report.kind = kind;
+    return kf_write_all(w->output, &w->report, sizeof w->report);
+}
+
+static void observe(void *context, kf_search_event event, const kf_search_progress *progress, const char *text)
+{
+    work *w = context;
+    report *r = &w->report;
+    snprintf(r->run, sizeof r->run, "%s", progress->run);
+    r->samples = progress->calls;
+    r->judged = progress->judged;
+    r->correct = progress->correct;
+    r->best = progress->best ? progress->best_speedup.value : NAN;
+    if (event == KF_SEARCH_NEWS || event == KF_SEARCH_ADVICE) {
+        kf_fail(&r->text, KF_ERROR_NONE, "%s", text);
+        send_report(w, event == KF_SEARCH_NEWS ? REPORT_NEWS : REPORT_ADVICE);
+    }
+    if (kf_now() - w->told < REPORT_SECONDS) return;
+    w->told = kf_now();
+    send_report(w, REPORT_PROGRESS);
+}
+
+/* Times of different machines make no table: the first worker of all lanes that says hello decides what the bench is judged with, as the first of a run
+ * does, unless it was begun before. */
+static bool agree(work *w, kf_error *error)
+{
+    kf_workers_result none;
+    shard_answer answer;
+    while (!kf_workers_environment_id(w->workers)) {
+        if (*w->how->interrupts) return kf_fail(error, KF_ERROR_BUSY, "interrupted before a worker was there");
+        if (kf_workers_wait(w->workers, REPORT_SECONDS, &none, error) >= 0) continue;
+        w->report.foreign = kf_workers_strangers(w->workers) > 0;
+        return w->report.foreign ? false : kf_fail_prefix(error, "no worker is left");
+    }
+    if (w->agreed) return true;
+    kf_fail(&w->report.text, KF_ERROR_NONE, "%s", kf_workers_environment_id(w->workers));
+    if (!send_report(w, REPORT_HELLO) || !kf_read_all(w->orders, &answer, sizeof answer))
+        return kf_fail(error, KF_ERROR_MACHINE, "the bench that this lane is of has ended");
+    w->agreed = strcmp(answer.environment_id, w->report.text.text) == 0;
+    w->report.foreign = !w->agreed;
+    return w->agreed || kf_fail(error, KF_ERROR_MACHINE,
+                                "worker %.200s: it judges on %.300s, this bench on %.300s: their times can't be compared",
+                                w->shard->worker, w->report.text.text, answer.environment_id);
+}
+
+/* A run that another lane has begun goes on only where it is judged under the same conditions. */
+static bool expect_environment_id(work *w, const char *run, kf_error *error)
+{
+    kf_autoresult kf_store_run found = {0};
+    if (!kf_store_find_run(w->store, run, &found, error)) return false;
+    const char *more = strstr(found.device, ", against baseline "), *here = kf_workers_environment_id(w->workers);
+    kf_autofree char *environment_id = more ? strndup(found.device, (size_t)(more - found.device)) : strdup(found.device);
+    if (!environment_id) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (here && strcmp(here, environment_id) != 0)
+        return kf_fail(error, KF_ERROR_MACHINE, "it was begun on %s, and this worker judges on %s", environment_id, here);
+    return here || kf_workers_expect(w->workers, environment_id) || kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+}
+
+static bool open_workers(work *w, kf_error *error)
+{
+    const char *device = w->shard->device;
+    kf_workers_options options = {.device = w->how->device, .devices = &device, .device_count = device ? 1 : 0};
+    const char *spec = w->shard->worker;
+    if (!w->workers) w->workers = kf_workers_open(&spec, 1, &options, error);
+    return w->workers && (!w->plan->hardware || kf_workers_expect(w->workers, w->plan->hardware) ||
+                          kf_fail(error, KF_ERROR_MEMORY, "out of memory"));
+}
+
+static bool search_task(work *w, const shard_order *order, kf_search_result *result, kf_error *error)
+{
+    const kf_bench_task *task = &w->plan->suite.tasks[order->task];
+    kf_search_settings settings = w->plan->search;
+    const char *models[KF_SEARCH_MODELS];
+    char *owned[KF_SEARCH_MODELS] = {NULL};
+    kf_auto(kf_task) loaded = task->run[0] ? kf_stored_task(w->store, task->hash, error) : kf_task_load(task->folder, error);
+    bool ready = loaded && open_workers(w, error) && agree(w, error) && (!order->run[0] || expect_environment_id(w, order->run, error));
+    for (size_t i = 0; ready && i < settings.model_count; i++) {
+        models[i] = owned[i] = kf_bench_model_for(settings.models[i], task->name);
+        if (!owned[i]) ready = kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    }
+    settings.models = models;
+    settings.device = w->shard->device ? w->shard->device : w->how->device;
+    if (order->cost_usd > 0) settings.budget.cost_usd = order->cost_usd;
+    kf_search_observer observer = {.notify = observe, .context = w};
+    bool ran = ready && kf_search_run(w->store, loaded, order->run[0] ? order->run : NULL, &settings, w->workers,
+                                      w->how->interrupts, &observer, result, error);
+    for (size_t i = 0; i < settings.model_count; i++) free(owned[i]);
+    return ran;
+}
+
+static bool carry_out(work *w, const shard_order *order)
+{
+    kf_search_result result = {0};
+    kf_error error = {0};
+    w->report = (report){.task = order->task, .best = NAN};
+    memcpy(w->report.run, order->run, sizeof order->run); /* also where it can't go on */
+    bool ran = search_task(w, order, &result, &error);
+    w->report.judged = result.progress.judged;
+    w->report.correct = result.progress.correct;
+    w->report.best = result.progress.best ? result.progress.best_speedup.value : NAN;
+    w->report.spent_usd = result.progress.cost_usd;
+    w->report.correct_best = result.progress.best > 0;
+    w->report.interrupted = *w->how->interrupts || (ran && result.end == KF_SEARCH_INTERRUPTED);
+    w->report.stopped = ran && result.end == KF_SEARCH_STOPPED;
+    w->report.short_of_samples = ran && result.end == KF_SEARCH_SPENT && result.progress.calls < w->plan->search.samples;
+    w->report.text = ran ? result.why : error;
+    w->report.lost = w->workers && !kf_workers_devices(w->workers);
+    w->report.worn = w->report.lost && kf_workers_worn(w->workers);
+    w->report.machine = w->report.lost || (w->report.stopped && result.machine_failed);
+    kf_workers_result none;
+    if (w->report.lost && !w->report.foreign &&
+        kf_workers_wait(w->workers, 0, &none, &error) < 0) { /* says why, in a run that has ended before it asked, too */
+        kf_fail_prefix(&error, "no worker is left");
+        w->report.text = error;
+    }
+    if (!ran || w->report.lost) { /* what is left of it must not answer the next task's jobs */
+        kf_workers_close(w->workers);
+        w->workers = NULL;
+    }
+    return send_report(w, ran ? REPORT_DONE : REPORT_FAILED);
+}
+
+/* The whole life of a lane; returns its exit status. */
+static int serve(work *w, int orders)
+{
+    shard_order order;
+    kf_error error = {0};
+    w->orders = orders;
+    w->store = kf_store_open(w->how->store, KF_STORE_CREATE, &error);
+    while (kf_read_all(orders, &order, sizeof order)) {
+        if (!w->store) {
+            w->report = (report){.task = order.task, .best = NAN, .text = error};
+            if (!send_report(w, REPORT_FAILED)) break;
+        } else if (!carry_out(w, &order)) {
+            break;
+        }
+    }
+    kf_workers_close(w->workers);
+    kf_store_close(w->store);
+    return 0;
+}
+
+/* ---- starting lanes -------------------------------------------------------------------------------------------------------------------------------- */
+
+static void become_shard(shards *l, one_shard *self, int orders, int reports, pid_t parent)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(1); /* it died before that was in force */
+    setpgid(0, 0);
+    for (size_t i = 0; i < l->count; i++) /* or the others would never see the end of their orders */
+        if (l->shards[i].pid > 0) close(l->shards[i].orders), close(l->shards[i].reports);
+    work w = {.plan = l->plan, .how = l->how, .shard = self, .output = reports};
+    _exit(serve(&w, orders)); /* of main's program only the memory is here: nothing of it may be flushed or run again */
+}
+
+static bool start_shard(shards *l, one_shard *self, kf_error *error)
+{
+    int orders[2], reports[2];
+    if (pipe2(orders, O_CLOEXEC)) return kf_fail(error, KF_ERROR_MACHINE, "no pipe for a lane: %s", strerror(errno));
+    if (pipe2(reports, O_CLOEXEC)) {
+        close(orders[0]), close(orders[1]);
+        return kf_fail(error, KF_ERROR_MACHINE, "no pipe for a lane: %s", strerror(errno));
+    }
+    fflush(NULL);
+    pid_t parent = getpid(), pid = fork();
+    if (pid == 0) {
+        close(orders[1]), close(reports[0]);
+        become_shard(l, self, orders[0], reports[1], parent);
+    }
+    close(orders[0]), close(reports[1]);
+    if (pid < 0) {
+        close(orders[1]), close(reports[0]);
+        return kf_fail(error, KF_ERROR_MACHINE, "no process for a lane: %s", strerror(errno));
+    }
+    setpgid(pid, pid);
+    self->pid = pid;
+    self->orders = orders[1];
+    self->reports = reports[0];
+    self->task = -1;
+    return true;
+}
+
+/* "COMMAND*4" is four lanes of COMMAND; `local` one for each device that is named. */
+static bool add_shards(shards *l, const char *spec, kf_error *error)
+{
+    size_t times;
+    kf_autofree char *one = strdup(spec);
+    if (!one) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!kf_workers_times(one, &times, error)) return false;
+    bool local = strcmp(one, "local") == 0;
+    if (local && l->how->device_count) times = l->how->device_count;
+    for (size_t i = 0; i < times; i++) {
+        if (l->count == KF_BENCH_SHARDS) return kf_fail(error, KF_ERROR_INPUT, "--workers: more than %d", KF_BENCH_SHARDS);
+        one_shard *next = &l->shards[l->count++];
+        next->worker = strdup(one);
+        if (!next->worker) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        next->device = local && l->how->device_count ? l->how->devices[i] : NULL;
+        next->task = -1;
+    }
+    return true;
+}
+
+/* ---- the parent ------------------------------------------------------------------------------------------------------------------------------------ */
+
+static void clear_line(shards *l)
+{
+    if (l->how->terminal && l->width) fprintf(l->how->log, "\r%*s\r", l->width, "");
+    l->width = 0;
+}
+
+static void draw_line(shards *l)
+{
+    if (!l->how->terminal || kf_now() - l->drawn < REPORT_SECONDS) return;
+    kf_autobuffer text = {0};
+    l->drawn = kf_now();
+    kf_buffer_format(&text, "%zu of %zu tasks", l->done, l->planned);
+    for (size_t i = 0; i < l->count; i++)
+        if (l->shards[i].task >= 0)
+            kf_buffer_format(&text, "; %s: %lld judged, %lld correct", l->plan->suite.tasks[l->shards[i].task].name,
+                             (long long)l->shards[i].last.judged, (long long)l->shards[i].last.correct);
+    clear_line(l);
+    if (text.data) l->width = fprintf(l->how->log, "%.78s", text.data);
+    fflush(l->how->log);
+}
+
+static bool is_other(const one_shard *shard, const one_shard *other)
+{
+    return other != shard && other->worker && !other->worn;
+}
+
+static bool has_other(const shards *l, const one_shard *shard)
+{
+    bool any = false;
+    for (size_t i = 0; i < l->count; i++) any |= is_other(shard, &l->shards[i]);
+    return any;
+}
+
+/* -1: there is none for that lane. */
+static int32_t next_task(const shards *l, const one_shard *shard)
+{
+    for (size_t i = 0; i < l->plan->suite.count; i++) {
+        const kf_bench_task *task = &l->plan->suite.tasks[i];
+        bool busy = task->fault || task->finished || (l->not_for[i] == shard && has_other(l, shard));
+        for (size_t k = 0; k < l->count; k++) busy |= l->shards[k].task == (int32_t)i;
+        if (!busy) return (int32_t)i;
+    }
+    return -1;
+}
+
+static size_t tasks_left(const shards *l)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < l->plan->suite.count; i++) left += !l->plan->suite.tasks[i].fault && !l->plan->suite.tasks[i].finished;
+    for (size_t k = 0; k < l->count; k++) left -= l->shards[k].task >= 0;
+    return left ? left : 1;
+}
+
+static void end_orders(one_shard *shard)
+{
+    if (!shard->closed) close(shard->orders);
+    shard->closed = true;
+}
+
+static bool is_over(const shards *l)
+{
+    return *l->how->interrupts || l->failures >= FAILURES;
+}
+
+/* Gives the lane something to do, or lets it end. */
+static void give_order(shards *l, one_shard *shard)
+{
+    int32_t task = is_over(l) || shard->worn ? -1 : next_task(l, shard);
+    if (task >= 0 && l->plan->cost_usd > 0 && l->left_usd <= 0) {
+        l->outcome->spent = true;
+        task = -1;
+    }
+    shard_order order = {.task = task};
+    if (task >= 0) memcpy(order.run, l->plan->suite.tasks[task].run, sizeof order.run);
+    if (task >= 0 && l->plan->cost_usd > 0) {
+        shard->share = l->left_usd / (double)tasks_left(l);
+        l->left_usd -= shard->share;
+        order.cost_usd = l->plan->suite.tasks[task].spent_usd + shard->share;
+    }
+    shard->last = (report){.best = NAN};
+    shard->task = task;
+    if (task < 0 || !kf_write_all(shard->orders, &order, sizeof order)) end_orders(shard);
+}
+
+static void tell_done(shards *l, const report *r, const kf_bench_task *task, bool moved)
+{
+    char time[KF_FIGURE];
+    clear_line(l);
+    fprintf(l->how->log, "%8s  %-24s ", kf_figure_seconds(kf_now() - l->started, time), task->name);
+    if (r->kind == REPORT_FAILED || r->stopped)
+        fprintf(l->how->log, "failed: %s%s", r->text.text, moved ? "; another worker gets it" : "");
+    else if (r->correct_best)
+        fprintf(l->how->log, "best %.3fx, %lld judged, %lld correct", r->best, (long long)r->judged, (long long)r->correct);
+    else
+        fprintf(l->how->log, "nothing correct; %lld judged", (long long)r->judged);
+    fprintf(l->how->log, "  (%zu of %zu%s)\n", l->done, l->planned, r->interrupted ? ", interrupted" : "");
+    fflush(l->how->log);
+}
+
+/* Its worker is no worker of this bench. The task is another's; with none left that is why the bench ends. */
+static void leave_out(shards *l, one_shard *shard, const report *r)
+{
+    shard->worn = true;
+    if (!has_other(l, shard)) {
+        l->outcome->why = r->text;
+        l->foreign = l->outcome->finished == 0;
+        return;
+    }
+    clear_line(l);
+    fprintf(l->how->log, "          %s; it is left out\n", r->text.text);
+}
+
+static void take_done(shards *l, one_shard *shard, const report *r)
+{
+    kf_bench_task *task = &l->plan->suite.tasks[r->task];
+    bool failed = r->kind == REPORT_FAILED || r->stopped, moved = false;
+    snprintf(task->run, sizeof task->run, "%s", r->run);
+    shard->task = -1;
+    /* A run that goes on counts what its earlier sessions spent, too. */
+    if (l->plan->cost_usd > 0) l->left_usd += fmax(0, shard->share - fmax(0, r->spent_usd - task->spent_usd));
+    if (r->foreign && !r->interrupted) {
+        leave_out(l, shard, r);
+        return;
+    }
+    shard->losses = r->lost ? shard->losses + 1 : 0;
+    shard->worn = r->worn || (shard->losses >= LOSSES && has_other(l, shard));
+    if (failed) l->outcome->why = r->text;
+    if (r->interrupted) {
+        l->outcome->interrupted = true;
+    } else if (failed && r->machine && !l->not_for[r->task] && has_other(l, shard)) {
+        l->not_for[r->task] = shard;
+        task->spent_usd = r->spent_usd;
+        moved = true;
+    } else if (failed) {
+        task->finished = true; /* for this session */
+        l->outcome->failed++;
+        l->failures += 1;
+        l->done++;
+    } else {
+        task->finished = true;
+        l->outcome->finished++;
+        l->outcome->spent |= r->short_of_samples;
+        l->failures = 0;
+        l->done++;
+    }
+    l->outcome->correct += r->correct;
+    tell_done(l, r, task, moved);
+}
+
+/* Lanes that have ended begin again where there is something for them: a task that another one's machine failed with, or that this one has left behind. */
+static void go_on(shards *l)
+{
+    kf_error error = {0};
+    bool affordable = l->plan->cost_usd <= 0 || l->left_usd > 0;
+    for (size_t i = 0; i < l->count && affordable && !is_over(l); i++) {
+        one_shard *shard = &l->shards[i];
+        if (shard->pid || shard->worn || shard->deaths >= FAILURES || next_task(l, shard) < 0) continue;
+        if (!start_shard(l, shard, &error)) return;
+        shard->closed = false;
+        give_order(l, shard);
+    }
+}
+
+static void take_report(shards *l, one_shard *shard)
+{
+    report r;
+    if (!kf_read_all(shard->reports, &r, sizeof r)) { /* it is gone: in order, or not */
+        int status = 0;
+        end_orders(shard);
+        close(shard->reports);
+        waitpid(shard->pid, &status, 0);
+        shard->pid = 0;
+        if (shard->task < 0) {
+            go_on(l);
+            return;
+        }
+        kf_bench_task *task = &l->plan->suite.tasks[shard->task];
+        report lost = {.kind = REPORT_FAILED, .task = shard->task, .best = NAN};
+        kf_fail(&lost.text, KF_ERROR_MACHINE, "the process that searched it ended (%s %d); --resume takes it up again",
+                WIFSIGNALED(status) ? "signal" : "status", WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+        memcpy(lost.run, task->run, sizeof lost.run);
+        take_done(l, shard, &lost);
+        shard->deaths++;
+        go_on(l);
+        return;
+    }
+    if (r.kind == REPORT_HELLO) {
+        if (!*l->environment_id.environment_id) snprintf(l->environment_id.environment_id, sizeof l->environment_id.environment_id, "%s", r.text.text);
+        kf_write_all(shard->orders, &l->environment_id, sizeof l->environment_id);
+        return;
+    }
+    shard->last = r;
+    if (r.kind == REPORT_NEWS) {
+        clear_line(l);
+        fprintf(l->how->log, "          %s: %s\n", l->plan->suite.tasks[r.task].name, r.text.text);
+    }
+    if (r.kind == REPORT_ADVICE && !l->advised) {
+        clear_line(l);
+        fprintf(l->how->log, "          %s\n", r.text.text);
+        l->advised = true;
+    }
+    if (r.kind != REPORT_DONE && r.kind != REPORT_FAILED) return;
+    take_done(l, shard, &r);
+    give_order(l, shard);
+    go_on(l);
+}
+
+static void pass_interrupts(shards *l)
+{
+    for (; l->passed < *l->how->interrupts; l->passed++)
+        for (size_t i = 0; i < l->count; i++)
+            if (l->shards[i].pid > 0) kill(l->shards[i].pid, SIGINT);
+}
+
+static bool any_shard(const shards *l)
+{
+    for (size_t i = 0; i < l->count; i++)
+        if (l->shards[i].pid > 0) return true;
+    return false;
+}
+
+static void watch(shards *l)
+{
+    while (any_shard(l)) {
+        struct pollfd fds[KF_BENCH_SHARDS];
+        one_shard *of[KF_BENCH_SHARDS];
+        nfds_t count = 0;
+        pass_interrupts(l);
+        for (size_t i = 0; i < l->count; i++)
+            if (l->shards[i].pid > 0) of[count] = &l->shards[i], fds[count++] = (struct pollfd){l->shards[i].reports, POLLIN, 0};
+        if (poll(fds, count, POLL_MILLISECONDS) > 0)
+            for (nfds_t i = 0; i < count; i++)
+                if (fds[i].revents) take_report(l, of[i]);
+        draw_line(l);
+    }
+    clear_line(l);
+}
+
+/* What earlier sessions of the bench's runs have spent. */
+static bool money_spent(kf_bench_plan *plan, const kf_bench_how *how, double *spent, kf_error *error)
+{
+    *spent = 0;
+    bool any = false;
+    for (size_t i = 0; i < plan->suite.count; i++) any |= plan->suite.tasks[i].run[0] != '\0';
+    if (!any) return true;
+    kf_auto(kf_store) store = kf_store_open(how->store, KF_STORE_READ, error);
+    for (size_t i = 0; store && i < plan->suite.count; i++) {
+        kf_store_spent of;
+        if (!plan->suite.tasks[i].run[0]) continue;
+        if (!kf_store_run_spent(store, plan->suite.tasks[i].run, &of, error)) return false;
+        *spent += plan->suite.tasks[i].spent_usd = of.cost_usd;
+    }
+    return store;
+}
+
+bool kf_bench_search(kf_bench_plan *plan, const kf_bench_how *how, kf_bench_outcome *outcome, kf_error *error)
+{
+    kf_autofree shards *l = calloc(1, sizeof *l);
+    kf_autofree const one_shard **not_for = calloc(plan->suite.count + 1, sizeof *not_for);
+    if (!l || !not_for) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    *outcome = (kf_bench_outcome){0};
+    *l = (shards){.plan = plan, .how = how, .outcome = outcome, .not_for = not_for, .started = kf_now()};
+    if (plan->hardware) snprintf(l->environment_id.environment_id, sizeof l->environment_id.environment_id, "%s", plan->hardware);
+    double spent;
+    if (!money_spent(plan, how, &spent, error)) return false;
+    l->left_usd = plan->cost_usd - spent;
+    for (size_t i = 0; i < plan->suite.count; i++) {
+        l->planned += !plan->suite.tasks[i].fault && !plan->suite.tasks[i].finished;
+        outcome->total += !plan->suite.tasks[i].fault;
+    }
+    outcome->settled = outcome->total - l->planned;
+    bool added = true;
+    for (size_t i = 0; i < how->worker_count && added; i++) added = add_shards(l, how->workers[i], error);
+    if (!how->worker_count) added = add_shards(l, "local", error);
+    size_t most = l->planned < l->count ? l->planned : l->count;
+    bool started = added && most == 0;
+    for (size_t i = 0; added && i < most; i++) {
+        if (!start_shard(l, &l->shards[i], error)) break;
+        started = true;
+        give_order(l, &l->shards[i]);
+    }
+    watch(l);
+    for (size_t i = 0; i < l->count; i++) free(l->shards[i].worker);
+    if (*how->interrupts) outcome->interrupted = true;
+    if (l->foreign && plan->hardware) {
+        *error = outcome->why;
+        return kf_bench_begun_elsewhere(plan, error);
+    }
+    outcome->settled += outcome->finished;
+    outcome->gave_up = l->done < l->planned && outcome->why.code && !outcome->spent; /* nobody was left for the others */
+    return started;
+}

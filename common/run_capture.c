@@ -1,0 +1,55 @@
+#include "kforge/run_capture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kforge/buffer.h"
+#include "kforge/file.h"
+
+static char *read_answer(int fd, size_t limit, double seconds)
+{
+    kf_autobuffer text = {.limit = limit};
+    char piece[4096];
+    for (double until = kf_now() + seconds;;) {
+        struct pollfd watched = {.fd = fd, .events = POLLIN};
+        int milliseconds = (int)((until - kf_now()) * 1000);
+        if (milliseconds <= 0) return NULL;
+        int ready = poll(&watched, 1, milliseconds);
+        if (ready < 0 && errno == EINTR) continue; /* a signal is no answer */
+        if (ready <= 0) return NULL;
+        ssize_t got = read(fd, piece, sizeof piece);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) return got < 0 ? NULL : kf_buffer_take(&text);
+        kf_buffer_append(&text, piece, (size_t)got);
+        if (text.failed) return NULL; /* more than anybody asked for, and it may go on for ever */
+    }
+}
+
+char *kf_run_capture(const char *const *argv, const char *const *environment, size_t limit, double seconds)
+{
+    extern char **environ;
+    int ends[2];
+    pid_t child;
+    posix_spawn_file_actions_t actions;
+    if (pipe2(ends, O_CLOEXEC) < 0) return NULL;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
+    posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
+    int failed =
+        posix_spawnp(&child, argv[0], &actions, NULL, (char *const *)argv, environment ? (char *const *)environment : environ);
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[1]);
+    char *answer = failed ? NULL : read_answer(ends[0], limit, seconds);
+    close(ends[0]);
+    if (failed) return NULL;
+    kill(child, SIGKILL); /* also one that has answered: it may have closed its output and go on */
+    while (waitpid(child, NULL, 0) < 0 && errno == EINTR) {
+    }
+    return answer;
+}

@@ -1,0 +1,125 @@
+#include "runner_timeout.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "kforge/cleanup.h"
+#include "kforge/file.h"
+
+#define LAST_PRIORITY 19
+
+void kf_runner_timeout_begin(kf_runner_timeout *runner_timeout, double seconds, double now)
+{
+    *runner_timeout = (kf_runner_timeout){.seconds = seconds, .looked = now, .threads = -1};
+}
+
+/* Seconds for which the thread of that file was ready and not run; `unknown` where the kernel keeps no count. */
+static double read_queued(const char *path, double unknown)
+{
+    char text[128];
+    kf_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return unknown;
+    ssize_t size = read(fd, text, sizeof text - 1);
+    if (size <= 0) return unknown;
+    text[size] = '\0';
+    unsigned long long nanoseconds;
+    return sscanf(text, "%*u %llu", &nanoseconds) == 1 ? 1e-9 * (double)nanoseconds : unknown;
+}
+
+static double queued(pid_t pid, pid_t thread)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/schedstat", (int)pid, (int)thread);
+    return read_queued(path, 0);
+}
+
+static double processor_seconds(pid_t pid)
+{
+    clockid_t clock;
+    struct timespec t;
+    if (pid <= 0 || clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &t)) return 0;
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+void kf_runner_timeout_watch(kf_runner_timeout *runner_timeout, pid_t pid)
+{
+    runner_timeout->watched = true;
+    runner_timeout->computed = processor_seconds(pid);
+    runner_timeout->starved = read_queued("/proc/thread-self/schedstat", INFINITY);
+}
+
+/* Notes for how long each thread has queued so far; returns the most that one has queued since the last time. One that is new counts from here. */
+static double look_at_queue(kf_runner_timeout *runner_timeout, pid_t pid)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *folder = pid > 0 ? opendir(path) : NULL;
+    if (!folder) return 0;
+    struct kf_runner_timeout_thread now[KF_RUNNER_TIMEOUT_THREADS];
+    int count = 0;
+    double most = 0;
+    for (struct dirent *item; count < KF_RUNNER_TIMEOUT_THREADS && (item = readdir(folder));) {
+        pid_t thread = (pid_t)strtol(item->d_name, NULL, 10);
+        if (thread <= 0) continue;
+        now[count] = (struct kf_runner_timeout_thread){thread, queued(pid, thread)};
+        for (int i = 0; i < runner_timeout->threads; i++)
+            if (runner_timeout->queue[i].thread == thread) most = fmax(most, now[count].queued - runner_timeout->queue[i].queued);
+        count++;
+    }
+    closedir(folder);
+    for (int i = 0; i < count; i++) runner_timeout->queue[i] = now[i];
+    runner_timeout->threads = count;
+    return most;
+}
+
+void kf_runner_timeout_spend(kf_runner_timeout *runner_timeout, double went, double computed, double starved)
+{
+    double late = fmax(went - 2 * KF_RUNNER_TIMEOUT_TURN, 0), own = fmin(late, fmax(fmin(computed, starved), 0));
+    runner_timeout->used += went - late + own;
+    runner_timeout->stalled += late - own;
+}
+
+/* Hundreds of threads that keep the waiter from running would do so for as long as it takes to account for them, a thousand times what that takes alone.
+ * Their priority can't be raised again without rights, so it is lowered for crowds only: what is fair among a few is no reason. */
+static void have_crowd_step_back(pid_t pid)
+{
+    char path[64];
+    struct stat folder;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    if (stat(path, &folder) == 0 && folder.st_nlink > 2 + KF_RUNNER_TIMEOUT_CROWD) setpriority(PRIO_PGRP, (id_t)pid, LAST_PRIORITY);
+}
+
+bool kf_runner_timeout_look(kf_runner_timeout *runner_timeout, pid_t pid, double now)
+{
+    double went = now - runner_timeout->looked, computed = 0, starved = 0;
+    runner_timeout->looked = now;
+    if (runner_timeout->watched && went > KF_RUNNER_TIMEOUT_TURN / 2) { /* sooner there is nothing to see, and somebody may be timing */
+        const kf_runner_timeout before = *runner_timeout;
+        kf_runner_timeout_watch(runner_timeout, pid);
+        computed = runner_timeout->computed - before.computed;
+        starved = isinf(before.starved) ? INFINITY : runner_timeout->starved - before.starved;
+    }
+    kf_runner_timeout_spend(runner_timeout, went, computed, starved);
+    if (went > 2 * KF_RUNNER_TIMEOUT_TURN && fmin(computed, starved) > KF_RUNNER_TIMEOUT_TURN) have_crowd_step_back(pid);
+    /* Not before half of it is gone: whoever answers soon is not to be watched, which takes processor time beside what is timed. */
+    if (runner_timeout->threads < 0 && runner_timeout->used > 0.5 * runner_timeout->seconds) look_at_queue(runner_timeout, pid);
+    if (runner_timeout->used < runner_timeout->seconds) return true;
+    double grant = fmin(look_at_queue(runner_timeout, pid), KF_RUNNER_TIMEOUT_GRANT - runner_timeout->granted);
+    if (grant < KF_RUNNER_TIMEOUT_TURN) return false;
+    runner_timeout->granted += grant;
+    runner_timeout->seconds += grant;
+    return true;
+}
+
+int kf_runner_timeout_sleep(const kf_runner_timeout *runner_timeout)
+{
+    double left = fmax(runner_timeout->seconds - runner_timeout->used, 0);
+    return (int)(fmin(left, KF_RUNNER_TIMEOUT_TURN) * 1000) + 1;
+}

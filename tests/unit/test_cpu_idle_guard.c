@@ -1,0 +1,167 @@
+/* A processor that is kept awake: by a thread that does nothing else, where runners are late, and only while all are stopped. */
+#include "cpu_idle_guard.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define ENOUGH 0.001 /* seconds on a processor */
+#define PATIENT 60   /* seconds: every processor may be busy, and such a thread gets one part in some hundred of one then */
+#define SHORTLY 0.3
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Seconds that threads with that policy have had of a processor; NAN: there is none. */
+static double idle_threads_had(void)
+{
+    DIR *folder = opendir("/proc/self/task");
+    double sum = NAN;
+    assert_non_null(folder);
+    for (struct dirent *item; (item = readdir(folder));) {
+        char path[300];
+        unsigned long long nanoseconds;
+        if (atoi(item->d_name) <= 0 || sched_getscheduler(atoi(item->d_name)) != SCHED_IDLE) continue;
+        snprintf(path, sizeof path, "/proc/self/task/%s/schedstat", item->d_name);
+        FILE *file = fopen(path, "re");
+        if (file && fscanf(file, "%llu", &nanoseconds) == 1) sum = (isnan(sum) ? 0 : sum) + 1e-9 * (double)nanoseconds;
+        if (file) fclose(file);
+    }
+    closedir(folder);
+    return sum;
+}
+
+static bool computes_within(double seconds)
+{
+    double until = now() + seconds, began = idle_threads_had(), had = began;
+    if (isnan(began)) began = 0; /* it has not begun */
+    while (now() < until && !(had - began >= ENOUGH)) {
+        usleep(2000);
+        had = idle_threads_had();
+    }
+    return had - began >= ENOUGH;
+}
+
+static bool rests(void)
+{
+    usleep(20000); /* what was under way */
+    return !computes_within(SHORTLY);
+}
+
+/* Some container runtimes let nobody have that policy. */
+static bool has_policy(void)
+{
+    const struct sched_param none = {0};
+    pid_t self = 0;
+    int before = sched_getscheduler(self);
+    if (sched_setscheduler(self, SCHED_IDLE, &none)) return false;
+    return sched_setscheduler(self, before, &none) == 0;
+}
+
+static int first_processor(void)
+{
+    cpu_set_t mine;
+    assert_int_equal(sched_getaffinity(0, sizeof mine, &mine), 0);
+    int cpu = 0;
+    while (!CPU_ISSET(cpu, &mine)) cpu++;
+    return cpu;
+}
+
+static void late_ones(kf_cpu_idle_guard *w, int count)
+{
+    for (int i = 0; i < count; i++) kf_cpu_idle_guard_note(w, 0.0002);
+}
+
+static void it_computes_while_all_runners_are_stopped(void **state)
+{
+    (void)state;
+    if (!has_policy()) skip();
+    kf_cpu_idle_guard *w = kf_cpu_idle_guard_new(first_processor());
+    assert_non_null(w);
+    kf_cpu_idle_guard_begin(w);
+    late_ones(w, 8);
+    for (int turn = 0; turn < 2; turn++) {
+        kf_cpu_idle_guard_keep(w); /* one after the other is stopped */
+        kf_cpu_idle_guard_keep(w);
+        assert_true(computes_within(PATIENT));
+        kf_cpu_idle_guard_rest(w); /* and any is woken */
+        assert_true(rests());
+    }
+    kf_cpu_idle_guard_free(w);
+}
+
+static void there_is_no_thread_where_nobody_is_late(void **state)
+{
+    (void)state;
+    kf_cpu_idle_guard *w = kf_cpu_idle_guard_new(first_processor());
+    kf_cpu_idle_guard_keep(w); /* it has not begun */
+    kf_cpu_idle_guard_begin(w);
+    late_ones(w, 7); /* not yet enough to say so */
+    kf_cpu_idle_guard_keep(w);
+    kf_cpu_idle_guard_end(w);
+    kf_cpu_idle_guard_begin(w);
+    for (int i = 0; i < 20; i++) kf_cpu_idle_guard_note(w, 0.00005);
+    late_ones(w, 2); /* now and then is no reason */
+    kf_cpu_idle_guard_keep(w);
+    usleep(20000);
+    assert_true(isnan(idle_threads_had()));
+    kf_cpu_idle_guard_free(w);
+    kf_cpu_idle_guard *none = kf_cpu_idle_guard_new(-1);
+    kf_cpu_idle_guard_begin(none);
+    late_ones(none, 8);
+    kf_cpu_idle_guard_keep(none);
+    usleep(20000);
+    assert_true(isnan(idle_threads_had()));
+    kf_cpu_idle_guard_free(none);
+    kf_cpu_idle_guard_free(NULL);
+}
+
+static void it_ends_with_the_workload(void **state)
+{
+    (void)state;
+    if (!has_policy()) skip();
+    kf_cpu_idle_guard *w = kf_cpu_idle_guard_new(first_processor());
+    kf_cpu_idle_guard_begin(w);
+    late_ones(w, 8);
+    kf_cpu_idle_guard_keep(w);
+    assert_true(computes_within(PATIENT));
+    kf_cpu_idle_guard_end(w);
+    assert_true(rests());
+    kf_cpu_idle_guard_keep(w);
+    assert_true(rests());
+    kf_cpu_idle_guard_begin(w); /* it is still needed */
+    kf_cpu_idle_guard_keep(w);
+    assert_true(computes_within(PATIENT));
+    for (int i = 0; i < 16; i++) { /* and is to be shown again one day */
+        kf_cpu_idle_guard_end(w);
+        kf_cpu_idle_guard_begin(w);
+    }
+    kf_cpu_idle_guard_keep(w);
+    assert_true(rests());
+    kf_cpu_idle_guard_free(w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_computes_while_all_runners_are_stopped),
+        cmocka_unit_test(there_is_no_thread_where_nobody_is_late),
+        cmocka_unit_test(it_ends_with_the_workload),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,124 @@
+/* What counts as waiting for a runner, and what as the machine's doing. */
+#include <math.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "runner_timeout.h"
+#include "kforge/file.h"
+
+static void time_that_is_looked_at_counts(void **state)
+{
+    (void)state;
+    kf_runner_timeout p;
+    kf_runner_timeout_begin(&p, 1, 100);
+    for (int i = 1; i <= 9; i++) assert_true(kf_runner_timeout_look(&p, 0, 100 + 0.1 * i));
+    assert_float_equal(p.used, 0.9, 1e-9);
+    assert_in_range(kf_runner_timeout_sleep(&p), 99, 102);
+    assert_true(kf_runner_timeout_look(&p, 0, 100.96));
+    assert_in_range(kf_runner_timeout_sleep(&p), 39, 42);
+    assert_false(kf_runner_timeout_look(&p, 0, 101.0001));
+    assert_float_equal(p.stalled, 0, 1e-9);
+}
+
+static void a_look_that_comes_late_is_a_stall(void **state)
+{
+    (void)state;
+    kf_runner_timeout p;
+    kf_runner_timeout_begin(&p, 1, 100);
+    for (int i = 1; i <= 4; i++) assert_true(kf_runner_timeout_look(&p, 0, 100 + 60 * i));
+    assert_float_equal(p.used, 0.8, 1e-9);
+    assert_float_equal(p.stalled, 239.2, 1e-9);
+    assert_false(kf_runner_timeout_look(&p, 0, 400)); /* one stall after another is no way to live for ever */
+}
+
+static void who_keeps_the_waiter_from_running_pays_for_that(void **state)
+{
+    (void)state;
+    const struct {
+        double went, computed, starved, used;
+    } rows[] = {
+        {0.1, 0.2, 0, 0.1},  /* in time */
+        {5, 0, 0, 0.2},      /* stood still, all of it */
+        {5, 0, 4.9, 0.2},    /* others had the processor */
+        {5, 5, 0, 0.2},      /* only the waiter stood still; or a virtual machine that takes what it missed for a process's time */
+        {5, 9, 4.9, 5},      /* hundreds of threads of the runner had it */
+        {5, 1, 4.9, 1.2},    /* it and others */
+        {5, 9, INFINITY, 5}, /* a kernel that does not tell who queued */
+        {0.15, 9, 9, 0.15},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        kf_runner_timeout p;
+        kf_runner_timeout_begin(&p, 10, 0);
+        kf_runner_timeout_spend(&p, rows[i].went, rows[i].computed, rows[i].starved);
+        if (fabs(p.used - rows[i].used) > 1e-9 || fabs(p.used + p.stalled - rows[i].went) > 1e-9)
+            fail_msg("row %d: used %g, stalled %g", (int)i, p.used, p.stalled);
+    }
+}
+
+/* A child that spins on one processor; with a lower priority when it is to be kept waiting by the other, but not by seconds: a wait is told once it is over. */
+static pid_t spin(int nicer)
+{
+    pid_t child = fork();
+    if (child) return child;
+    cpu_set_t one;
+    if (sched_getaffinity(0, sizeof one, &one)) _exit(1);
+    int cpu = 0;
+    while (!CPU_ISSET(cpu, &one)) cpu++;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    if (sched_setaffinity(0, sizeof one, &one) || (nicer && nice(nicer) == -1)) _exit(1);
+    alarm(60);
+    for (volatile unsigned i = 0;; i++) {
+    }
+}
+
+static double given(pid_t pid, double seconds)
+{
+    kf_runner_timeout p;
+    kf_runner_timeout_begin(&p, seconds, kf_now());
+    do {
+        usleep((useconds_t)kf_runner_timeout_sleep(&p) * 1000);
+    } while (kf_runner_timeout_look(&p, pid, kf_now()));
+    return p.granted;
+}
+
+static void who_queues_gets_more_and_who_sleeps_does_not(void **state)
+{
+    (void)state;
+    if (access("/proc/self/schedstat", R_OK)) skip(); /* a kernel without CONFIG_SCHED_INFO */
+    pid_t sleeper = fork();
+    if (!sleeper) {
+        alarm(60);
+        for (;;) pause();
+    }
+    assert_float_equal(given(sleeper, 0.6), 0, 0.001);
+    assert_int_equal(kill(sleeper, SIGKILL) | (waitpid(sleeper, NULL, 0) != sleeper), 0);
+    pid_t hog = spin(0), starved = spin(5);
+    usleep(50000);
+    double more = given(starved, 1.0);
+    assert_true(more > 0.2);
+    assert_true(more <= KF_RUNNER_TIMEOUT_GRANT + 1e-9); /* a candidate can make its own threads queue */
+    assert_int_equal(kill(hog, SIGKILL) | kill(starved, SIGKILL), 0);
+    assert_int_equal(waitpid(hog, NULL, 0), hog);
+    assert_int_equal(waitpid(starved, NULL, 0), starved);
+    assert_float_equal(given(starved, 0.3), 0, 0.001); /* one that is gone */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(time_that_is_looked_at_counts),
+        cmocka_unit_test(a_look_that_comes_late_is_a_stall),
+        cmocka_unit_test(who_keeps_the_waiter_from_running_pays_for_that),
+        cmocka_unit_test(who_queues_gets_more_and_who_sleeps_does_not),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
