@@ -1,12 +1,14 @@
-/* kforge-cpucc: what nvcc is for a GPU, for the CPU device.
+/* kforge-cpucc: the compiler driver of the CPU device, in the place that nvcc has for a GPU.
  *
- *   candidate.cu ── g++ -E ──► expanded text ── kf_rewrite ──► C++ ── g++ ──► shared object, linked to libkfcpu.so
+ *   candidate.cu ── g++ -E ──► expanded text ── kf_rewrite ──► C++ ── g++ ──► shared object
+ *                                                               (linked to libkfcpu.so)
  *
- * Both compiler runs start from the same precompiled header, which holds CUDA's vocabulary and the usual standard headers, so only the
- * candidate's own text is parsed. In the first one CUDA's qualifiers are kept as words (kfcpu_keep.h). -D options become lines of a header
- * that comes after the precompiled one, because a macro on the command line would make it invalid. No shell is involved; files are written
- * only to a fresh folder under $TMPDIR (or --keep) and to the output.
- */
+ * Both compiler runs start from the same precompiled header. It holds CUDA's declarations and the
+ * usual standard headers, so g++ parses only the candidate's own text. The first run keeps CUDA's
+ * qualifiers as words (kfcpu_keep.h). A -D option becomes a line of a header that follows the
+ * precompiled one, because a macro on the command line would make the precompiled header invalid.
+ * The driver starts no shell. It writes only to the output and to a new folder under $TMPDIR (or to
+ * the folder of --keep). */
 #include "cpucc.h"
 #include "cpucc_config.h"
 
@@ -23,9 +25,11 @@
 #include "rewrite.h"
 #include "unsupported.h"
 
-#define MESSAGES_LIMIT (1u << 20) /* of the compiler's output that is shown */
+/* How much of the compiler's messages is kept and shown. */
+#define MESSAGES_LIMIT (1u << 20)
 #define SUSPECTS 64
-#define MARK_WITHIN 4096 /* the pragma that stands for the precompiled header comes among the first lines */
+/* The pragma that stands for the precompiled header is among the first bytes. */
+#define MARK_WITHIN 4096
 #define EXPANDED_LIMIT (64u << 20)
 
 typedef struct driver {
@@ -34,11 +38,12 @@ typedef struct driver {
     char *folder;          /* intermediate files */
     bool keep;
     kf_cpucc_command compile;              /* grows while the sources are prepared */
-    kf_rewrite_finding suspects[SUSPECTS]; /* names that mean something unsupported, should the compiler not know them */
+    /* Names that probably mean something unsupported. They count if the compiler reports them. */
+    kf_rewrite_finding suspects[SUSPECTS];
     int suspect_count;
 } driver;
 
-/* The library folder beside the program: PREFIX/bin/kforge-cpucc and PREFIX/lib/kforge. */
+/* Finds the library folder: PREFIX/lib/kforge for the program PREFIX/bin/kforge-cpucc. */
 static bool find_prefix(const char *program, char *prefix, size_t size, kf_error *error)
 {
     char self[PATH_MAX], resolved[PATH_MAX];
@@ -47,16 +52,16 @@ static bool find_prefix(const char *program, char *prefix, size_t size, kf_error
         self[length] = '\0';
     } else {
         if (!strchr(program, '/') || !realpath(program, resolved))
-            return kf_fail(error, KF_ERROR_MACHINE, "can't find out where kforge-cpucc is; call it by its full path");
+            return kf_fail(error, KF_ERROR_MACHINE, "kforge-cpucc can't find its own folder; call it by its full path");
         snprintf(self, sizeof self, "%s", resolved);
     }
     for (int i = 0; i < 2; i++) {
         char *slash = strrchr(self, '/');
-        if (!slash) return kf_fail(error, KF_ERROR_MACHINE, "kforge-cpucc is not in a bin folder");
+        if (!slash) return kf_fail(error, KF_ERROR_MACHINE, "kforge-cpucc is not in a bin folder; install kforge again");
         *slash = '\0';
     }
     if (snprintf(prefix, size, "%s/lib/kforge", self) >= (int)size)
-        return kf_fail(error, KF_ERROR_MACHINE, "the path of kforge-cpucc is too long");
+        return kf_fail(error, KF_ERROR_MACHINE, "the path of kforge-cpucc is too long; install kforge in another folder");
     struct stat info;
     char header[PATH_MAX + 64];
     snprintf(header, sizeof header, "%s/cpu/include/kforge_cpu.h", prefix);
@@ -64,7 +69,7 @@ static bool find_prefix(const char *program, char *prefix, size_t size, kf_error
     return true;
 }
 
-/* Flags that the precompiled header was made with; CMakeLists.txt has the same lists. */
+/* Adds the flags that the precompiled header was made with. CMakeLists.txt has the same lists. */
 static void add_flags(driver *d, const char *include, kf_cpucc_command *command)
 {
     const kf_cpucc_options *options = &d->options;
@@ -86,7 +91,7 @@ static void add_flags(driver *d, const char *include, kf_cpucc_command *command)
     if (options->unroll) kf_cpucc_add(command, "-funroll-loops");
     kf_cpucc_add(command, "-w");
     kf_cpucc_add(command, "-fmax-errors=20");
-    /* A folder with the header precompiled for these flags; the header itself does too. */
+    /* If the precompiled header does not fit these flags, g++ includes the header itself. */
     kf_cpucc_add(command, "%s", include);
     kf_cpucc_add(command, "%s/cpu/pch/%s/kforge_cpu.h", d->prefix, options->asan ? "asan" : options->fast_math ? "fast" : "plain");
     kf_cpucc_add(command, "-I%s/cpu/include", d->prefix);
@@ -124,7 +129,8 @@ static int run(driver *d, const kf_cpucc_command *command, kf_buffer *messages, 
     return kf_cpucc_run(command, d->folder, messages, error);
 }
 
-/* The compiler's messages, in terms of the candidate: a kernel's body is the function "run" of a struct in the kernel. */
+/* Writes the compiler's messages with the candidate's names: the body of kernel k, which the
+ * compiler knows as the function "run" of a struct in k, becomes k again. */
 static int show_messages(const kf_buffer *messages)
 {
     static const char member[] = "static member function \u2018static void ", body[] = "::kfcpu_body::run(", quote[] = "\u2019";
@@ -151,8 +157,8 @@ static int show_finding(const kf_rewrite_finding *finding)
     return KF_CPUCC_UNSUPPORTED;
 }
 
-/* g++ -E. With `precompiled` the header's text is left out because it has been compiled already; without, its macros are read and nothing
- * else. */
+/* Runs g++ -E. With `precompiled`, the output leaves out the text of the precompiled header.
+ * Without it, g++ reads only the header's macros. */
 static int preprocess(driver *d, const char *file, const char *expanded, bool precompiled, kf_error *error)
 {
     kf_cpucc_command command = {0};
@@ -179,8 +185,9 @@ static int preprocess(driver *d, const char *file, const char *expanded, bool pr
     return show_messages(&messages);
 }
 
-/* Reads a whole .cu file, expanded. Where the precompiled header does not fit (other flags, another compiler) g++ -E writes the header's
- * text instead of the pragma that stands for it, and the work is done again in the slower way. */
+/* Reads a whole .cu file, expanded. The precompiled header does not fit other flags or another
+ * compiler. In that case g++ -E writes the header's text in place of the pragma, and a second,
+ * slower run is needed. */
 static int expand(driver *d, const char *file, const char *expanded, char **text, size_t *size, kf_error *error)
 {
     for (int attempt = 0; attempt < 2; attempt++) {
@@ -196,7 +203,7 @@ static int expand(driver *d, const char *file, const char *expanded, char **text
     return 0;
 }
 
-/* One .cu file up to the C++ that is compiled. */
+/* Turns one .cu file into the C++ that is compiled. */
 static int prepare(driver *d, int number, kf_error *error)
 {
     kf_autofree char *expanded = NULL, *rewritten = NULL;
@@ -232,7 +239,8 @@ static bool is_cuda(const char *file)
     return dot && (strcmp(dot, ".cu") == 0 || strcmp(dot, ".cuh") == 0);
 }
 
-/* True when an error, of the compiler or the linker, mentions the word, or happened in a header of that name. */
+/* True if an error of the compiler or the linker mentions the word, or lies in a header of that
+ * name. */
 static bool is_blamed(const char *messages, const char *word)
 {
     if (strchr(word, '.') || strchr(word, '/')) return strstr(messages, word) != NULL;
@@ -252,7 +260,8 @@ static int compile(driver *d, kf_error *error)
     if (!d->options.program) kf_cpucc_add(command, d->options.object ? "-c" : "-shared");
     kf_cpucc_add(command, "-o");
     kf_cpucc_add(command, "%s", d->options.output);
-    /* By asm() a source puts any sections into its object; those of link-time optimisation had the linker start another compiler on what they hold. */
+    /* asm() lets a source put any section into its object. With link-time optimisation the linker
+     * would start another compiler on the contents of these sections. */
     kf_cpucc_add(command, "-fno-lto");
     kf_cpucc_add(command, "-L%s", d->prefix);
     kf_cpucc_add(command, "-Wl,-rpath,%s", d->prefix);
@@ -276,8 +285,9 @@ static int build(driver *d, kf_error *error)
 {
     if (!write_defines(d, error)) return -1;
     add_flags(d, "-include", &d->compile);
-    /* No -pipe: the compiler then writes to one that it could read from as well, and a directive that only this second reading makes of a candidate's text
-     * (by a macro whose text is "#") would include /proc/self/fd/1 and wait for itself. */
+    /* Not with -pipe: the second compiler run could then read from the pipe that it writes to. A
+     * candidate can build a directive that only this run sees (with a macro for "#"). If it
+     * includes /proc/self/fd/1, g++ would wait for its own output forever. */
     for (int i = 0; i < d->options.folder_count; i++) kf_cpucc_add(&d->compile, "-I%s", d->options.folders[i]);
 
     for (int i = 0; i < d->options.file_count; i++) {
@@ -297,7 +307,7 @@ static bool make_folder(driver *d, kf_error *error)
     if (!d->options.keep) return (d->folder = kf_directory_temporary("kforge-cpucc", error)) != NULL;
     d->keep = true;
     d->folder = strdup(d->options.keep);
-    return d->folder ? kf_directory_make(d->folder, error) : kf_fail(error, KF_ERROR_MEMORY, "no memory");
+    return d->folder ? kf_directory_make(d->folder, error) : kf_fail(error, KF_ERROR_MEMORY, "no memory for the path of --keep");
 }
 
 static int say_version(kf_error *error)
@@ -333,7 +343,8 @@ int main(int argc, char **argv)
     }
     if (status < 0) {
         fprintf(stderr, "kforge-cpucc: %s\n", error.text);
-        /* A text that macros make too large to be read, or to have room here, is the source's fault; what is missing on the machine is not. */
+        /* A text that gets too long or needs too much memory is an error of the source. Something
+         * missing on the machine is not. */
         status = error.code == KF_ERROR_LIMIT || error.code == KF_ERROR_MEMORY ? KF_CPUCC_COMPILE_ERROR : KF_CPUCC_USAGE;
     }
     kf_cpucc_command_free(&d.compile);

@@ -1,4 +1,5 @@
-/* kforge-cpucc's parts: options (cpucc_options.c) and running the compiler (cpucc_run.c). */
+/* The parts of kforge-cpucc: its options (cpucc_options.c) and the runs of the compiler
+ * (cpucc_run.c). */
 #ifndef KFORGE_CPUCC_H
 #define KFORGE_CPUCC_H
 
@@ -30,28 +31,31 @@ typedef struct kf_cpucc_options {
     bool fast_math, no_contraction, unroll, asan, program, object, help, verbose, version;
 } kf_cpucc_options;
 
-/* Reads the command line, nvcc's vocabulary included. Strings are borrowed from argv. */
+/* Reads the command line, which may hold options of nvcc. The strings belong to argv. */
 bool kf_cpucc_read_options(int argc, char **argv, kf_cpucc_options *options, kf_error *error);
 extern const char kf_cpucc_usage[];
 
-/* A command line that grows. */
+/* A command line under construction. */
 typedef struct kf_cpucc_command {
     char *words[512];
     int count;
     bool failed;
 } kf_cpucc_command;
 
-/* Adds a copy of a word. */
+/* Appends one word, formatted. */
 void kf_cpucc_add(kf_cpucc_command *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void kf_cpucc_command_free(kf_cpucc_command *command);
-/* Runs words[0] (an absolute path) with a clean environment, no input, and `temporary` as TMPDIR; what it writes is collected in `output`
- * (bounded). Returns its exit status, 128 + signal, or -1 with an error. */
+/* Runs words[0] (an absolute path) with a clean environment, no input, and `temporary` as TMPDIR.
+ * Collects its output in `output`, up to the buffer's limit. Returns the exit status, 128 + signal,
+ * or -1 with an error. */
 int kf_cpucc_run(const kf_cpucc_command *command, const char *temporary, kf_buffer *output, kf_error *error);
 
-/* When the preprocessor's messages say that a header is missing or refused which belongs to something unsupported, writes
- * "FILE:LINE: unsupported on the CPU device: …" to `line` and returns true. */
+/* Searches the preprocessor's messages for a header of an unsupported feature: one that g++ did not
+ * find, or one of unsupported_headers.txt. Writes "FILE:LINE: unsupported on the CPU device: …" to
+ * `line` and returns true if there is one. */
 bool kf_cpucc_missing_header(const char *messages, char *line, size_t size);
-/* Ditto after the compiler: a static_assert of ours, "kforge-unsupported: CONSTRUCT", in a template that the candidate uses. */
+/* Searches the compiler's messages in the same way for a failed static_assert of include/ with the
+ * text "kforge-unsupported: CONSTRUCT". */
 bool kf_cpucc_unsupported_use(const char *messages, char *line, size_t size);
 
 #endif

@@ -1,4 +1,4 @@
-/* kforge-cpucc's command line. One table is the vocabulary: ours, and what people give to nvcc. */
+/* The command line of kforge-cpucc: one table of its own options and of nvcc's. */
 #include "cpucc.h"
 
 #include <ctype.h>
@@ -7,25 +7,28 @@
 
 const char kf_cpucc_usage[] =
     "usage: kforge-cpucc [options] FILE.cu [FILE.cu|FILE.cpp]…\n"
-    "Compiles CUDA C for the CPU device of kforge: .cu files are rewritten first, others are compiled as they are.\n"
-    "  -o FILE             the result: a shared object, with --exe a program (a.so, a.out)\n"
+    "Compiles CUDA C for the CPU device of kforge. It rewrites .cu files first and compiles other\n"
+    "files as they are.\n"
+    "  -o FILE             names the output: a shared object (default a.so), a program with\n"
+    "                      --exe (a.out), an object file with -c (a.o)\n"
     "  -DNAME[=VALUE]      defines a macro\n"
-    "  -include FILE       as if FILE were included before the first line\n"
-    "  -I FOLDER           also looks there for headers\n"
-    "  -std=c++14|17|20    the language (c++17; others compile slower)\n"
-    "  -O0 … -O3           optimisation (-O3; others compile slower)\n"
-    "  --use_fast_math     allows reassociation, reciprocals and no signed zeros\n"
-    "  -fmad=false         no fused multiply-add\n"
+    "  -include FILE       includes FILE before the first line\n"
+    "  -I FOLDER           also looks for headers in FOLDER\n"
+    "  -std=c++14|17|20    the language (default c++17; others compile more slowly)\n"
+    "  -O0 … -O3           optimisation (default -O3; others compile more slowly)\n"
+    "  --use_fast_math     allows reassociation and reciprocals, ignores the sign of zero\n"
+    "  -fmad=false         does not fuse multiplications and additions\n"
     "  -Xcompiler=-funroll-loops\n"
     "                      unrolls loops\n"
-    "  --asan              with AddressSanitizer: one worker thread, errors name the candidate's line\n"
+    "  --asan              adds AddressSanitizer: one worker thread, errors name the line\n"
     "  --exe               makes a program\n"
-    "  -c                  makes an object file of one source, for others to link with -lkfcpu\n"
-    "  --keep FOLDER       keeps the intermediate files there\n"
+    "  -c                  makes an object file of one source, to be linked with -lkfcpu\n"
+    "  --keep FOLDER       keeps the intermediate files in FOLDER\n"
     "  -v                  shows the compiler's commands\n"
-    "  --version           what the compiler behind it says of itself\n"
-    "nvcc's options that mean nothing here (-arch, -gencode, -maxrregcount, -lineinfo, -Xptxas, …) are accepted and ignored.\n"
-    "Exit status: 0 done, 1 compile error, 2 usage, 3 the source uses something that the CPU device does not support.\n";
+    "  --version           shows the version of g++\n"
+    "Other options of nvcc (-arch, -gencode, -maxrregcount, -lineinfo, -Xptxas, …) are ignored.\n"
+    "Exit status: 0 done, 1 compile error, 2 wrong usage or incomplete installation, 3 the source uses\n"
+    "a feature that the CPU device does not support.\n";
 
 enum action {
     IGNORE,
@@ -48,7 +51,8 @@ enum action {
     XCOMPILER
 };
 
-/* How the value is given. */
+/* How an option takes its value: JOINED as -xV, SEPARATE as -x V, EITHER as -xV or -x V, EQUALS as
+ * -x=V or -x V. */
 enum value { NONE, JOINED, SEPARATE, EITHER /* -o X, -oX */, EQUALS /* -x=V or -x V */ };
 
 static const struct option {
@@ -86,7 +90,7 @@ static const struct option {
     {"--relocatable-device-code", EQUALS, RDC},
     {"-Xcompiler", EQUALS, XCOMPILER},
     {"--compiler-options", EQUALS, XCOMPILER},
-    /* nvcc's, without a meaning here */
+    /* Options of nvcc that have no meaning on the CPU device. */
     {"-maxrregcount", EQUALS, IGNORE},
     {"--maxrregcount", EQUALS, IGNORE},
     {"-arch", EQUALS, IGNORE},
@@ -131,7 +135,8 @@ static const struct option {
     {"--diag-suppress", EQUALS, IGNORE},
 };
 
-/* The option that `word` is, and where its value begins in the word (NULL: not in it). */
+/* Returns the option that `word` names. *value is the value's place in the word, or NULL if the
+ * next word is the value. */
 static const struct option *find_option(const char *word, const char **value)
 {
     *value = NULL;
@@ -157,7 +162,7 @@ static bool add(const char **list, int *count, int limit, const char *value, con
     return true;
 }
 
-/* A macro's name must be one, and its value a single line: it becomes a line of a header. */
+/* True if the name is an identifier and the value one line: the pair becomes a line of a header. */
 static bool check_define(const char *define, kf_error *error)
 {
     size_t length = strcspn(define, "=");
@@ -173,7 +178,8 @@ static bool set_standard(kf_cpucc_options *options, const char *value, kf_error 
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(value, known[i][0]) == 0) {
             options->standard =
-                strcmp(value, "c++14") == 0 ? "gnu++17" : known[i][1]; /* our headers need 17, which 14 is nearly part of */
+                /* The headers need C++17, which contains nearly all of C++14. */
+                strcmp(value, "c++14") == 0 ? "gnu++17" : known[i][1];
             return true;
         }
     return kf_fail(error, KF_ERROR_INPUT, "-std=%s: expected c++14, c++17 or c++20", value);
@@ -210,7 +216,7 @@ static bool apply(const struct option *option, const char *value, kf_cpucc_optio
     case XCOMPILER:
         if (strcmp(value, "-funroll-loops") == 0) return options->unroll = true;
         return strcmp(value, "-fPIC") == 0 || strcmp(value, "-O3") == 0 || strcmp(value, "-Wall") == 0 ||
-               strcmp(value, "-w") == 0 || kf_fail(error, KF_ERROR_INPUT, "-Xcompiler %s: not passed on; leave it out", value);
+               strcmp(value, "-w") == 0 || kf_fail(error, KF_ERROR_INPUT, "-Xcompiler %s: not passed on to g++; leave it out", value);
     }
     return true;
 }
@@ -227,7 +233,7 @@ bool kf_cpucc_read_options(int argc, char **argv, kf_cpucc_options *options, kf_
         const struct option *option = find_option(argv[i], &value);
         if (!option) return kf_fail(error, KF_ERROR_INPUT, "unknown option %s; --help lists the options", argv[i]);
         if (option->value != NONE && !value) {
-            if (i + 1 == argc) return kf_fail(error, KF_ERROR_INPUT, "%s needs a value", argv[i]);
+            if (i + 1 == argc) return kf_fail(error, KF_ERROR_INPUT, "%s needs a value; --help lists the options", argv[i]);
             value = argv[++i];
         }
         if (!apply(option, value, options, error)) return false;
@@ -235,7 +241,7 @@ bool kf_cpucc_read_options(int argc, char **argv, kf_cpucc_options *options, kf_
     if (options->help || options->version) return true;
     if (!options->file_count) return kf_fail(error, KF_ERROR_INPUT, "no source file given; --help shows the usage");
     if (options->object && (options->program || options->file_count > 1))
-        return kf_fail(error, KF_ERROR_INPUT, "-c makes an object file of one source");
+        return kf_fail(error, KF_ERROR_INPUT, "-c makes an object file of one source; give one file and leave out --exe");
     if (!options->output) options->output = options->program ? "a.out" : options->object ? "a.o" : "a.so";
     return true;
 }

@@ -1,4 +1,4 @@
-/* Running the host compiler for kforge-cpucc, and reading what the preprocessor says about missing headers. */
+/* Runs the host compiler for kforge-cpucc, and finds unsupported features in its messages. */
 #include "cpucc.h"
 
 #include <errno.h>
@@ -61,14 +61,15 @@ static bool start(const kf_cpucc_command *command, const char *temporary, int ou
 int kf_cpucc_run(const kf_cpucc_command *command, const char *temporary, kf_buffer *output, kf_error *error)
 {
     if (command->failed) {
-        kf_fail(error, KF_ERROR_LIMIT, "the compiler's command line gets too long; give fewer options");
+        kf_fail(error, KF_ERROR_LIMIT, "the compiler's command line is too long; give fewer options");
         return -1;
     }
-    /* Sockets, not a pipe: they can't be opened by /proc/self/fd/1, where a source that includes that would wait for what it says itself. (Taking the right
-     * to read from a pipe would do, too, but the build jail refuses fchmod where it has no mount namespace.) */
+    /* Sockets, because a pipe can be opened again as /proc/self/fd/1: a source that includes that
+     * file would wait for its own compiler's output. (A pipe without read permission would do, but
+     * the build jail refuses fchmod on machines without a mount namespace.) */
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
-        kf_fail(error, KF_ERROR_MACHINE, "socketpair: %s", strerror(errno));
+        kf_fail(error, KF_ERROR_MACHINE, "can't collect the compiler's output: socketpair: %s", strerror(errno));
         return -1;
     }
     pid_t pid;
@@ -81,18 +82,19 @@ int kf_cpucc_run(const kf_cpucc_command *command, const char *temporary, kf_buff
     char chunk[4096];
     ssize_t size;
     while ((size = read(ends[0], chunk, sizeof chunk)) > 0 || (size < 0 && errno == EINTR))
-        if (size > 0) kf_buffer_append(output, chunk, (size_t)size); /* over the limit the rest is dropped */
+        /* Output over the limit is dropped. */
+        if (size > 0) kf_buffer_append(output, chunk, (size_t)size);
     close(ends[0]);
     int status;
     while (waitpid(pid, &status, 0) < 0)
         if (errno != EINTR) {
-            kf_fail(error, KF_ERROR_MACHINE, "waitpid: %s", strerror(errno));
+            kf_fail(error, KF_ERROR_MACHINE, "can't wait for the compiler: waitpid: %s", strerror(errno));
             return -1;
         }
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* "FILE:LINE:…" → FILE and LINE. */
+/* Splits "FILE:LINE:…" into FILE and LINE. False if the text has another form. */
 static bool read_place(const char *text, const char *end, char *file, size_t size, long *line)
 {
     const char *colon = memchr(text, ':', (size_t)(end - text));
@@ -109,7 +111,7 @@ bool kf_cpucc_missing_header(const char *messages, char *line, size_t size)
 {
     char file[1024] = "";
     long number = 0;
-    bool included = false; /* file and number are those of an #include in the candidate */
+    bool included = false; /* `file` and `number` are the place of an #include in the candidate */
     for (const char *at = messages; *at;) {
         const char *end = strchrnul(at, '\n');
         static const char from[] = "from ";

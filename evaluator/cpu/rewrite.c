@@ -1,6 +1,6 @@
-/* The rewriter (rewrite.h): one pass over the tokens finds functions, launches, shared memory and pragmas and notes edits; a second
- * one writes the text. Every search is bounded by brackets, by the next statement or by the next thing of its own kind, so the whole is
- * linear in the size of the text. */
+/* The rewriter (rewrite.h). A first pass over the tokens finds functions, launches, shared memory
+ * and pragmas, and collects edits. A second pass writes the text. Every search ends at a bracket,
+ * at the next statement or at the next match, so the whole takes linear time. */
 #include "rewrite.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "unsupported.h"
 
 #define FILE_SCOPE_SHARED 64 /* most `extern __shared__` names at namespace scope */
-#define WAITING 32           /* most device functions that are remembered for waiting */
+#define WAITING 32           /* most device functions that are remembered because they wait */
 
 typedef struct body {
     uint32_t open, close;
@@ -31,11 +31,11 @@ typedef struct rewriter {
     body *bodies; /* of functions with a CUDA qualifier, in the order of the text */
     size_t body_count, body_capacity;
     uint32_t device_until;     /* tokens before this one are in device-only code */
-    uint32_t function_until;   /* … in any function with a CUDA qualifier */
-    uint32_t declared_until;   /* … belong to a declaration that has been read */
+    uint32_t function_until;   /* tokens before this one are in a function with a CUDA qualifier */
+    uint32_t declared_until; /* tokens before this one belong to a declaration that has been read */
     uint32_t waiting[WAITING]; /* names of device functions that wait for other threads */
     size_t waiting_count;
-    uint32_t next_wait; /* where body_waits has searched to */
+    uint32_t next_wait; /* body_waits has searched the tokens before this one */
     shared_name shared[FILE_SCOPE_SHARED];
     size_t shared_count;
     unsigned shared_number;
@@ -53,14 +53,15 @@ static uint32_t kind_of(const rewriter *r, uint32_t index)
     return index < r->tokens.count ? r->tokens.list[index].kind : (uint32_t)KF_TOKEN_END;
 }
 
-/* The partner of an opening bracket, KF_NO_TOKEN when there is none or it is a closing one. */
+/* Returns the partner of an opening bracket. KF_NO_TOKEN: no bracket, no partner, or a closing
+ * bracket. */
 static uint32_t close_of(const rewriter *r, uint32_t index)
 {
     uint32_t match = index < r->tokens.count ? r->tokens.list[index].match : KF_NO_TOKEN;
     return match != KF_NO_TOKEN && match > index ? match : KF_NO_TOKEN;
 }
 
-/* Notes a finding at token `index`; `word` of `size` bytes is the name that an uncertain one goes by. */
+/* Adds a finding at token `index`. `word` (`size` bytes) is the name of an uncertain finding. */
 static void find(rewriter *r, uint32_t index, const kf_unsupported *what, bool certain, const char *word, size_t size)
 {
     kf_rewrite_result *result = r->result;
@@ -75,7 +76,8 @@ static void find(rewriter *r, uint32_t index, const kf_unsupported *what, bool c
     if (!certain)
         snprintf(finding.word, sizeof finding.word, "%.*s", (int)(size < sizeof finding.word ? size : sizeof finding.word - 1),
                  word);
-    for (size_t i = 0; i < result->finding_count && certain; i++) { /* the header that brought this in says more */
+    /* If a header brought this construct in, the header's finding says more: it becomes certain. */
+    for (size_t i = 0; i < result->finding_count && certain; i++) {
         kf_rewrite_finding *other = &result->findings[i];
         if (other->line != finding.line || strcmp(other->file, finding.file) != 0) continue;
         other->certain = true;
@@ -84,7 +86,7 @@ static void find(rewriter *r, uint32_t index, const kf_unsupported *what, bool c
     result->findings[result->finding_count++] = finding;
 }
 
-/* ---- Functions ----------------------------------------------------------------------------------------------------------------- */
+/* ---- Functions ---- */
 
 static void add_body(rewriter *r, const kf_function *function)
 {
@@ -114,8 +116,8 @@ static bool same_word(const rewriter *r, uint32_t a, uint32_t b)
     return left->size == right->size && memcmp(r->tokens.text + left->offset, r->tokens.text + right->offset, left->size) == 0;
 }
 
-/* A call by which a thread waits for others: a barrier, a shuffle or vote, the sync() of a cooperative group, or a device function above that
- * has one. */
+/* True for a call in which a thread waits for others: a barrier, a shuffle or vote, the sync() of a
+ * cooperative group, or an earlier device function that contains one of these. */
 static bool is_wait(const rewriter *r, uint32_t index)
 {
     const kf_token *token = &r->tokens.list[index];
@@ -134,7 +136,8 @@ static bool is_wait(const rewriter *r, uint32_t index)
     return false;
 }
 
-/* True when there is such a call in the body that begins at `open`. Bodies come in the order of the text, so the search never goes back. */
+/* True if the body that begins at `open` contains a call for which is_wait is true. Bodies come in
+ * the order of the text, so the search never goes back. */
 static bool body_waits(rewriter *r, uint32_t open)
 {
     if (r->next_wait <= open) r->next_wait = open + 1;
@@ -142,7 +145,7 @@ static bool body_waits(rewriter *r, uint32_t open)
     return r->next_wait < close_of(r, open);
 }
 
-/* A kernel becomes a stub around its own body. */
+/* Turns a kernel into a stub around its own body. */
 static void edit_kernel(rewriter *r, const kf_function *function)
 {
     kf_autobuffer list = {0}, names = {0}, text = {0};
@@ -178,7 +181,7 @@ static void read_function(rewriter *r, uint32_t index)
     r->declared_until = function.next;
 }
 
-/* ---- Launches ------------------------------------------------------------------------------------------------------------------ */
+/* ---- Launches ---- */
 
 static bool is_triple(const rewriter *r, uint32_t index, const char *character)
 {
@@ -186,7 +189,7 @@ static bool is_triple(const rewriter *r, uint32_t index, const char *character)
            kf_token_adjacent(&r->tokens, index + 1) && kf_token_adjacent(&r->tokens, index + 2);
 }
 
-/* From `<` `<` `<` to the first `>` of its `>>>`; KF_NO_TOKEN when this is no launch. */
+/* Returns the first `>` of the launch's `>>>`. KF_NO_TOKEN: `<<<` at `open` begins no launch. */
 static uint32_t find_launch_end(const rewriter *r, uint32_t open)
 {
     unsigned commas = 0;
@@ -207,8 +210,8 @@ static uint32_t find_launch_end(const rewriter *r, uint32_t open)
     return KF_NO_TOKEN;
 }
 
-/* From the '>' that ends template arguments to the name before them. A '<' whose left side is no complete template name (`k<sizeof(T) < 8>`)
- * is a comparison. */
+/* Returns the name before the template arguments that end with the '>' at `close`. A '<' after
+ * something other than a template name is a comparison: `k<sizeof(T) < 8>`. */
 static uint32_t find_template_name(const rewriter *r, uint32_t close)
 {
     int angle = 0;
@@ -219,7 +222,8 @@ static uint32_t find_template_name(const rewriter *r, uint32_t close)
             if (i >= 2 && is_triple(r, i - 2, "<")) return KF_NO_TOKEN;
             if (i == 0 || kind_of(r, i - 1) != KF_TOKEN_WORD) continue;
             if (--angle > 0) continue;
-            bool inside = i >= 2 && (is(r, i - 2, "<") || is(r, i - 2, ",")); /* still an argument of an outer template */
+            /* Still an argument of an outer template. */
+            bool inside = i >= 2 && (is(r, i - 2, "<") || is(r, i - 2, ","));
             if (!inside || is(r, i - 2, ",")) return i - 1;
             angle++;
         } else if (is(r, i, ";") || is(r, i, "{")) {
@@ -243,8 +247,8 @@ static bool is_statement_word(const rewriter *r, uint32_t index)
     return false;
 }
 
-/* The first token of the postfix expression that ends before `<<<`: a name with its namespaces, objects, template arguments, calls and
- * subscripts, or something in parentheses. */
+/* Returns the first token of the postfix expression before `<<<`: a name with its namespaces,
+ * objects, template arguments, calls and subscripts, or an expression in parentheses. */
 static uint32_t find_callee(const rewriter *r, uint32_t open)
 {
     if (open == 0) return KF_NO_TOKEN;
@@ -260,7 +264,8 @@ static uint32_t find_callee(const rewriter *r, uint32_t open)
             bool subscript = is(r, at, "]");
             bool before = match > 0 && ((kind_of(r, match - 1) == KF_TOKEN_WORD && !is_statement_word(r, match - 1)) ||
                                         is(r, match - 1, "]") || is(r, match - 1, ">"));
-            if (!before && match > 0 && is(r, match - 1, ")")) { /* f(x)(y), but not if (x) (kernel) */
+            /* f(x)(y), but not if (x) (kernel) */
+            if (!before && match > 0 && is(r, match - 1, ")")) {
                 uint32_t outer = r->tokens.list[match - 1].match;
                 before = outer != KF_NO_TOKEN && outer > 0 && !is_statement_word(r, outer - 1) && !is(r, outer - 1, "constexpr");
             }
@@ -302,9 +307,10 @@ static uint32_t read_launch(rewriter *r, uint32_t open)
     return end + 3;
 }
 
-/* ---- Shared memory ------------------------------------------------------------------------------------------------------------- */
+/* ---- Shared memory ---- */
 
-/* The first token of the declaration that holds token `index`; specifiers only, so a few words back. */
+/* Returns the first token of the declaration that contains token `index`. Only specifiers come
+ * before it, so the search is short. */
 static uint32_t declaration_start(const rewriter *r, uint32_t index)
 {
     uint32_t at = index;
@@ -326,7 +332,8 @@ static uint32_t declaration_start(const rewriter *r, uint32_t index)
     return at;
 }
 
-/* NAME as a reference to its memory: the block's dynamic shared memory, or an allocation of its own. */
+/* Writes NAME as a reference to its memory: the block's dynamic shared memory, or its own
+ * allocation. */
 static void add_reference(rewriter *r, uint32_t name, unsigned number, bool dynamic, kf_buffer *references)
 {
     const kf_token *token = &r->tokens.list[name];
@@ -339,8 +346,8 @@ static void add_reference(rewriter *r, uint32_t name, unsigned number, bool dyna
                      r->tokens.text + token->offset, number, source);
 }
 
-/* The type and the declarators without storage class and alignment: `T a[], b[]` becomes `typedef T kfcpu_shared_1[], kfcpu_shared_2[]`,
- * followed by the references. */
+/* Replaces a declaration of shared memory, without storage class and alignment: `T a[], b[]`
+ * becomes `typedef T kfcpu_shared_1[], kfcpu_shared_2[]`, followed by the references. */
 static void edit_shared(rewriter *r, uint32_t start, uint32_t end, bool dynamic)
 {
     const kf_tokens *tokens = &r->tokens;
@@ -377,7 +384,7 @@ static void edit_shared(rewriter *r, uint32_t start, uint32_t end, bool dynamic)
             i = last;
         }
     }
-    if (!references.size) return; /* no declarator that this understands */
+    if (!references.size) return; /* no declarator of a known form */
     if (local) kf_buffer_append(&text, references.data, references.size);
     if (text.failed || references.failed) r->failed = true;
     kf_edit_add(&r->edits, KF_EDIT_REPLACE, start, end, text.data ? text.data : "", text.size);
@@ -401,7 +408,8 @@ static uint32_t read_shared(rewriter *r, uint32_t index)
         edit_shared(r, start, end, false);
         return end + 1;
     }
-    for (uint32_t i = start; i < end && !is(r, i, "=") && !is(r, i, "["); i++) /* the macro has a static of its own */
+    /* The macro __shared__ contains `static`. */
+    for (uint32_t i = start; i < end && !is(r, i, "=") && !is(r, i, "["); i++)
         if (is(r, i, "static")) kf_edit_add(&r->edits, KF_EDIT_REPLACE, i, i, "", 0);
     return index + 1;
 }
@@ -413,10 +421,11 @@ static bool uses(const rewriter *r, uint32_t first, uint32_t last, uint32_t name
     return false;
 }
 
-/* Functions that use a name which was declared `extern __shared__` at namespace scope get it as their own, in a block around theirs. */
+/* Declares names that are `extern __shared__` at namespace scope in the functions that use them:
+ * the declarations go to the beginning of the function, followed by a block around the old body. */
 static void place_shared(rewriter *r)
 {
-    uint32_t until = 0; /* functions inside a function see what the outer one got */
+    uint32_t until = 0; /* functions inside a function see the outer function's declarations */
     for (size_t b = 0; b < r->body_count && r->shared_count; b++) {
         const body *function = &r->bodies[b];
         if (function->open < until) continue;
@@ -439,13 +448,15 @@ static void place_shared(rewriter *r)
         kf_buffer_string(&text, " {");
         if (text.failed) r->failed = true;
         kf_edit_add(&r->edits, KF_EDIT_AFTER, function->open, 0, text.data ? text.data : "", text.size);
-        kf_edit_first(&r->edits, function->close, "}"); /* before what a kernel has there: the new block is the inner one */
+        /* Comes before the text that ends a kernel, because the new block is the inner one. */
+        kf_edit_first(&r->edits, function->close, "}");
     }
 }
 
-/* ---- Pragmas and assembly ------------------------------------------------------------------------------------------------------- */
+/* ---- Pragmas and assembly ---- */
 
-/* A linemarker that enters a header of the CUDA toolkit which happens to be on this machine. Ours are no business of this. */
+/* Adds a finding if a linemarker enters a header of a CUDA toolkit on this machine. The headers of
+ * the CPU device do not count. */
 static void read_linemarker(rewriter *r, uint32_t index)
 {
     const kf_token *token = &r->tokens.list[index];
@@ -481,7 +492,9 @@ static void read_directive(rewriter *r, uint32_t index)
         return;
     }
     if (strcmp(what, "kforge") ==
-        0) { /* "#pragma kforge include <FILE>": a header that is read not before now, being large and free of CUDA's own */
+        0) {
+        /* "#pragma kforge include <FILE>" includes a large header without CUDA code only after the
+         * rewriter has run. */
         kf_autofree char *include = NULL;
         while (save && *save == ' ') save++;
         if (!save || strncmp(save, "include ", 8) != 0) return;
@@ -495,7 +508,7 @@ static void read_directive(rewriter *r, uint32_t index)
     if (strcmp(what, "unroll") != 0) return;
     char *argument = strtok_r(NULL, " \t\r()", &save);
     long times = argument ? strtol(argument, NULL, 10) : 0;
-    /* A full unrolling or one by a name that is not known here: enough for the usual short loops. */
+    /* A full unrolling, or a count given by an unknown name: enough for the usual short loops. */
     times = times < 1 ? 16 : times > 64 ? 64 : times;
     uint32_t next = index + 1;
     bool loop = is(r, next, "for") || is(r, next, "while") || is(r, next, "do");
@@ -504,7 +517,7 @@ static void read_directive(rewriter *r, uint32_t index)
     kf_edit_add(&r->edits, KF_EDIT_REPLACE, index, index, text, (size_t)length);
 }
 
-/* An asm statement without instructions is a compiler barrier and fine. */
+/* Reports inline PTX. An asm statement without instructions is a compiler barrier and supported. */
 static void read_assembly(rewriter *r, uint32_t index)
 {
     uint32_t at = index + 1;
@@ -563,7 +576,7 @@ bool kf_rewrite(const char *text, size_t size, bool sanitize, kf_rewrite_result 
     *result = (kf_rewrite_result){0};
     rewriter r = {.result = result, .sanitize = sanitize};
     if (!kf_tokens_read(&r.tokens, text, size, error)) return false;
-    result->text.limit = 4 * size + (1u << 16); /* the most that real code grows is far less */
+    result->text.limit = 4 * size + (1u << 16); /* far more than real code grows */
     r.edits.texts.limit = result->text.limit;
     read_all(&r);
     bool ok = !r.failed && !r.edits.failed;
@@ -571,7 +584,7 @@ bool kf_rewrite(const char *text, size_t size, bool sanitize, kf_rewrite_result 
         kf_edits_apply(&r.edits, &r.tokens, &result->text);
         ok = !result->text.failed;
     }
-    if (!ok) kf_fail(error, KF_ERROR_MEMORY, "no memory to rewrite the source, or it grows too much");
+    if (!ok) kf_fail(error, KF_ERROR_MEMORY, "no memory to rewrite the source, or the rewritten source is too long; make it smaller");
     kf_tokens_free(&r.tokens);
     kf_edits_free(&r.edits);
     free(r.bodies);

@@ -1,4 +1,4 @@
-/* The rewriter's list of edits: collected in any order, applied in one pass over the tokens. */
+/* The rewriter's list of edits: added in any order, applied in one pass over the tokens. */
 #include "rewrite_internal.h"
 
 #include <stdlib.h>
@@ -50,7 +50,7 @@ static int compare_edits(const void *left, const void *right)
     return (a->order > b->order) - (a->order < b->order);
 }
 
-/* The white space and comments between token `index` and the one before it. */
+/* Copies the white space and comments between token `index` and the one before it. */
 static void copy_gap(const kf_tokens *tokens, uint32_t index, bool only_newlines, kf_buffer *output)
 {
     uint32_t from = index ? tokens->list[index - 1].offset + tokens->list[index - 1].size : 0;
@@ -63,7 +63,8 @@ static void copy_gap(const kf_tokens *tokens, uint32_t index, bool only_newlines
         if (tokens->text[i] == '\n') kf_buffer_append(output, "\n", 1);
 }
 
-/* Newlines inside a removed token (raw strings, continued lines) are kept, so that line numbers stay. */
+/* Keeps the newlines inside a removed token (raw strings, continued lines), so that line numbers
+ * stay. */
 static void remove_token(const kf_tokens *tokens, uint32_t index, kf_buffer *output)
 {
     const kf_token *token = &tokens->list[index];

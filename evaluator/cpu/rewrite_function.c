@@ -1,11 +1,12 @@
-/* The rewriter's reading of declarations: where a function's parameters and body are, and what its parameters are called. It looks at
- * brackets and words only; types are not resolved. What it can't make out is left as it is for the compiler. */
+/* Reads declarations for the rewriter: where a function's parameters and body are, and the names of
+ * its parameters. It looks only at brackets and words and resolves no types. It leaves code that it
+ * does not understand to the compiler. */
 #include "rewrite_internal.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define DECLARATION_TOKENS 8192 /* longest specifier or parameter list that is looked at */
+#define DECLARATION_TOKENS 8192 /* longest specifier or parameter list that is read */
 
 static bool is_one_of(const kf_tokens *tokens, uint32_t index, const char *const *words)
 {
@@ -23,7 +24,8 @@ bool kf_is_type_word(const kf_tokens *tokens, uint32_t index)
     return is_one_of(tokens, index, words);
 }
 
-/* Words whose parentheses belong to an attribute or an operator, not to a parameter list. */
+/* True for words with parentheses of their own, which are no parameter list: attributes and
+ * operators. */
 static bool takes_parentheses(const kf_tokens *tokens, uint32_t index)
 {
     static const char *const words[] = {"__attribute__",
@@ -60,7 +62,7 @@ static uint32_t skip_brackets(const kf_tokens *tokens, uint32_t open)
     return match == KF_NO_TOKEN || match < open ? KF_NO_TOKEN : match;
 }
 
-/* The word before the template arguments that end at token `close`, a '>'. */
+/* Returns the word before the template arguments that end at token `close`, a '>'. */
 static uint32_t template_name(const kf_tokens *tokens, uint32_t close, uint32_t first)
 {
     int angle = 0;
@@ -76,7 +78,7 @@ static uint32_t template_name(const kf_tokens *tokens, uint32_t close, uint32_t 
     }
 }
 
-/* From behind the parameters to the body, if there is one. */
+/* Searches for the body behind the parameters. */
 static void find_body(const kf_tokens *tokens, uint32_t params_close, kf_function *function)
 {
     bool initializers = false;
@@ -98,7 +100,7 @@ static void find_body(const kf_tokens *tokens, uint32_t params_close, kf_functio
     }
 }
 
-/* The first argument of __launch_bounds__ whose '(' is token `open`. */
+/* Reads the first argument of __launch_bounds__. Token `open` is its '('. */
 static void read_bounds(const kf_tokens *tokens, uint32_t open, uint32_t close, kf_function *function)
 {
     function->bounds_first = open + 1;
@@ -116,7 +118,7 @@ static void read_bounds(const kf_tokens *tokens, uint32_t open, uint32_t close, 
     }
 }
 
-/* Decides whether '(' at `open` begins the parameters; `operator_seen` tells that the function is an operator. */
+/* True if '(' at `open` begins the parameters. `operator_seen`: the function is an operator. */
 static bool begins_parameters(const kf_tokens *tokens, uint32_t first, uint32_t open, bool operator_seen, kf_function *function)
 {
     uint32_t before = open - 1;
@@ -170,12 +172,14 @@ void kf_function_read(const kf_tokens *tokens, uint32_t first, kf_function *func
             break;
         }
     }
-    /* No qualifier inside a parameter list is looked at: it could only be a lambda in a default argument. */
+    /* Qualifiers inside a parameter list are skipped: they can only belong to a lambda in a default
+     * argument. */
     bool list = function->params_open != KF_NO_TOKEN;
     function->next = list ? tokens->list[function->params_open].match : i > first ? i : first + 1;
 }
 
-/* The parameter's name in [first, end), which holds no default value; KF_NO_TOKEN: it has none and would go behind *where. */
+/* Returns the name of the parameter in [first, end), which holds no default value. Without a name,
+ * returns KF_NO_TOKEN and sets *where to the token after which one can be added. */
 static uint32_t parameter_name(const kf_tokens *tokens, uint32_t first, uint32_t end, uint32_t *where)
 {
     for (uint32_t i = first; i < end; i++) { /* void (*f)(int), float (&a)[4] */
@@ -218,7 +222,7 @@ static uint32_t parameter_name(const kf_tokens *tokens, uint32_t first, uint32_t
     return KF_NO_TOKEN;
 }
 
-/* One parameter in [first, end). */
+/* Reads the parameter in [first, end). */
 static void read_parameter(const kf_tokens *tokens, uint32_t first, uint32_t end, unsigned number, kf_edits *edits, kf_buffer *list,
                            kf_buffer *names)
 {

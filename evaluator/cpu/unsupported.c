@@ -1,4 +1,4 @@
-/* Tables of unsupported names and headers (unsupported.h). One row a prefix. */
+/* The tables of names and headers of unsupported features (unsupported.h). */
 #include "unsupported.h"
 
 #include <string.h>
@@ -26,7 +26,8 @@ const kf_unsupported kf_unsupported_device_launch = {"a kernel launch in device 
 
 typedef struct row {
     const char *prefix;
-    enum { WHOLE, PREFIX, SCOPE } how; /* the whole word, its beginning, or a namespace before :: */
+    /* How `prefix` is compared: with the whole word, its beginning, or a namespace. */
+    enum { WHOLE, PREFIX, SCOPE } how;
     int construct;
 } row;
 

@@ -1,4 +1,4 @@
-/* What the CPU device has no meaning for: names and headers, with the words for people. */
+/* Names and headers of CUDA features that the CPU device does not have. */
 #ifndef KFORGE_CPU_UNSUPPORTED_H
 #define KFORGE_CPU_UNSUPPORTED_H
 
@@ -7,14 +7,16 @@
 
 typedef struct kf_unsupported {
     const char *construct, *advice;
-    bool certain; /* no candidate can mean anything else by it */
+    bool certain; /* the name has no other possible meaning */
 } kf_unsupported;
 
 extern const kf_unsupported kf_unsupported_assembly, kf_unsupported_device_launch;
 
-/* The construct that a word belongs to, NULL for ordinary words; `scope` tells that `::` follows. */
+/* Returns the feature that a word belongs to, NULL for ordinary words. `scope`: `::` follows the
+ * word. */
 const kf_unsupported *kf_unsupported_find(const char *word, size_t size, bool scope);
-/* The same for the name inside #include <…>; NULL: no header of the CUDA toolkit that is known. */
+/* Returns the feature that the header NAME of #include <NAME> belongs to, NULL for other
+ * headers. */
 const kf_unsupported *kf_unsupported_header(const char *name, size_t size);
 
 #endif

@@ -24,7 +24,7 @@ static bool is_word(unsigned char c)
     return is_word_start(c) || isdigit(c);
 }
 
-/* The character `ahead` of the current one; NUL past the end. */
+/* Returns the character `ahead` places after the current one, NUL past the end. */
 static char peek(const scanner *s, size_t ahead)
 {
     return ahead < s->tokens->size - s->at ? s->tokens->text[s->at + ahead] : '\0';
@@ -65,7 +65,8 @@ static void skip_white_space(scanner *s)
     }
 }
 
-/* A string or character literal from its opening quote; ends at the line's end when it has no closing one. */
+/* Skips a string or character literal from its opening quote. It ends with the line if the closing
+ * quote is missing. */
 static void skip_quoted(scanner *s)
 {
     char quote = peek(s, 0);
@@ -78,7 +79,7 @@ static void skip_quoted(scanner *s)
     }
 }
 
-/* A raw string from its opening quote: "DELIMITER( … )DELIMITER". */
+/* Skips a raw string from its opening quote: "DELIMITER( … )DELIMITER". */
 static void skip_raw(scanner *s)
 {
     size_t start = s->at + 1, length = 0;
@@ -182,7 +183,7 @@ static bool append(scanner *s, const kf_token *token, kf_error *error)
     kf_tokens *tokens = s->tokens;
     if (tokens->count == KF_TOKENS_COUNT)
         return kf_fail(error, KF_ERROR_LIMIT, "the preprocessed source has more than %u tokens; make it smaller", KF_TOKENS_COUNT);
-    if (tokens->count + (size_t)1 >= s->capacity) { /* one stays free for the end */
+    if (tokens->count + (size_t)1 >= s->capacity) { /* one place stays free for KF_TOKEN_END */
         size_t capacity = s->capacity ? s->capacity * 2 : 1024;
         kf_token *list = realloc(tokens->list, capacity * sizeof *list);
         if (!list) return kf_fail(error, KF_ERROR_MEMORY, "no memory for the tokens of the source");
@@ -193,8 +194,9 @@ static bool append(scanner *s, const kf_token *token, kf_error *error)
     return true;
 }
 
-/* Finds the partner of every bracket. A closing bracket that fits nothing stays alone; an opening one is given up when an outer one
- * closes first. The `match` fields of open brackets hold the stack meanwhile. */
+/* Finds the partner of every bracket. A closing bracket that fits no opening one gets no partner.
+ * An opening bracket gets no partner if an outer one closes first. Until then, the `match` fields
+ * of the open brackets form a stack. */
 static void match_brackets(kf_tokens *tokens)
 {
     uint32_t top = KF_NO_TOKEN;
@@ -210,7 +212,8 @@ static void match_brackets(kf_tokens *tokens)
             depth[open - "([{"]++;
         } else if (close && depth[close - ")]}"] > 0) {
             char wanted = "([{"[close - ")]}"];
-            while (tokens->text[tokens->list[top].offset] != wanted) { /* terminates: depth says there is one */
+            /* Ends, because `depth` says that the stack holds the wanted bracket. */
+            while (tokens->text[tokens->list[top].offset] != wanted) {
                 uint32_t below = tokens->list[top].match;
                 depth[strchr("([{", tokens->text[tokens->list[top].offset]) - "([{"]--;
                 tokens->list[top].match = KF_NO_TOKEN;
@@ -279,7 +282,8 @@ bool kf_token_adjacent(const kf_tokens *tokens, uint32_t index)
     return before->offset + before->size == tokens->list[index].offset;
 }
 
-/* Reads `# LINE "FILE" FLAGS…` or `#line LINE "FILE"`. *enter and *leave tell of flags 1 and 2. */
+/* Reads `# LINE "FILE" FLAGS…` or `#line LINE "FILE"`. Sets *enter for flag 1 and *leave for flag
+ * 2. */
 static bool read_linemarker(const char *text, size_t size, long *line, char *file, size_t file_size, bool *enter, bool *leave)
 {
     const char *end = text + size, *at = text + 1;
@@ -309,8 +313,8 @@ static bool read_linemarker(const char *text, size_t size, long *line, char *fil
 long kf_token_place(const kf_tokens *tokens, uint32_t index, char *file, size_t size)
 {
     char current[1024] = "";
-    long base = 1;     /* line of the file at … */
-    uint32_t from = 1; /* … this line of the text */
+    long base = 1;     /* the line of the file that ... */
+    uint32_t from = 1; /* ... this line of the text comes from */
     long depth = 0, result = 0;
     file[0] = '\0';
     for (uint32_t i = 0; i < index && i < tokens->count; i++) {
@@ -321,7 +325,8 @@ long kf_token_place(const kf_tokens *tokens, uint32_t index, char *file, size_t 
         snprintf(name, sizeof name, "%s", current);
         long line;
         if (!read_linemarker(tokens->text + token->offset, token->size, &line, name, sizeof name, &enter, &leave)) continue;
-        if (enter && depth++ == 0) { /* the #include's own place, should the token be in there */
+        if (enter && depth++ == 0) {
+            /* The place of the #include, in case the token is in this header. */
             result = base + (long)(token->line - from);
             snprintf(file, size, "%s", current);
         }

@@ -28,4 +28,12 @@ refused '#include <cuda_awbarrier_primitives.h>' 'asynchronous barriers'
 refused '#include <cuda_fp4.h>' '4-bit'
 refused '__device__ void f(__nv_fp6_e2m3 *x);' '4-bit and 6-bit'
 refused '__global__ void k(float *x) { x[0] = cooperative_groups::tiled_partition<64>(cooperative_groups::this_thread_block()).size(); }' 'tiles of more than 32'
+# Each header of the list is refused with the name of its feature.
+while IFS= read -r line; do
+    case $line in
+    '' | '#'*) ;;
+    ' '*) refused "#include <${line##* }>" "$(sed 's/[.+()*]/\\&/g' <<<"$feature")" ;;
+    *) feature=$line ;;
+    esac
+done <"$(dirname "$0")/../../evaluator/cpu/unsupported_headers.txt"
 [ $failures = 0 ]

@@ -1,4 +1,5 @@
-// In a kernel a failed assertion ends the launch with cudaErrorAssert; elsewhere it aborts as ever. Included again it obeys NDEBUG anew.
+// A failed assertion in a kernel ends the launch with cudaErrorAssert. On the host it aborts, as
+// usual. Each #include of this header applies NDEBUG again.
 #if !defined(__cplusplus) || defined(KFCPU_RUNTIME)
 #include_next <assert.h>
 #else

@@ -1,5 +1,6 @@
-// Cooperative groups: thread_block, thread_block_tile (static and dynamic sizes up to a warp), coalesced_group, grid_group.
-// Every group knows the lanes of its warp that belong to it, or that it is a whole block or grid.
+// Cooperative groups: thread_block, thread_block_tile (static and dynamic sizes up to a warp),
+// coalesced_group, grid_group. Every group knows its lanes of the warp, or that it is a whole block
+// or grid.
 #pragma once
 #include <type_traits>
 #include "kfcpu/device.h"
@@ -27,7 +28,7 @@ static inline unsigned all_below(unsigned count)
 {
     return count >= 32 ? 0xffffffffu : (1u << count) - 1;
 }
-// Lane of the n-th member of a mask.
+// Returns the lane of the n-th member of a mask.
 static inline unsigned member(unsigned mask, unsigned n)
 {
     while (n--) mask &= mask - 1;
@@ -36,7 +37,7 @@ static inline unsigned member(unsigned mask, unsigned n)
 enum kind { BLOCK, TILE, COALESCED, GRID };
 } // namespace kfcpu_details
 
-// Any group, by value: what a function that takes a thread_group is given.
+// Any group, by value: the argument of a function that takes a thread_group.
 class thread_group
 {
   public:
@@ -69,7 +70,7 @@ class thread_group
   protected:
     thread_group(kfcpu_details::kind kind, unsigned mask = 0) : kind_(kind), mask_(mask) {}
     kfcpu_details::kind kind_;
-    unsigned mask_; // lanes of the warp; of a tile or a coalesced group
+    unsigned mask_; // lanes of the warp, for a tile or a coalesced group
     friend thread_group tiled_partition(const thread_group &parent, unsigned size);
 };
 
@@ -128,7 +129,8 @@ inline grid_group this_grid()
 namespace kfcpu_details
 {
 
-// What tiles and coalesced groups have in common: operations among the lanes of a mask, with ranks in place of lanes.
+// The common part of tiles and coalesced groups: operations among the lanes of a mask, with ranks
+// in place of lanes.
 class lanes_group : public thread_group
 {
   public:
@@ -163,7 +165,7 @@ class lanes_group : public thread_group
     lanes_group(kind kind, unsigned mask) : thread_group(kind, mask) {}
     unsigned count() const { return (unsigned)__builtin_popcount(mask_); }
     unsigned rank() const { return (unsigned)__builtin_popcount(mask_ & ((1u << kfcpu::lane()) - 1)); }
-    // A tile's lanes are adjacent; those of a coalesced group need not be.
+    // A tile's lanes are adjacent. The lanes of a coalesced group may have gaps.
     unsigned lane_of(unsigned rank) const { return kind_ == TILE ? (unsigned)__builtin_ctz(mask_) + rank : member(mask_, rank); }
     unsigned by_rank(unsigned lanes) const
     {
@@ -172,7 +174,7 @@ class lanes_group : public thread_group
         for (unsigned i = 0, left = mask_; left; left &= left - 1, i++) result |= (lanes >> __builtin_ctz(left) & 1) << i;
         return result;
     }
-    // Values of more than 8 bytes travel in pieces.
+    // Values of more than 8 bytes pass in pieces.
     template <class T> T exchange(T value, unsigned source) const
     {
         static_assert(std::is_trivially_copyable<T>::value, "only trivially copyable values can be shuffled");
@@ -230,7 +232,7 @@ class coalesced_group : public kfcpu_details::lanes_group
     unsigned meta_rank_, meta_size_;
 };
 
-// The lanes of the warp that stand here together: those that reach this call before any other wait or their end.
+// Returns the lanes of the warp that reach this call before another wait or their end.
 inline coalesced_group coalesced_threads()
 {
     return coalesced_group(__activemask());
@@ -264,7 +266,8 @@ template <class Group> coalesced_group binary_partition(const Group &group, bool
 template <class Group, class Label> coalesced_group labeled_partition(const Group &group, Label label)
 {
     unsigned same = __match_any_sync(group.lanes(), label), rank = 0, groups = 0, seen = 0;
-    for (unsigned left = group.lanes(); left; left &= left - 1) { // groups are numbered by their first lane
+    // Groups are numbered by their first lane.
+    for (unsigned left = group.lanes(); left; left &= left - 1) {
         unsigned lane = (unsigned)__builtin_ctz(left);
         unsigned other = kfcpu::shuffle(group.lanes(), same, lane);
         if (seen & other) continue;
@@ -287,7 +290,7 @@ template <class Group> unsigned long long group_size(const Group &group)
     return group.size();
 }
 
-// Runs f in one thread of the group and hands its result, if any, to all.
+// Runs f in one thread of the group and gives its result, if any, to all threads.
 template <class Group, class F> auto invoke_one_broadcast(const Group &group, F &&f) -> decltype(f())
 {
     decltype(f()) result{};

@@ -18,6 +18,7 @@ static inline cuComplex make_cuComplex(float a, float b)
 {
     return {a, b};
 }
+// The division scales its operands so that the squares do not overflow.
 #define KFCPU_COMPLEX(f, type, real, hypotenuse)                                                          \
     static inline real cuCreal##f(type a)                                                                 \
     {                                                                                                     \
@@ -53,7 +54,7 @@ static inline cuComplex make_cuComplex(float a, float b)
     }                                                                                                     \
     static inline type cuCdiv##f(type a, type b)                                                          \
     {                                                                                                     \
-        real s = (b.x < 0 ? -b.x : b.x) + (b.y < 0 ? -b.y : b.y); /* scaled, lest the squares overflow */ \
+        real s = (b.x < 0 ? -b.x : b.x) + (b.y < 0 ? -b.y : b.y);                                         \
         real ax = a.x / s, ay = a.y / s, bx = b.x / s, by = b.y / s, n = bx * bx + by * by;               \
         return {(ax * bx + ay * by) / n, (ay * bx - ax * by) / n};                                        \
     }

@@ -1,4 +1,5 @@
-// The few driver API names that runtime API programs use: types that are the runtime's own. Driver API calls are not supported here.
+// The few names of the driver API that programs of the runtime API use: types that both share. The
+// CPU device does not support calls of the driver API.
 #pragma once
 #include "cuda_runtime_api.h"
 

@@ -1,4 +1,5 @@
-// 8-bit floating formats as storage: e4m3 (no infinity, largest 448) and e5m2 (largest 57344), and conversions from and to them.
+// 8-bit floating formats as storage, with conversions: e4m3 (no infinity, largest value 448) and
+// e5m2 (largest value 57344).
 #pragma once
 #include "cuda_bf16.h"
 #include "cuda_fp16.h"
@@ -21,9 +22,11 @@ static inline unsigned char encode8(float f, __nv_saturation_t saturate, __nv_fp
     float a = f < 0 ? -f : f;
     if (a == 0) return (unsigned char)sign;
     if (a > 1e6f) return (unsigned char)(sign | (saturate == __NV_SATFINITE ? largest : overflow));
-    int exponent = (int)(bits(a) >> 23) - 127; // floor(log2 a); too small for denormal numbers, which the next line does not mind
+    // floor(log2 a). It is too small for denormal numbers, but the next line corrects that.
+    int exponent = (int)(bits(a) >> 23) - 127;
     int unit = (exponent < 1 - bias ? 1 - bias : exponent) - mantissa;
-    // Significand and exponent field in one sum: a significand that rounds up to the next power of two carries over.
+    // Significand and exponent field in one sum: a carry of the rounded significand increments the
+    // exponent.
     int code = (int)rint(ldexp((double)a, -unit)) + ((unit + mantissa + bias - 1) << mantissa);
     if (code > (int)largest) code = (int)(saturate == __NV_SATFINITE ? largest : overflow);
     return (unsigned char)(sign | (unsigned)code);

@@ -1,4 +1,4 @@
-// Asynchronous copies to shared memory, done at once: what commit and wait are for has happened by then.
+// Asynchronous copies to shared memory. They are done at once, so commit and wait have no effect.
 #pragma once
 #include "kfcpu/device.h"
 

@@ -1,5 +1,5 @@
-// The runtime API with its C++ additions, and all that nvcc gives a .cu file without an #include: built-in variables, device functions,
-// mathematics.
+// The runtime API with its C++ additions, and everything that nvcc provides without an #include:
+// built-in variables, device functions, mathematics.
 #pragma once
 #include <assert.h>
 #include <limits.h>
@@ -14,7 +14,8 @@
 #include "kfcpu/device.h"
 #endif
 
-// The candidate is not device code of any architecture: its #ifdef __CUDA_ARCH__ branches, where inline PTX lives, are not for us.
+// A candidate is no device code of any architecture. Its #ifdef __CUDA_ARCH__ branches, which hold
+// inline PTX, are left out.
 #undef __CUDA_ARCH__
 #undef __global__
 #define __global__ KFCPU_KERNEL
@@ -68,7 +69,7 @@ inline cudaError_t cudaEventCreate(cudaEvent_t *event, unsigned int flags = cuda
     return ::cudaEventCreateWithFlags(event, flags);
 }
 
-// Symbols are the variables themselves: __device__ and __constant__ objects live in ordinary memory.
+// A symbol is the variable itself: __device__ and __constant__ objects are in ordinary memory.
 template <class T> inline cudaError_t cudaGetSymbolAddress(void **pointer, const T &symbol)
 {
     if (!pointer) return cudaErrorInvalidValue;
@@ -88,7 +89,8 @@ inline cudaError_t cudaMemcpyToSymbolAsync(const T &symbol, const void *from, si
 {
     void *to;
     cudaGetSymbolAddress(&to, symbol);
-    if (offset > sizeof symbol || count > sizeof symbol - offset) to = nullptr; // an invalid argument, found by the copy
+    // An invalid argument, which the copy reports.
+    if (offset > sizeof symbol || count > sizeof symbol - offset) to = nullptr;
     return ::cudaMemcpyAsync(to ? static_cast<char *>(to) + offset : nullptr, from, count, kind, stream);
 }
 template <class T>
@@ -113,7 +115,7 @@ inline cudaError_t cudaMemcpyFromSymbol(void *to, const T &symbol, size_t count,
     return cudaMemcpyFromSymbolAsync(to, symbol, count, offset, kind, nullptr);
 }
 
-// Kernels by their own type.
+// Kernels with their own type.
 template <class T> inline const void *kfcpu_address(T *kernel)
 {
     return reinterpret_cast<const void *>(kernel);
@@ -174,7 +176,8 @@ template <class T> inline cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(
     return ::cudaOccupancyAvailableDynamicSMemPerBlock(shared, kfcpu_address(kernel), blocks, threads);
 }
 
-// The block size with the most resident threads, tried from the largest downwards in steps of a warp, as the toolkit documents it.
+// Returns the block size with the most resident threads. Tries sizes from the largest downwards in
+// steps of a warp, as the toolkit documents.
 template <class SharedOfBlock, class T>
 inline cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMemWithFlags(int *grid, int *block, T kernel, SharedOfBlock shared,
                                                                            int limit = 0, unsigned int = 0)

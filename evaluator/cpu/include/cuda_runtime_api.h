@@ -1,5 +1,6 @@
-// The CUDA runtime API of the CPU device: what candidates' launchers use. Execution is immediate, in the order of the calls, which is
-// one of the orders that streams allow; docs/cpu-device.md, "Host API", says what that means.
+// The CUDA runtime API of the CPU device, as launchers of candidates use it. Every call does its
+// work at once. Streams allow this order, and docs/cpu-device.md, "Host API", describes the
+// consequences.
 #pragma once
 #include "driver_types.h"
 
@@ -74,7 +75,8 @@ cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const struct cudaMemAccessD
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int device);
 cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *pool, int device);
 cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool);
-// Allocations of all kinds that have not been freed: a census for whoever loads candidates.
+// Returns the number of allocations of all kinds that have not been freed, for programs that load
+// candidates.
 size_t kfcpu_live_allocations(void);
 
 // ---- Copies and fills
@@ -219,7 +221,7 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, 
 cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *shared, const void *kernel, int blocks, int threads);
 }
 
-// Signatures that the toolkit changed over time: both are accepted.
+// Signatures that the toolkit has changed over time. Both versions are accepted.
 cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *id = nullptr);
 cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *id,
                                      cudaGraph_t *graph, const cudaGraphNode_t **dependencies = nullptr, size_t *count = nullptr);
@@ -251,7 +253,7 @@ inline cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, const cudaGrap
 {
     return cudaGraphRemoveDependencies(graph, from, to, count);
 }
-// Edges carry no data here: what the caller has room for is set to zero, which is the default.
+// Edges carry no data here. The caller's array is set to zero, which is the default.
 inline cudaError_t kfcpu_clear_edges(cudaError_t error, cudaGraphEdgeData *edges, const size_t *count)
 {
     for (size_t i = 0; error == cudaSuccess && edges && i < *count; i++) edges[i] = cudaGraphEdgeData{};

@@ -1,5 +1,6 @@
-// Types of the CUDA runtime API, for the CPU device: the names, members and values that candidates use. Layouts need not be NVIDIA's,
-// because everything is compiled against these headers; enumerators have the documented values.
+// Types of the CUDA runtime API: the names, members and values that candidates use. Layouts may
+// differ from NVIDIA's, because all code is compiled with these headers. Enumerators have the
+// documented values.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -618,7 +619,7 @@ typedef struct cudaLaunchConfig_st {
     unsigned int numAttrs;
 } cudaLaunchConfig_t;
 
-// Streams and kernel nodes have the launch attributes under names of their own.
+// Streams and kernel nodes use the launch attributes under other names.
 typedef enum cudaLaunchAttributeID cudaStreamAttrID;
 typedef union cudaLaunchAttributeValue cudaStreamAttrValue;
 typedef enum cudaLaunchAttributeID cudaKernelNodeAttrID;

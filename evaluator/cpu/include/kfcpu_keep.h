@@ -1,5 +1,5 @@
-// Included after kforge_cpu.h when a candidate is preprocessed: CUDA's words stay words, for the rewriter to see. They become macros
-// again in the compilation proper.
+// Included after kforge_cpu.h when a candidate is preprocessed. It keeps CUDA's qualifiers as words
+// for the rewriter. They are macros again when the candidate is compiled.
 #undef __global__
 #undef __device__
 #undef __host__

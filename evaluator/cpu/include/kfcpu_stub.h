@@ -1,15 +1,19 @@
-// What the rewriter's output is made of: launch configurations and kernels that hand their body over.
+// Launch configurations and kernel stubs: the code that the rewriter's output refers to.
 //
-// `kernel<<<grid, block>>>(x)` becomes `(::kfcpu::configure(grid, block) ? (void)0 : kernel(x))`: the configuration is pushed on a stack
-// of the calling thread, and the kernel, a stub by now, takes it off and passes body and arguments on. The same stub serves launches by
-// address: the runtime pushes a call that holds packed arguments (or only asks for attributes) and then calls the address as if it took no
-// parameters; the stub looks at its own parameters only for a configured launch. That a pointer is a kernel at all is seen by the
-// no-operation instructions that KFCPU_KERNEL puts in front of one.
+// `kernel<<<grid, block>>>(x)` becomes `(::kfcpu::configure(grid, block) ? (void)0 : kernel(x))`.
+// configure pushes the configuration on a stack of the calling thread. The kernel is a stub: it
+// takes the configuration from the stack and passes its body and arguments to the launch.
+//
+// The same stub serves launches by address. The runtime pushes a call that holds packed arguments
+// (or only asks for attributes) and calls the address as a function without parameters. The stub
+// reads its own parameters only for a configured launch. The runtime recognises a kernel by the
+// no-operation instructions that KFCPU_KERNEL places before it.
 #pragma once
 #include "driver_types.h"
 #include "kfcpu/launch.h"
 
-#define KFCPU_KERNEL_PREFIX 16 // bytes of no-operations before a kernel's first instruction
+// The number of bytes of no-operations before a kernel's first instruction.
+#define KFCPU_KERNEL_PREFIX 16
 #define KFCPU_KERNEL \
     __attribute__((noipa, visibility("hidden"), patchable_function_entry(KFCPU_KERNEL_PREFIX, KFCPU_KERNEL_PREFIX)))
 #define KFCPU_BODY inline
@@ -17,18 +21,18 @@
 namespace kfcpu
 {
 
-// One for each kernel (each instance of a template).
+// One for each kernel, and for each instance of a template.
 struct stub {
     const char *name;
-    int max_threads;        // __launch_bounds__, 0: none
-    int max_dynamic_shared; // set by cudaFuncSetAttribute; 0: the default limit
+    int max_threads;        // from __launch_bounds__, 0 without one
+    int max_dynamic_shared; // set by cudaFuncSetAttribute, 0 for the default limit
     int carveout;
     constexpr stub(const char *what, int threads) : name(what), max_threads(threads), max_dynamic_shared(0), carveout(-1) {}
 };
 
 enum class intent { configured, packed, attributes };
 
-// The conversation between the runtime and a stub.
+// The question of the runtime to a stub, and the stub's answer.
 struct call {
     intent what;
     kfcpu_geometry geometry;
@@ -38,8 +42,9 @@ struct call {
     const size_t *sizes; // of the parameters
     int parameters;
     kfcpu_loop loop;
-    const void *closure;       // the stub's own, like all that follows: valid inside kfcpu_bound only
-    const void *const *values; // the arguments in it
+    // Belongs to the stub, like the members below: valid only inside kfcpu_bound.
+    const void *closure;
+    const void *const *values; // the arguments in `closure`
     size_t closure_size;
     void *(*clone)(const void *);
     void (*destroy)(void *);
@@ -50,9 +55,10 @@ struct call {
 #pragma GCC visibility push(default)
 extern "C" {
 void kfcpu_push_call(const kfcpu_geometry *geometry);
-// The innermost call that waits in this thread; null: the kernel was called without a launch, which has been noted as an error.
+// Takes the innermost pending call of this thread. Returns null after a call of a kernel without a
+// launch, and stores an error.
 kfcpu::call *kfcpu_take_call(const char *kernel);
-// The stub has filled in its answer.
+// Called when the stub has filled in its answer.
 void kfcpu_bound(kfcpu::call *call);
 }
 #pragma GCC visibility pop
@@ -67,7 +73,8 @@ inline bool configure(dim3 grid, dim3 block, size_t shared = 0, cudaStream_t str
     return false;
 }
 
-// A static __shared__ object under AddressSanitizer: there is one worker, hence one of each.
+// Allocates a static __shared__ object for AddressSanitizer. There is one worker, so one of each
+// object.
 inline void *new_shared(size_t size)
 {
     void *memory = nullptr;
@@ -103,7 +110,7 @@ template <class Closure, class... P, size_t... I> void bind_packed(call *c, std:
     bind(c, Closure{std::tuple<std::decay_t<P>...>(*static_cast<std::decay_t<P> *>(c->arguments[I])...)});
 }
 
-// A stub's whole work. `a` are its parameters, to be looked at for a configured launch only.
+// The whole work of a stub. `a` are its parameters, which it reads only for a configured launch.
 template <class Body, class... P, class... A>
 __attribute__((always_inline)) inline void enter(stub &kernel, void (*)(P...), A &...a)
 {

@@ -1,5 +1,5 @@
-// All that a candidate is compiled with before its first line; CMake precompiles it. The standard headers are those that candidates
-// commonly include: precompiled they cost nothing.
+// All headers that g++ includes before the first line of a candidate. CMake precompiles this file,
+// so the standard headers that candidates commonly include cost no time.
 #pragma once
 #include <assert.h>
 #include <float.h>

@@ -1,4 +1,4 @@
-// Constants by the names that CUDA gives them: single precision with _F, double without.
+// Constants with CUDA's names: single precision with _F, double precision without.
 #pragma once
 #include "kfcpu/rounding.h"
 

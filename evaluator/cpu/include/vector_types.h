@@ -1,4 +1,5 @@
-// CUDA's vector types: the same names, members and alignments (CUDA C++ Programming Guide, "Built-in Vector Types").
+// CUDA's vector types, with the same names, members and alignments (CUDA C++ Programming Guide,
+// "Built-in Vector Types").
 #pragma once
 
 #define KFCPU_VECTOR(type, base, align1, align2, align3, align4)                   \

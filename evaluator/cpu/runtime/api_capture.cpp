@@ -1,5 +1,6 @@
-// Stream capture: turning what is issued to streams into the nodes of a graph. The rules for what a capture forbids follow the CUDA C++
-// Programming Guide, "Creating a Graph Using Stream Capture".
+// Stream capture: turns the operations that are issued to streams into the nodes of a graph. The
+// CUDA C++ Programming Guide, "Creating a Graph Using Stream Capture", has the rules for forbidden
+// calls.
 #include "api_internal.h"
 
 #include <algorithm>
@@ -9,12 +10,12 @@ using namespace kfcpu_api;
 
 namespace
 {
-auto &captures = *new std::vector<std::shared_ptr<capture>>; // in progress, under `state`
+auto &captures = *new std::vector<std::shared_ptr<capture>>; // in progress, guarded by `state`
 unsigned long long next_capture = 1;
 thread_local cudaStreamCaptureMode thread_mode = cudaStreamCaptureModeGlobal;
 std::atomic<unsigned long> next_thread{1};
 
-// Ends a capture's hold on its streams and events.
+// Detaches the streams and events of a capture that has ended.
 void detach_locked(const std::shared_ptr<capture> &what)
 {
     for (cudaStream_t stream : what->streams) {
@@ -25,7 +26,7 @@ void detach_locked(const std::shared_ptr<capture> &what)
     captures.erase(std::remove(captures.begin(), captures.end(), what), captures.end());
 }
 
-// Everything that was forked off has to be reachable from what the origin stream ends with.
+// True if the last nodes of the origin stream can reach every forked node.
 bool is_joined_locked(const capture &what)
 {
     std::unordered_set<cudaGraphNode_t> reached;
@@ -167,7 +168,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t *graph)
             *graph = ended->graph;
         else if (ended->owns_graph)
             remove_graph_locked(ended->graph);
-        ended->graph = nullptr; /* events that were recorded in it are no longer captured */
+        ended->graph = nullptr; /* events recorded in it are no longer captured */
         return error;
     });
 }

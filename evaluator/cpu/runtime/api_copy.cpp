@@ -1,4 +1,4 @@
-// Copies and fills, and what performing an operation means.
+// Copies and fills, and the execution of operations.
 #include "api_internal.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@ using namespace kfcpu_api;
 namespace
 {
 
-// The bytes from the first to the last that a pitched box touches; false when that overflows.
+// Computes the bytes from the first to the last byte that a pitched box touches. False on overflow.
 bool span(const cudaExtent &extent, size_t pitch, size_t slice, size_t *bytes)
 {
     if (!extent.width || !extent.height || !extent.depth) {
@@ -166,7 +166,8 @@ cudaError_t perform(const operation &what)
         what.event->recorded = true;
         return cudaSuccess;
     }
-    default: return cudaSuccess; /* empty, waits and graph memory: there is nothing left to wait for or to do */
+    /* Empty nodes, waits and graph memory have nothing left to do. */
+    default: return cudaSuccess;
     }
 }
 

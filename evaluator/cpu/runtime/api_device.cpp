@@ -1,4 +1,5 @@
-// The device: one, with the limits of compute capability 8.6 and the cores, caches and memory of this machine.
+// The only device, with the limits of compute capability 8.6 and this machine's cores, caches and
+// memory.
 #include "api_internal.h"
 
 #include <string.h>
@@ -13,7 +14,7 @@ namespace
 unsigned device_flags;
 cudaFuncCache cache_config;
 cudaSharedMemConfig shared_config = cudaSharedMemBankSizeFourByte;
-size_t limits[] = {1024, 1 << 20, 8 << 20, 2, 2048, 64, 0}; // by enum cudaLimit
+size_t limits[] = {1024, 1 << 20, 8 << 20, 2, 2048, 64, 0}; // indexed by enum cudaLimit
 
 int cache_size()
 {
@@ -114,7 +115,8 @@ bool attribute_of(const cudaDeviceProp &prop, cudaDeviceAttr attribute, int *val
     case cudaDevAttrPageableMemoryAccessUsesHostPageTables:
     case cudaDevAttrDirectManagedMemAccessFromHost:
     case cudaDevAttrMemoryPoolsSupported: *value = 1; return true;
-    default: *value = 0; return attribute >= 1 && attribute < cudaDevAttrMax; /* textures and what else there is none of */
+    /* Textures and other features that the device does not have. */
+    default: *value = 0; return attribute >= 1 && attribute < cudaDevAttrMax;
     }
 }
 } // namespace

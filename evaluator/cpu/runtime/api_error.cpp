@@ -1,4 +1,4 @@
-// Errors: the thread's last one, the one that broke the context, and their names.
+// Errors: the thread's last error, the error that broke the context, and the names of errors.
 #include "api_internal.h"
 
 #include <atomic>
@@ -59,7 +59,7 @@ void mend_context()
 
 using namespace kfcpu_api;
 
-// An error is forgotten once it was asked for, also that of a failed kernel, which every later call returns again all the same.
+// Returns the last error and clears it. After a failed kernel, later calls return its error again.
 cudaError_t cudaGetLastError(void)
 {
     cudaError_t error = last;

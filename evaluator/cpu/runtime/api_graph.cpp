@@ -8,11 +8,12 @@ using namespace kfcpu_api;
 
 namespace
 {
-auto &graphs = *new std::unordered_map<cudaGraph_t, std::shared_ptr<CUgraph_st>>; // under `state`
+// Guarded by `state`.
+auto &graphs = *new std::unordered_map<cudaGraph_t, std::shared_ptr<CUgraph_st>>;
 
 using edges = const cudaGraphNode_t *;
 
-// Every node lives in a graph that is in the table, or in a child graph of one of its nodes.
+// True if the graph or a child graph of one of its nodes contains the node.
 bool holds_node(const CUgraph_st &graph, cudaGraphNode_t node)
 {
     for (const auto &each : graph.nodes) {
@@ -57,7 +58,8 @@ template <class Body> cudaError_t with_node(cudaGraphNode_t node, cudaGraphNodeT
     });
 }
 
-// The usual way of returning a list: with `out` null only its length, else at most *count entries and their number.
+// Returns a list as the API does: only the length if `out` is null, otherwise at most *count
+// entries and their number.
 cudaError_t give_list(const std::vector<cudaGraphNode_t> &list, cudaGraphNode_t *out, size_t *count)
 {
     if (!count) return cudaErrorInvalidValue;
@@ -154,7 +156,8 @@ cudaError_t cudaGraphCreate(cudaGraph_t *graph, unsigned int flags)
 
 cudaError_t cudaGraphDestroy(cudaGraph_t graph)
 {
-    std::shared_ptr<CUgraph_st> destroyed; /* outlives the lock: its memory nodes free what they hold */
+    /* Outlives the lock: its memory nodes free their memory. */
+    std::shared_ptr<CUgraph_st> destroyed;
     return entry([&]() -> cudaError_t {
         guard hold(state);
         auto found = graphs.find(graph);
@@ -382,7 +385,7 @@ cudaError_t cudaGraphKernelNodeSetAttribute(cudaGraphNode_t node, cudaKernelNode
         if (attribute == cudaLaunchAttributeClusterDimension &&
             uint64_t(value->clusterDim.x) * value->clusterDim.y * value->clusterDim.z != 1)
             return cudaErrorInvalidClusterSize;
-        return cudaSuccess; /* the others are hints */
+        return cudaSuccess; /* the other attributes are hints */
     });
 }
 
@@ -575,7 +578,8 @@ cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t *node, cudaGraph_t graph, e
         what.memory =
             std::shared_ptr<void>(parameters->dptr, [](void *memory) { release(memory, 1u << cudaMemoryTypeDevice, true); });
         what.allocation = *parameters;
-        operation kept = what; /* if the node can't be added the memory goes once the lock is free */
+        /* Keeps the memory until the lock is free if the node can't be added. */
+        operation kept = what;
         return add_node(node, graph, dependencies, count, std::move(what));
     });
 }

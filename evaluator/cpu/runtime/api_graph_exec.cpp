@@ -1,11 +1,12 @@
-// Executable graphs: a copy of the graph whose nodes' parameters may change between launches.
+// Executable graphs: copies of graphs with node parameters that may change between launches.
 #include "api_internal.h"
 
 using namespace kfcpu_api;
 
 namespace
 {
-auto &execs = *new std::unordered_map<cudaGraphExec_t, std::shared_ptr<CUgraphExec_st>>; // under `state`
+// Guarded by `state`.
+auto &execs = *new std::unordered_map<cudaGraphExec_t, std::shared_ptr<CUgraphExec_st>>;
 
 // Calls BODY with the executable graph's own node for a node of the original, under the lock.
 template <class Body> cudaError_t with_exec_node(cudaGraphExec_t exec, cudaGraphNode_t node, Body body)
@@ -25,7 +26,8 @@ template <class Body> cudaError_t with_exec_node(cudaGraphExec_t exec, cudaGraph
                           [&](CUgraphNode_st &own) { return own.what.type == type ? body(own.what) : cudaErrorInvalidValue; });
 }
 
-// Same nodes and edges in the same order of creation, and what may not change has not. On failure *at says where.
+// Checks that both have the same nodes and edges in the same order of creation, and that fixed
+// parameters are equal. On failure, sets *at to the differing node.
 cudaGraphExecUpdateResult compare(const CUgraph_st &own, const CUgraph_st &other, cudaGraphNode_t *at)
 {
     if (own.nodes.size() != other.nodes.size()) return cudaGraphExecUpdateErrorTopologyChanged;
@@ -172,7 +174,7 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGra
         if (info.result != cudaGraphExecUpdateSuccess) return cudaErrorGraphExecUpdateFailure;
         std::unordered_map<cudaGraphNode_t, cudaGraphNode_t> copies;
         std::shared_ptr<CUgraph_st> updated = copy_graph(*graph, &copies);
-        /* The nodes of the graph that was instantiated go on naming their counterparts. */
+        /* The nodes of the instantiated graph still find their counterparts. */
         std::unordered_map<cudaGraphNode_t, cudaGraphNode_t> counterpart;
         for (size_t i = 0; i < updated->nodes.size(); i++) {
             counterpart[exec->graph->nodes[i].get()] = updated->nodes[i].get();

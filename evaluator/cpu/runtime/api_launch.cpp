@@ -1,5 +1,5 @@
-// Launches: the stack of configurations that `<<<…>>>` pushes, the conversation with a kernel's stub (include/kfcpu_stub.h), launches by
-// address, function attributes and occupancy.
+// Launches: the stack of configurations that `<<<…>>>` pushes, the calls of a kernel's stub
+// (include/kfcpu_stub.h), launches by address, function attributes and occupancy.
 #include "api_internal.h"
 
 #include <dlfcn.h>
@@ -13,10 +13,13 @@ namespace
 {
 
 thread_local std::vector<kfcpu_geometry> configured; // pushed and not yet taken
-thread_local kfcpu::call *asked;                     // what the runtime asks the stub that it is about to call
-thread_local kfcpu::call taken;                      // the configured launch that a stub is working on
-thread_local cudaError_t bound_error;                // of the last kfcpu_bound for a launch by address
-thread_local kernel_call *bound_to;                  // where a launch by address wants its kernel instead of running it
+// The question of the runtime to the stub that it is about to call.
+thread_local kfcpu::call *asked;
+thread_local kfcpu::call taken;                      // the configured launch that a stub works on
+// The error of the last kfcpu_bound for a launch by address.
+thread_local cudaError_t bound_error;
+// Where a launch by address stores its kernel in place of running it.
+thread_local kernel_call *bound_to;
 constexpr size_t default_dynamic_shared = 48 << 10;
 
 #if defined __x86_64__
@@ -35,7 +38,8 @@ bool has_prefix(const unsigned char *code)
     return true;
 }
 
-// A kernel begins behind the no-operations that KFCPU_KERNEL asks for. Only addresses inside a loaded program or library are read.
+// True if no-operations stand before `address`, as KFCPU_KERNEL requires. Reads only addresses
+// inside a loaded program or library.
 bool is_kernel(const void *address)
 {
     Dl_info info, before;
@@ -44,7 +48,7 @@ bool is_kernel(const void *address)
     return dladdr(first, &before) && before.dli_fbase == info.dli_fbase && has_prefix(static_cast<const unsigned char *>(address));
 }
 
-// The kernel that contains an instruction of its stub, which is short.
+// Returns the kernel with the stub that contains the instruction. A stub is short.
 const void *kernel_around(const void *instruction)
 {
     auto code = static_cast<const unsigned char *>(instruction);
@@ -52,9 +56,9 @@ const void *kernel_around(const void *instruction)
         if (has_prefix(code - back)) return code - back;
     return nullptr;
 }
-thread_local const void *caller; // of kfcpu_take_call
+thread_local const void *caller; // the caller of kfcpu_take_call
 
-// What a GPU says to an address that is no kernel.
+// Returns the error of a GPU for an address that is no kernel.
 cudaError_t no_kernel(const void *address)
 {
     return address ? cudaErrorInvalidResourceHandle : cudaErrorInvalidDeviceFunction;
@@ -87,7 +91,7 @@ void fill_kernel(kernel_call *to, const kfcpu::call &from, const void *address)
     for (auto &value : to->values) to->pointers.push_back(value.data());
 }
 
-// A stub with a kernel that is to run: at once, or as a node of the graph that its stream captures.
+// Launches a stub with its kernel: at once, or as a node of the graph that its stream captures.
 cudaError_t launch_bound(const kfcpu::call &c, const void *address)
 {
     cudaError_t error = check_launch(c.geometry, c.kernel);
@@ -135,7 +139,7 @@ bool ask_kernel(const void *address, kfcpu::call *what)
     return true;
 }
 
-// The error codes are those of a CUDA 13 driver, which has one for all that is wrong with a geometry.
+// The error codes are those of a CUDA 13 driver. It has one code for every invalid geometry.
 cudaError_t check_launch(const kfcpu_geometry &geometry, const kfcpu::stub *kernel)
 {
     uint64_t threads = 1;
@@ -166,7 +170,8 @@ cudaError_t run_kernel(const kfcpu_geometry &geometry, kfcpu_loop loop, void *cl
 
 cudaError_t bind_kernel(const cudaKernelNodeParams &parameters, kernel_call *bound)
 {
-    if (parameters.extra) return cudaErrorNotSupported; /* the driver API's packed buffer: its layout is the compiler's */
+    /* The driver API's packed buffer: only the compiler knows its layout. */
+    if (parameters.extra) return cudaErrorNotSupported;
     kfcpu::call c{};
     c.what = kfcpu::intent::packed;
     c.geometry = kfcpu_geometry{{parameters.gridDim.x, parameters.gridDim.y, parameters.gridDim.z},
@@ -216,7 +221,8 @@ void kfcpu_bound(kfcpu::call *c)
     if (c->what == kfcpu::intent::attributes) return;
     c->geometry.kernel = c->kernel->name;
     if (c->what == kfcpu::intent::configured) {
-        kfcpu::call own = *c; /* the kernel's host functions may launch again in this thread */
+        /* A copy, because the kernel's host functions may launch again in this thread. */
+        kfcpu::call own = *c;
         const void *from = caller;
         entry([&] { return launch_bound(own, is_capturing(own.geometry.stream) ? kernel_around(from) : nullptr); });
     } else if (bound_to) {
@@ -250,13 +256,14 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *ke
         const cudaLaunchAttribute &attribute = config->attrs[i];
         if (attribute.id == cudaLaunchAttributeCooperative) {
             cooperative = attribute.val.cooperative;
-        } else if (attribute.id == cudaLaunchAttributeClusterDimension) { /* a cluster of one block is no cluster */
+        } else if (attribute.id == cudaLaunchAttributeClusterDimension) {
+            /* A cluster of one block is allowed. */
             const auto &cluster = attribute.val.clusterDim;
             if (uint64_t(cluster.x) * cluster.y * cluster.z != 1) return note(cudaErrorInvalidClusterSize);
         } else if (attribute.id == cudaLaunchAttributeProgrammaticEvent && attribute.val.programmaticEvent.event) {
             cudaError_t error = cudaEventRecord(attribute.val.programmaticEvent.event, config->stream);
             if (error != cudaSuccess) return error;
-        } /* the others are hints */
+        } /* the other attributes are hints */
     }
     const dim3 &grid = config->gridDim, &block = config->blockDim;
     return launch_by_address(
@@ -302,7 +309,7 @@ cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const v
         if (!attributes) return cudaErrorInvalidValue;
         *attributes = cudaFuncAttributes{};
         attributes->maxThreadsPerBlock = thread_limit(stub);
-        attributes->numRegs = 32; /* what occupancy is computed with: registers never limit it here */
+        attributes->numRegs = 32; /* an assumed number; registers never limit occupancy here */
         attributes->ptxVersion = attributes->binaryVersion = 86;
         attributes->maxDynamicSharedSizeBytes = int(dynamic_limit(&stub));
         attributes->preferredShmemCarveout = stub.carveout;

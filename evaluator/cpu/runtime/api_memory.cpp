@@ -1,4 +1,4 @@
-// Memory: allocations of all kinds are ordinary memory, remembered in one table.
+// Memory: all kinds of allocations are ordinary memory, listed in one table.
 #include "api_internal.h"
 
 #include <stdlib.h>
@@ -14,8 +14,9 @@ struct CUmemPoolHandle_st {
 
 namespace
 {
-// Never destroyed, like the other tables: candidates' destructors may still call, and leak checkers find here what is still in use.
-auto &table = *new std::map<uintptr_t, allocation>; // by address, under `state`
+// Never destroyed, like the other tables. Destructors of candidates may still call, and leak
+// checkers find the memory in use here.
+auto &table = *new std::map<uintptr_t, allocation>; // by address, guarded by `state`
 CUmemPoolHandle_st default_pool;
 auto &pools = *new std::unordered_set<cudaMemPool_t>;
 cudaMemPool_t current_pool = &default_pool;
@@ -59,7 +60,7 @@ bool release(void *pointer, unsigned types, bool graph)
         guard hold(state);
         auto found = table.find(reinterpret_cast<uintptr_t>(pointer));
         if (found == table.end() || !(types >> found->second.type & 1) || found->second.registered) return false;
-        if (found->second.graph && !graph) return true; /* its graph frees it */
+        if (found->second.graph && !graph) return true; /* freed with its graph */
         table.erase(found);
     }
     free(pointer);
@@ -293,7 +294,7 @@ cudaError_t cudaMemPrefetchAsync(const void *pointer, size_t size, struct cudaMe
     });
 }
 
-// ---- Pools: names with attributes; all of them allocate from the heap
+// ---- Pools: names with attributes. All pools allocate from the heap.
 
 cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const struct cudaMemPoolProps *properties)
 {
@@ -351,7 +352,7 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr att
         else if (attribute == cudaMemPoolAttrReleaseThreshold)
             *static_cast<uint64_t *>(value) = pool->release_threshold;
         else if (attribute >= cudaMemPoolAttrReservedMemCurrent && attribute <= cudaMemPoolAttrUsedMemHigh)
-            *static_cast<uint64_t *>(value) = 0; /* nothing is kept back */
+            *static_cast<uint64_t *>(value) = 0; /* no memory is kept in reserve */
         else
             return cudaErrorInvalidValue;
         return cudaSuccess;

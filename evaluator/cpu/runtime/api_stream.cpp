@@ -1,4 +1,5 @@
-// Streams and events. Everything issued has been done, so both only carry what candidates ask them for.
+// Streams and events. All issued work is done, so they only hold the properties that candidates
+// read.
 #include "api_internal.h"
 
 #include <algorithm>
@@ -15,7 +16,7 @@ auto &events = *new std::unordered_set<cudaEvent_t>;
 unsigned long long next_id = 3; // 1 and 2 are the legacy and the per-thread stream
 constexpr int greatest_priority = -5;
 
-// One thread's stream of its own exists as long as the thread.
+// The per-thread stream exists as long as its thread.
 struct prepare {
     prepare()
     {
@@ -151,7 +152,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event, unsigned
             return cudaSuccess;
         }
         if (!is_captured_locked(event)) {
-            if (!stream->capture || !event->recorded) return cudaSuccess; /* recorded, hence done; or never recorded */
+            /* The event was recorded, so its work is done, or it was never recorded. */
+            if (!stream->capture || !event->recorded) return cudaSuccess;
             invalidate_locked(stream->capture);
             return cudaErrorStreamCaptureIsolation;
         }
@@ -179,7 +181,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event, unsigned
 
 namespace
 {
-// Calls BODY with the stream behind the handle, under the lock.
+// Calls BODY with the stream of the handle, under the lock.
 template <class Body> cudaError_t with_stream(cudaStream_t handle, Body body)
 {
     return entry([&]() -> cudaError_t {

@@ -1,17 +1,19 @@
-// Blocks, one after the other, on one operating-system thread: which is next, its shared memory, and what becomes of it when a thread of it does
-// something that a GPU would fault at. How the threads of one take turns is exec_threads.c's.
+// Runs blocks one after the other on one operating-system thread: chooses the next block, sets up
+// its shared memory, and ends it if one of its threads does something that faults on a GPU.
+// exec_threads.c runs the threads inside a block.
 //
-// A worker enters a launch once (kfcpu_run_blocks), on a fiber, and leaves it when no block is left or one has failed: the last thing that the threads of a
-// block do is to begin the next one, so that nothing is set up anew for it.
+// A worker enters a launch once, on a fiber (kfcpu_run_blocks). It leaves the launch when no block
+// is left or a block has failed. The threads of a block end by beginning the next block, which
+// saves most of the setup.
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "exec_internal.h"
 
-// ---- Which is next ------------------------------------------------------------------------------------------------------------
+// ---- The next block ----
 
-// The index of a block from its number.
+// Computes the index of a block from its number.
 static void locate_block(struct worker *worker)
 {
     const uint32_t *grid = worker->launch->config->grid;
@@ -21,7 +23,7 @@ static void locate_block(struct worker *worker)
     worker->view.block[2] = (uint32_t)(row / grid[1]);
 }
 
-// The same for the block after the current one, without divisions.
+// Computes the index of the block after the current one, without divisions.
 static inline void advance_block(struct worker *worker)
 {
     const uint32_t *grid = worker->launch->config->grid;
@@ -38,7 +40,9 @@ static inline bool begin_block(struct worker *worker)
     worker->view.fresh = 1;
     worker->view.spin = 0;
     worker->started = 0;
-#ifdef __SANITIZE_ADDRESS__ // memory of its own for every block: what one leaves to the next is found
+// With AddressSanitizer each block gets new memory, so that a read of an older block's data is
+// found.
+#ifdef __SANITIZE_ADDRESS__
     free(worker->shared);
     worker->shared = NULL;
     if (posix_memalign(&worker->shared, 128, worker->view.dynamic_size ? worker->view.dynamic_size : 1)) {
@@ -64,9 +68,10 @@ bool kfcpu_next_block(struct worker *worker)
     return begin_block(worker);
 }
 
-// ---- Faults -------------------------------------------------------------------------------------------------------------------
+// ---- Faults ----
 
-// Makes the block and its fibers disappear: some thread's mistake has ended the launch. Returns to kfcpu_run_blocks.
+// Ends the launch after an error of one thread: drops the block with its fibers and returns to
+// kfcpu_run_blocks.
 void kfcpu_fault(struct worker *worker, uint32_t thread, int error, const char *format, ...)
 {
     char what[320], text[640];
@@ -98,7 +103,7 @@ void kfcpu_trap(uint32_t thread, int error, const char *text)
     __builtin_unreachable();
 }
 
-// ---- A launch -----------------------------------------------------------------------------------------------------------------
+// ---- A launch ----
 
 static void forget_block(struct worker *worker)
 {

@@ -1,4 +1,5 @@
-// Stacks of fibers: mapped in slabs without reserving memory, a guard page below each, kept for later launches.
+// The stacks of fibers. They are mapped in slabs without reserved memory, with a guard page below
+// each, and kept for later launches.
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -11,15 +12,17 @@
 
 enum {
     PAGE = 4096,
-    // A slot: guard page and stack; local arrays of a kernel live here. An odd number of pages, lest the hot pages of all stacks fall
-    // into a few sets of the translation buffer.
+    // A guard page and a stack, which holds a kernel's local arrays. The number of pages is odd, so
+    // that the most used pages of the stacks fall into different sets of the TLB.
     STACK = 65 * PAGE,
-    SLAB = 16, // stacks mapped at a time
+    SLAB = 16, // stacks that are mapped together
     COLORS = 16,
-    COLOR_STEP = 320, // bytes, a multiple of 64: neighbours' hot lines fall into different cache sets
+    // In bytes, a multiple of 64. The most used lines of neighbours fall into different cache sets.
+    COLOR_STEP = 320,
 };
 
-// The frame that a switch finds for a fiber that has not run yet: where to resume, callee-saved registers, the return address.
+// Writes the frame that the first switch to a fiber finds: where to resume, the callee-saved
+// registers, the return address.
 static void *prepare(struct worker *worker, struct fiber *fiber)
 {
     uintptr_t top = (uintptr_t)fiber->bottom + fiber->size - fiber->color * COLOR_STEP;
@@ -79,12 +82,13 @@ bool kfcpu_fibers_add(struct worker *worker)
     }
     for (int i = 0; i < SLAB; i++) {
         char *slot = base + (size_t)i * STACK;
-        // Where the number of mappings is limited this fails; the fiber then works without a guard.
+        // This fails if the number of mappings is limited. The fiber then works without a guard
+        // page.
         (void)!mprotect(slot, PAGE, PROT_NONE);
         fibers[i] = (struct fiber){.bottom = slot + PAGE, .size = STACK - PAGE, .color = worker->fiber_count % COLORS};
         worker->fibers[worker->fiber_count++] = &fibers[i];
     }
-    // The first of the slab is taken first: low numbers stay warm.
+    // The first fiber of the slab is taken first, so fibers with low numbers stay in the cache.
     for (int i = SLAB - 1; i >= 0; i--) park_unused(worker, worker->parked_count++, &fibers[i]);
     return true;
 }

@@ -1,5 +1,6 @@
-// The barrier between the blocks of a cooperative launch, each of which has an operating-system thread of its own. Blocks that
-// have ended are not waited for; a failed launch releases everyone.
+// The barrier between the blocks of a cooperative launch. Each block has its own operating-system
+// thread. The barrier does not wait for blocks that have ended. A failed launch releases all
+// blocks.
 #include "exec_internal.h"
 
 static void release(struct launch *launch)

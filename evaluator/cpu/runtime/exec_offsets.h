@@ -1,4 +1,4 @@
-// Where exec_switch.S finds what it needs in a struct worker; exec_threads.c checks the numbers.
+// Offsets in struct worker that exec_switch.S needs. exec_threads.c checks them.
 #pragma once
 #define WORKER_ROUND 48
 #define WORKER_LAST 52

@@ -1,8 +1,9 @@
-// Handing out blocks to operating-system threads.
+// Hands out blocks to operating-system threads.
 //
-// The launching thread is a worker itself, so a small launch wakes nobody. The others spin briefly after a launch, since the next
-// one tends to follow at once, then sleep on a futex. Blocks are handed out in increasing order, some at a time: a block that
-// spins on an earlier one (decoupled look-back) always finds it finished or running on another worker.
+// The launching thread is a worker too, so a small launch wakes no other thread. After a launch the
+// others spin briefly, because the next launch often follows at once. Then they sleep on a futex.
+// Blocks are handed out in increasing order, several at a time. So a block that spins on an earlier
+// one (decoupled look-back) finds it finished or running on another worker.
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
@@ -31,8 +32,9 @@ const struct kfcpu_limits kfcpu_limits = {
 static struct {
     pthread_once_t once;
     pthread_mutex_t turn;  // one launch at a time
-    int count;             // workers; worker 0 is whoever launches
-    cpu_set_t *processors; // that this process may use, worker i the i-th; NULL when unknown
+    int count;             // workers; worker 0 is the launching thread
+    // The processors that this process may use, NULL if unknown. Worker i runs on the i-th of them.
+    cpu_set_t *processors;
     size_t processors_size;
     struct worker **workers;
     _Atomic(struct launch *) launch;
@@ -63,9 +65,9 @@ static inline void pause_cpu(void)
 #endif
 }
 
-enum { SPINS = 2000 }; // some 20 to 60 microseconds
+enum { SPINS = 2000 }; // about 20 to 60 microseconds
 
-// ---- Faults -------------------------------------------------------------------------------------------------------------------
+// ---- Faults ----
 
 void kfcpu_record_fault(struct launch *launch, int error, const char *text)
 {
@@ -90,7 +92,7 @@ static int refuse(const struct kfcpu_geometry *config, int error, const char *wh
     return error;
 }
 
-// ---- Workers ------------------------------------------------------------------------------------------------------------------
+// ---- Workers ----
 
 bool kfcpu_take_blocks(struct worker *worker)
 {
@@ -102,8 +104,9 @@ bool kfcpu_take_blocks(struct worker *worker)
     return true;
 }
 
-// Binds the calling thread to the processor of a worker. Two workers that share one, with another idle beside them, stay so for milliseconds,
-// sometimes for good: a scheduler leaves threads where they slept. Each would then seem half as fast as it is.
+// Binds the calling thread to the processor of a worker. A scheduler leaves threads where they
+// slept: two workers can share a processor for milliseconds or longer while another one is idle.
+// Each worker would then seem half as fast as it is.
 static void go_to(int index)
 {
     cpu_set_t *one = pool.processors ? calloc(1, pool.processors_size) : NULL;
@@ -117,7 +120,7 @@ static void go_to(int index)
     free(one);
 }
 
-// Waits for the next launch; sleeps if none comes soon.
+// Waits for the next launch. Sleeps if it does not come soon.
 static void await_launch(struct worker *worker)
 {
     for (int i = 0; i < SPINS; i++) {
@@ -154,7 +157,7 @@ static struct worker *new_worker(int index)
     return worker;
 }
 
-// The processors that this process may use, for as long as it lives; false where that can't be had.
+// Finds the processors that this process may use. False if they are unknown.
 static bool find_processors(void)
 {
     for (int size = 1024; size <= 1 << 20; size *= 4) {
@@ -171,7 +174,7 @@ static int count_processors(void)
 {
     bool known = find_processors();
 #ifdef __SANITIZE_ADDRESS__
-    known = false; // one worker: static shared memory is a plain object there (builtins.h)
+    known = false; // one worker, because static shared memory is a plain object (builtins.h)
 #endif
     return known ? CPU_COUNT_S(pool.processors_size, pool.processors) : 1;
 }
@@ -180,7 +183,7 @@ static int spawn(pthread_t *thread, void *(*body)(void *), void *argument)
 {
     pthread_attr_t attributes;
     if (pthread_attr_init(&attributes)) return ENOMEM;
-    pthread_attr_setstacksize(&attributes, 256 << 10); // kernels run on fibers
+    pthread_attr_setstacksize(&attributes, 256 << 10); // small, because kernels run on fibers
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before); // signals belong to the program's own threads
@@ -202,7 +205,8 @@ static void start_pool(void)
         struct worker *worker = new_worker(i);
         if (!worker) return;
         pool.workers[i] = worker;
-        if (spawn(&worker->thread, worker_main, worker)) { // a limit on threads: fewer do as well
+        // Fewer threads are enough if their number is limited.
+        if (spawn(&worker->thread, worker_main, worker)) {
             free(worker);
             pool.workers[i] = NULL;
             return;
@@ -216,8 +220,8 @@ void kfcpu_start(void)
     pthread_once(&pool.once, start_pool);
 }
 
-// The launching thread only goes there: it stays where it is while nothing else wants that processor, and threads that a candidate starts
-// inherit the right to run everywhere.
+// Only moves the launching thread there. The thread stays unless something else needs that
+// processor, and threads that the candidate starts inherit the right to run on all processors.
 void kfcpu_ready(void)
 {
     if (!pool.processors) return;
@@ -235,17 +239,18 @@ int kfcpu_blocks_per_sm(int threads, size_t shared)
 {
     if (threads < 1 || threads > kfcpu_limits.threads_per_block || shared > kfcpu_limits.shared_per_block_optin) return 0;
 #ifdef __SANITIZE_ADDRESS__
-    return 1; // plain static shared memory allows for one block at a time
+    return 1; // plain static shared memory: one block at a time
 #else
     int warps = (threads + KFCPU_WARP - 1) / KFCPU_WARP;
     int blocks = kfcpu_limits.threads_per_sm / (warps * KFCPU_WARP);
     if (blocks > kfcpu_limits.blocks_per_sm) blocks = kfcpu_limits.blocks_per_sm;
-    size_t by_shared = kfcpu_limits.shared_per_sm / (shared + 1024); // the hardware keeps 1 KiB a block for itself
+    // The hardware reserves 1 KiB a block.
+    size_t by_shared = kfcpu_limits.shared_per_sm / (shared + 1024);
     return by_shared < (size_t)blocks ? (int)by_shared : blocks;
 #endif
 }
 
-// ---- Launches -----------------------------------------------------------------------------------------------------------------
+// ---- Launches ----
 
 static void run_pooled(struct launch *launch)
 {
@@ -256,7 +261,7 @@ static void run_pooled(struct launch *launch)
     for (uint64_t i = 1; i <= helpers; i++)
         if (atomic_exchange(&pool.workers[i]->state, POSTED) == ASLEEP) futex_wake(&pool.workers[i]->state);
     kfcpu_run_blocks(pool.workers[0], launch);
-    // Whoever has not woken up by now is not needed any more.
+    // Workers that still sleep are not needed any more.
     for (uint64_t i = 1; i <= helpers; i++) {
         uint32_t posted = POSTED;
         if (atomic_compare_exchange_strong(&pool.workers[i]->state, &posted, IDLE)) atomic_fetch_sub(&pool.running, 1);
@@ -285,7 +290,8 @@ static bool grow_together(uint32_t count)
     return true;
 }
 
-// A cooperative launch: every block on a thread of its own, so that all of them are there at the same time.
+// Runs a cooperative launch: each block on its own thread, so that all of them run at the same
+// time.
 static void run_together(struct launch *launch)
 {
     uint32_t blocks = (uint32_t)launch->blocks, spawned = 0;
@@ -306,7 +312,7 @@ static void run_together(struct launch *launch)
     }
     if (spawned + 1 < blocks) {
         pthread_mutex_lock(&launch->grid_mutex);
-        launch->grid_live = spawned + 1; // those that run may finish; the launch has failed
+        launch->grid_live = spawned + 1; // running blocks may finish; the launch has failed
         pthread_mutex_unlock(&launch->grid_mutex);
     }
     kfcpu_run_blocks(pool.together[0], launch);
@@ -330,7 +336,7 @@ static int check(const struct kfcpu_geometry *config, uint64_t *blocks)
     if (threads > KFCPU_MAX_THREADS) return refuse(config, 9, "invalid block: more than 1024 threads");
     if (config->dynamic_shared > kfcpu_limits.shared_per_block_optin)
         return refuse(config, 1, "more dynamic shared memory than a block may have (232448 bytes)");
-    // What the loop over threads takes for granted (launch.h).
+    // The loop over threads relies on this (launch.h).
     if ((uint64_t)config->grid[0] * config->block[0] > INT_MAX - KFCPU_MAX_THREADS)
         return refuse(config, 801, "not supported on the CPU device: gridDim.x * blockDim.x of 2^31 or more");
     if (config->cooperative) {

@@ -1,4 +1,4 @@
-// What kernels print, and assertions.
+// printf and assert in kernels.
 #include <stdarg.h>
 #include <stdio.h>
 #include "kfcpu/exec.h"
@@ -13,7 +13,8 @@ int kfcpu_printf(const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    int count = vfprintf(stderr, format, list); // one call holds the stream's lock: lines of different threads do not mix
+    // One call holds the stream's lock, so that lines of different threads do not mix.
+    int count = vfprintf(stderr, format, list);
     va_end(list);
     return count;
 }

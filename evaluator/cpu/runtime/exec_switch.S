@@ -1,16 +1,25 @@
-// Leaving one fiber for another.
+// Switches from one fiber to another.
 //
-// A fiber that was left has the address where it goes on at the top of its stack. On x86-64 there are two ways to leave one. kfcpu_switch(save, to)
-// is a function like any other to the compiler: it saves what a called function must keep, and goes on in kfcpu_resume. kfcpu_pass and
-// kfcpu_rest are called by inline assembly in the candidate (kfcpu/sync.h, launch.h) that says that no register survives: so the compiler keeps what is
-// alive in the frame, a few words mostly, and nothing is saved here. Both kinds may go on with either.
+// A fiber that was left holds the address where it continues at the top of its stack. On x86-64
+// there are two ways to leave a fiber:
 //
-// kfcpu_pass, a thread's (edi) arrival at __syncthreads: in a round of barriers, which nearly all are part of, the next thread's turn, whose stack pointer
-// is in worker->sp; what is not that simple kfcpu_choose_at_barrier decides. The stack of the thread after next is fetched ahead: 256
-// stacks are more than the first-level cache holds beside everything else. The switch is a plain return: fibers that wait at the same
-// barrier have the same return address, which the return predictor then has right; elsewhere it would be wrong, and a jump is learnt.
-// kfcpu_rest, from the loop over threads when none is left to start: as kfcpu_threads_done.
-// kfcpu_fiber_start is where a fiber begins, with its argument in a callee-saved register.
+// kfcpu_switch(save, to) is an ordinary function for the compiler. It saves the registers that a
+// called function must keep, and continues in kfcpu_resume.
+//
+// kfcpu_pass and kfcpu_rest are called by inline assembly in the candidate (kfcpu/builtins.h). This
+// assembly says that no register survives. So the compiler keeps live values in the frame, mostly a
+// few words, and nothing is saved here. Both kinds of fibers can be continued from either kind.
+//
+// kfcpu_pass is the arrival of a thread (edi) at __syncthreads. In a round of barriers, which is
+// the usual case, the next thread runs, with its stack pointer in worker->sp.
+// kfcpu_choose_at_barrier decides all other cases. The stack of the thread after the next one is
+// prefetched, because 256 stacks do not fit into the first-level cache. The switch is a jump, not a
+// return: a return would be predicted to go where this function was called from, but processors
+// learn the target of a jump.
+//
+// kfcpu_rest is called by the loop over threads when no thread is left to start, like
+// kfcpu_threads_done. kfcpu_fiber_start is where a fiber begins, with its argument in a
+// callee-saved register.
 #include "exec_offsets.h"
 
 #if defined(__x86_64__)
@@ -23,7 +32,7 @@ kfcpu_pass:
     movq %fs:(%rax), %rax
     movl WORKER_ROUND(%rax), %ecx
     leal -1(%rcx), %edx
-    cmpl WORKER_LAST(%rax), %edx // not below it: the last of the round, or there is none
+    cmpl WORKER_LAST(%rax), %edx // not below: the last thread of the round, or no round
     jae 1f
     incl WORKER_ROUND(%rax)
     movq %rsp, WORKER_SP-8(%rax,%rcx,8)

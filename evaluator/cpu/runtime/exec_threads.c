@@ -1,19 +1,24 @@
-// How the threads of a block run.
+// Runs the threads of a block.
 //
-// A block runs on one operating-system thread, a CUDA thread has none of its own. The kernel's body, inlined into a loop over
-// threads (launch.h, run_threads), starts on a fiber: thread 0, thread 1, … one after the other, at the price of a loop. Only when
-// a thread has to wait for others (barrier, warp operation) its fiber is left as it is, and a fresh fiber goes on with the loop at
-// the next thread. When all have started, the ones that may go on are switched to directly, fiber to fiber, in the order of their
-// numbers; nothing runs in between and the kernel of the operating system never hears of it.
+// A block runs on one operating-system thread, and its CUDA threads are no operating-system
+// threads. The kernel's body is inlined into a loop over threads (launch.h, run_threads), which
+// starts on a fiber. Thread 0, thread 1, … run one after the other, at the cost of a loop. A thread
+// that has to wait for others (barrier, warp operation) keeps its fiber, and a fresh fiber
+// continues the loop with the next thread. Once all threads have started, one fiber switches
+// directly to another, in the order of the thread numbers. No scheduler and no system call is
+// involved.
 //
-// The runtime isn't told when a thread ends: its fiber just starts the next one. It knows all the same. Threads start in order,
-// every call says which thread calls, and only one runs at a time; so a thread that has started, isn't the caller and doesn't
-// wait anywhere has ended. A barrier is complete when nobody can go on and none is left to start: everyone who is alive waits, and
-// ended threads are not waited for. If then nothing can be released, the block is deadlocked and the launch fails.
+// The end of a thread makes no call: its fiber just starts the next thread. The runtime can still
+// derive it. Threads start in order, every call names the calling thread, and only one thread runs
+// at a time. So a thread that has started, is not the caller and does not wait has ended. A barrier
+// is complete when no thread can continue and no thread is left to start: all live threads wait,
+// and ended threads do not count. If nothing can be released then, the block is deadlocked and the
+// launch fails.
 //
-// Most kernels wait at barriers with all threads and do nothing else that the runtime has to know. Once all threads of a block stand at one
-// barrier, the block goes in rounds: thread 0, 1, 2, … each run to their next barrier, and a number says all there is to say; the masks are
-// empty. Whatever else a thread does, a warp operation or its end, first writes into the masks who is where (leave_round).
+// Most kernels wait only at barriers, with all threads. Once all threads of a block stand at one
+// barrier, the block runs in rounds: thread 0, 1, 2, … each run to their next barrier. The number
+// of the running thread then describes the whole state, and the masks are empty. Before a thread
+// does anything else (a warp operation, its end), leave_round writes the state into the masks.
 #include <sched.h>
 #include <stddef.h>
 #include <string.h>
@@ -32,7 +37,7 @@ int kfcpu_in_kernel(void)
     return kfcpu_self != &no_view;
 }
 
-// ---- Who is next --------------------------------------------------------------------------------------------------------------
+// ---- The next thread ----
 
 static inline void make_ready(struct worker *worker, uint32_t warp, uint32_t lanes)
 {
@@ -58,7 +63,7 @@ static inline int take_lane(struct worker *worker, uint32_t warp, uint32_t lanes
     return warp * KFCPU_WARP + lane;
 }
 
-// The next thread that may go on after THREAD, first in its own warp; -1: none.
+// Returns the next ready thread after THREAD, first in its own warp, -1 without one.
 static inline int next_ready(struct worker *worker, uint32_t thread)
 {
     uint32_t warp = thread / KFCPU_WARP, lanes = worker->ready[warp];
@@ -74,7 +79,8 @@ static inline int next_ready(struct worker *worker, uint32_t thread)
     return -1;
 }
 
-// The same in strict order of thread numbers, so that nobody is passed over while two lanes take turns.
+// Does the same in strict order of thread numbers, so that two lanes that take turns starve no
+// thread.
 static int next_in_turn(struct worker *worker, uint32_t thread)
 {
     uint32_t warp = thread / KFCPU_WARP, lanes = worker->ready[warp] & above(thread % KFCPU_WARP);
@@ -85,7 +91,7 @@ static int next_in_turn(struct worker *worker, uint32_t thread)
     return take_lane(worker, warp, worker->ready[warp]);
 }
 
-// ---- Warp operations ----------------------------------------------------------------------------------------------------------
+// ---- Warp operations ----
 
 static inline uint32_t started_lanes(const struct worker *worker, uint32_t warp)
 {
@@ -121,8 +127,8 @@ static uint32_t reduce(int op, uint32_t a, uint32_t b)
     }
 }
 
-// Computes the results of a group that is complete. They are stored by lane: the group's lanes may do their next operation before
-// its last one has picked up its result.
+// Computes the results of a complete group. They are stored by lane, because a lane may begin its
+// next operation before the last lane has read its result.
 static void compute(struct worker *worker, uint32_t warp, uint32_t group)
 {
     uint32_t base = warp * KFCPU_WARP, first = __builtin_ctz(group);
@@ -156,7 +162,7 @@ static void compute(struct worker *worker, uint32_t warp, uint32_t group)
     EACH_LANE(lane, group) result[lane] = common;
 }
 
-// The waiting lanes of a warp that do the same operation with the same mask as THREAD.
+// Returns the waiting lanes of a warp with the same operation and mask as THREAD.
 static uint32_t group_of(const struct worker *worker, uint32_t thread)
 {
     uint32_t warp = thread / KFCPU_WARP, base = warp * KFCPU_WARP, group = 0;
@@ -172,7 +178,8 @@ static void leave_op(struct worker *worker, uint32_t warp, uint32_t lanes)
     if (!(worker->in_op[warp] | worker->in_active[warp])) worker->waiting_warps &= ~(1u << warp);
 }
 
-// Releases the lanes that waited for lanes which have ended meanwhile, or which stand still. Called when nobody is ready.
+// Releases lanes that wait for lanes which have ended or cannot continue. Called when no thread is
+// ready.
 static bool complete_left_over(struct worker *worker)
 {
     bool progress = false;
@@ -201,7 +208,7 @@ static bool complete_left_over(struct worker *worker)
     return progress;
 }
 
-// ---- Barriers -----------------------------------------------------------------------------------------------------------------
+// ---- Barriers ----
 
 static const char *where(const struct worker *worker, uint32_t warp, uint32_t lane)
 {
@@ -213,7 +220,7 @@ static const char *where(const struct worker *worker, uint32_t warp, uint32_t la
     return op < (int)(sizeof names / sizeof *names) ? names[op] : "a warp reduction";
 }
 
-// Nobody can go on. Says who waits where.
+// Fails the launch because no thread can continue. The message says where the threads wait.
 static void deadlock(struct worker *worker)
 {
     uint32_t barrier = 0, grid = 0, op = 0, first = ~0u;
@@ -229,7 +236,7 @@ static void deadlock(struct worker *worker)
     }
     if (first != ~0u)
         kfcpu_fault(worker, first, 719,
-                    "deadlock: this thread waits in %s with mask 0x%08x for lanes that never come "
+                    "deadlock: this thread waits in %s with mask 0x%08x for lanes that never arrive "
                     "(threads waiting: %u at __syncthreads, %u in warp operations, %u at a grid-wide barrier)",
                     text, worker->mask[first], barrier, op, grid);
     else
@@ -243,7 +250,8 @@ static inline void count_votes(struct worker *worker)
     worker->votes = worker->voters = 0;
 }
 
-// Everyone alive waits and nobody is left to start: releases the barrier they stand at. False: they don't stand at one.
+// Releases the barrier at which all live threads wait, once no thread is left to start. False: the
+// threads wait somewhere else.
 static bool release_barrier(struct worker *worker)
 {
     uint32_t op = 0, grid = 0, barrier = 0, warps = (worker->threads + KFCPU_WARP - 1) / KFCPU_WARP;
@@ -265,11 +273,12 @@ static bool release_barrier(struct worker *worker)
     return true;
 }
 
-// The same where all threads of the block stand at __syncthreads: begins a round, in which thread 0 is next. False: they don't.
+// Begins a round with thread 0 if all threads of the block wait at __syncthreads. False: they do
+// not.
 static bool begin_round(struct worker *worker)
 {
     uint32_t warps = (worker->threads + KFCPU_WARP - 1) / KFCPU_WARP;
-    if (worker->threads == 1) return false; // a round needs another one to switch to
+    if (worker->threads == 1) return false; // a round needs a second thread to switch to
     for (uint32_t warp = 0; warp < warps; warp++)
         if (worker->at_barrier[warp] != warp_lanes(worker, warp)) return false;
     memset(worker->at_barrier, 0, warps * sizeof *worker->at_barrier);
@@ -278,7 +287,8 @@ static bool begin_round(struct worker *worker)
     return true;
 }
 
-// Writes into the masks what a round left out: the threads before the running one wait at the barrier, those after it may go on.
+// Writes the state of a round into the masks: the threads before the running one wait at the
+// barrier, and the threads after it are ready.
 static __attribute__((noinline)) void write_round(struct worker *worker)
 {
     uint32_t running = worker->round - 1;
@@ -298,17 +308,17 @@ static inline void leave_round(struct worker *worker)
     if (worker->round) write_round(worker);
 }
 
-// ---- Waiting ------------------------------------------------------------------------------------------------------------------
+// ---- Waiting ----
 
-// Leaves THREAD's fiber for that of NEXT, which waits too. In the normal build nothing but the registers is left on the stack: 256
-// suspended threads should take as few cache lines as can be, and the last thing that a barrier does is a jump.
+// Switches from THREAD's fiber to the fiber of NEXT, which waits too. The normal build leaves only
+// registers on the stack, because 256 suspended threads should occupy few cache lines.
 static inline void switch_threads(struct worker *worker, uint32_t thread, uint32_t next)
 {
 #ifdef __SANITIZE_ADDRESS__
     worker->of[thread] = worker->current;
     kfcpu_fiber_jump(worker, &worker->sp[thread], worker->of[next], worker->sp[next]);
 #else
-    // After NEXT comes, most likely, the one after it: its stack is on its way while NEXT runs.
+    // Usually the thread after NEXT follows. Its stack is prefetched while NEXT runs.
     const char *soon = worker->sp[next + 1];
     __builtin_prefetch(soon);
     __builtin_prefetch(soon + 64);
@@ -317,7 +327,7 @@ static inline void switch_threads(struct worker *worker, uint32_t thread, uint32
 #endif
 }
 
-// Takes a parked fiber for the next thread, which THREAD lets start before it goes on.
+// Takes a parked fiber for a thread that starts while THREAD waits.
 static inline void *take_fresh(struct worker *worker, uint32_t thread)
 {
     void *sp = kfcpu_take_parked(worker, thread);
@@ -325,7 +335,7 @@ static inline void *take_fresh(struct worker *worker, uint32_t thread)
     return sp;
 }
 
-// Leaves THREAD's fiber for a fresh one, which starts the next thread.
+// Switches from THREAD's fiber to a fresh one, which starts the next thread.
 static inline void switch_to_fresh(struct worker *worker, uint32_t thread)
 {
     void *sp = take_fresh(worker, thread);
@@ -337,7 +347,7 @@ static inline void switch_to_fresh(struct worker *worker, uint32_t thread)
 #endif
 }
 
-// Parks the running fiber and goes on with another one, which has SP on it.
+// Parks the running fiber and continues another one at SP.
 static inline void park_and_switch(struct worker *worker, struct fiber *to, void *sp)
 {
     uint32_t place = worker->parked_count++;
@@ -350,14 +360,16 @@ static inline void park_and_switch(struct worker *worker, struct fiber *to, void
 #endif
 }
 
-enum { FRESH = -1 }; // nobody that waits: a thread that has not started
+enum { FRESH = -1 }; // no waiting thread: one that has not started
 
-// THREAD has entered one of the waiting masks and nobody was ready. Who goes on; THREAD itself, once it is released.
+// Returns the thread that continues. THREAD has entered one of the waiting masks, and no thread was
+// ready. Returns THREAD itself once it is released.
 static __attribute__((noinline)) int choose_slowly(struct worker *worker, uint32_t thread)
 {
     uint32_t warp = thread / KFCPU_WARP, lane = thread % KFCPU_WARP;
     for (;;) {
-        // Lanes may wait for ones that have ended; not before the last of the warp has started can that be known.
+        // Lanes may wait for lanes that have ended. That is known only after the whole warp has
+        // started.
         if (worker->waiting_warps && worker->started % KFCPU_WARP == 0 && complete_left_over(worker)) {
         } else if (worker->started < worker->threads) {
             return FRESH;
@@ -381,7 +393,7 @@ static inline int choose(struct worker *worker, uint32_t thread)
     return worker->started < worker->threads && !worker->waiting_warps ? FRESH : choose_slowly(worker, thread);
 }
 
-// THREAD has entered one of the waiting masks. Runs others until it is released.
+// Runs other threads until THREAD, which has entered one of the waiting masks, is released.
 static inline void wait_released(struct worker *worker, uint32_t thread)
 {
     int next = choose(worker, thread);
@@ -418,7 +430,7 @@ void *kfcpu_choose_at_barrier(uint32_t thread, void *sp)
 {
     struct worker *worker = kfcpu_worker();
     worker->sp[thread] = sp;
-    if (worker->round) { // THREAD is the last of it
+    if (worker->round) { // THREAD is the last of the round
         count_votes(worker);
         worker->round = 1;
         return worker->sp[0];
@@ -461,7 +473,7 @@ uint64_t kfcpu_warp(uint32_t thread, uint32_t mask, int op, uint64_t value, uint
     leave_round(worker);
     kfcpu_note_started(worker, thread);
     if (!(mask & bit))
-        kfcpu_fault(worker, thread, 719, "warp operation whose mask 0x%08x does not name the calling lane %u", mask,
+        kfcpu_fault(worker, thread, 719, "the mask 0x%08x of a warp operation does not name the calling lane %u", mask,
                     thread % KFCPU_WARP);
     mask &= warp_lanes(worker, warp);
     worker->value[thread] = value;
@@ -469,7 +481,7 @@ uint64_t kfcpu_warp(uint32_t thread, uint32_t mask, int op, uint64_t value, uint
     worker->op[thread] = (uint8_t)op;
     worker->lane[thread] = (uint8_t)lane;
     worker->in_op[warp] |= bit;
-    // Lanes that have not started yet are missing; ones that have started and wait nowhere have ended.
+    // Lanes that have not started are missing. Lanes that have started but do not wait have ended.
     uint32_t missing = mask & ~(started_lanes(worker, warp) & ~alive_waiting(worker, warp)) & ~worker->in_op[warp];
     if (!missing) {
         uint32_t group = group_of(worker, thread);
@@ -498,7 +510,8 @@ uint32_t kfcpu_active_mask(uint32_t thread)
     return (uint32_t)worker->result[thread];
 }
 
-// A thread that seems to spin on what another one has to do. Threads that have not started come first, then the others in turn.
+// Lets other threads run, because THREAD seems to spin until one of them acts. Threads that have
+// not started come first, then the others in turn.
 void kfcpu_yield(uint32_t thread)
 {
     if (!kfcpu_in_kernel()) return;
@@ -508,7 +521,7 @@ void kfcpu_yield(uint32_t thread)
     leave_round(worker);
     kfcpu_note_started(worker, thread);
     if (atomic_load_explicit(&worker->launch->error, memory_order_relaxed))
-        kfcpu_fault(worker, thread, 719, "given up because another block failed");
+        kfcpu_fault(worker, thread, 719, "stopped because another block failed");
     if (worker->started < worker->threads) {
         make_ready(worker, warp, 1u << lane);
         switch_to_fresh(worker, thread);
@@ -516,7 +529,7 @@ void kfcpu_yield(uint32_t thread)
     }
     if (!worker->ready_warps && worker->waiting_warps) complete_left_over(worker);
     if (!worker->ready_warps) {
-        sched_yield(); // it can only wait for another block
+        sched_yield(); // the thread can only wait for another block
         return;
     }
     make_ready(worker, warp, 1u << lane);
@@ -524,9 +537,9 @@ void kfcpu_yield(uint32_t thread)
     if (next != thread) switch_threads(worker, thread, next);
 }
 
-// ---- The end of threads -------------------------------------------------------------------------------------------------------
+// ---- The end of threads ----
 
-// Next step of a block none of whose threads is left to start: a thread to go on with, or -1 when all have ended.
+// Returns a thread to continue once all threads of the block have started, -1 when all have ended.
 static int remaining(struct worker *worker)
 {
     for (;;) {
@@ -536,9 +549,9 @@ static int remaining(struct worker *worker)
     }
 }
 
-// No thread of the block is left to start: lets the suspended ones finish, begins the next block when they have. Returns when there
-// are threads to start again, of this block or (view.fresh) the next. The fiber is parked here, right below the loop over threads, while
-// others run.
+// Lets the suspended threads finish once all threads of the block have started, then begins the
+// next block. Returns when there are threads to start, of this block or (view.fresh) of the next
+// one. While other threads run, the fiber is parked here, directly below the loop over threads.
 void kfcpu_threads_done(void)
 {
     struct worker *worker = kfcpu_worker();
@@ -549,7 +562,8 @@ void kfcpu_threads_done(void)
         worker->suspended--;
         park_and_switch(worker, worker->of[next], worker->sp[next]);
     } else if (!kfcpu_next_block(worker)) {
-        park_and_switch(worker, &worker->native, worker->native.sp); // never to come back: the launch is over
+        // This call never returns: the launch is over.
+        park_and_switch(worker, &worker->native, worker->native.sp);
     }
 }
 

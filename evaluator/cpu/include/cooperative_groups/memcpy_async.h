@@ -1,4 +1,5 @@
-// memcpy_async: a copy done by the group's threads together, complete after wait (which is the group's barrier).
+// memcpy_async: all threads of the group copy together. The copy is complete after wait, the
+// group's barrier.
 #pragma once
 #include "../cooperative_groups.h"
 #ifndef KFCPU_CG_MEMCPY

@@ -1,4 +1,4 @@
-// reduce over a group, and the operators that go with it.
+// reduce over a group, and its operators.
 #pragma once
 #include "../cooperative_groups.h"
 #ifndef KFCPU_CG_REDUCE
@@ -35,7 +35,7 @@ template <> struct greater<void> {
     template <class T> T operator()(const T &a, const T &b) const { return a < b ? b : a; }
 };
 
-// A tree over the ranks, then the first one's value for all.
+// Reduces in a tree over the ranks, then passes the first rank's value to all threads.
 template <class Group, class T, class Op> T reduce(const Group &group, T value, Op &&op)
 {
     unsigned size = (unsigned)group.size(), rank = (unsigned)group.thread_rank(), span = 1;

@@ -21,7 +21,7 @@ template <class Group, class T> T inclusive_scan(const Group &group, T value)
 {
     return inclusive_scan(group, value, plus<T>());
 }
-// The first one's result is a value-initialised T, which CUDA promises for sums and leaves open otherwise.
+// The first thread's result is a value-initialised T. CUDA specifies this only for sums.
 template <class Group, class T, class Op> T exclusive_scan(const Group &group, T value, Op &&op)
 {
     T before = group.shfl_up(inclusive_scan(group, value, op), 1);

@@ -1,5 +1,6 @@
-// Atomic functions, in their plain, _block and _system forms, on global and shared memory alike. They return the old value.
-// An operation that leaves memory as it was is what a spinning thread does, so it counts more towards a yield (sync.h).
+// Atomic functions on global and shared memory, in their plain, _block and _system forms. They
+// return the old value. A spinning thread repeats operations that do not change memory, so these
+// count more towards a yield (sync.h).
 #pragma once
 #include <string.h>
 #include <type_traits>
@@ -40,7 +41,7 @@ template <class T, class Change> static inline T change_atomically(T *address, C
 
 } // namespace kfcpu
 
-// One function in its three scopes.
+// Defines one function in its three scopes.
 #define KFCPU_SCOPES(name, type, parameters, ...)                                             \
     static inline type name parameters __VA_ARGS__ static inline type name##_block parameters \
         __VA_ARGS__ static inline type name##_system parameters __VA_ARGS__
@@ -109,7 +110,7 @@ KFCPU_SCOPES(atomicInc, unsigned, (unsigned *address, unsigned limit),
 KFCPU_SCOPES(atomicDec, unsigned, (unsigned *address, unsigned limit),
              { return kfcpu::change_atomically(address, [=](unsigned old) { return old == 0 || old > limit ? limit : old - 1; }); })
 
-// The vector forms of compute capability 9.0: atomic by element.
+// The vector forms of compute capability 9.0. Each element is atomic by itself.
 KFCPU_SCOPES(atomicAdd, float2, (float2 * address, float2 value), {
     return {atomicAdd(&address->x, value.x), atomicAdd(&address->y, value.y)};
 })

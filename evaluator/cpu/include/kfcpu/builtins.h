@@ -1,8 +1,9 @@
 // threadIdx and the other built-in variables.
 //
-// They are variables of the candidate's own translation unit, without external linkage and (unless the candidate does it) without
-// their address taken. So the compiler knows that no store through a pointer changes them and keeps them in registers all through
-// the loop over the threads of a block; only calls that may run another thread (barriers, warp operations) restore them.
+// They are variables of the candidate's own translation unit, without external linkage. Only the
+// candidate can take their address. So the compiler knows that no store through a pointer changes
+// them. It keeps them in registers in the loop over the threads of a block. Only calls that may run
+// another thread (barriers, warp operations) restore them.
 #pragma once
 #include "../vector_types.h"
 #include "exec.h"
@@ -14,12 +15,14 @@
 #define __managed__
 #define __grid_constant__
 #ifdef __SANITIZE_ADDRESS__
-#define __shared__ static // one worker only: a plain object gets redzones, a thread's storage does not
+// There is one worker. Plain objects get redzones, thread-local ones do not.
+#define __shared__ static
 #else
 #define __shared__ static thread_local
 #endif
 #define __forceinline__ __inline__ __attribute__((always_inline))
-// The rewriter replaces the word __noinline__ by __attribute__((noinline)): a macro of that name breaks the C++ library.
+// The rewriter replaces __noinline__ by __attribute__((noinline)), because a macro of that name
+// breaks the C++ library.
 #define __align__(n) __attribute__((aligned(n)))
 #define __builtin_align__(n) __align__(n)
 #define __launch_bounds__(...)
@@ -36,8 +39,9 @@
 
 static __thread uint3 threadIdx __attribute__((unused));
 static __thread uint3 blockIdx __attribute__((unused));
-// uint3 rather than dim3, since constructing an object takes its address. No header may take it either: copying one of these whole, as
-// in dim3(blockDim), is enough to keep loops over threads from being vectorised (tests/cpu/vectorises.sh).
+// uint3 rather than dim3, because constructing an object takes its address. Headers must not take
+// it either: a copy of a whole variable, as in dim3(blockDim), stops the vectorisation of loops
+// over threads (tests/cpu/vectorises.sh).
 static __thread uint3 blockDim __attribute__((unused));
 static __thread uint3 gridDim __attribute__((unused));
 static constexpr int warpSize __attribute__((unused)) = KFCPU_WARP;
@@ -45,13 +49,15 @@ static constexpr int warpSize __attribute__((unused)) = KFCPU_WARP;
 namespace kfcpu
 {
 
-static __thread uint3 next_index;       // the next thread to start: its index in the block …
-static __thread unsigned next_thread;   // … and its number
+static __thread uint3 next_index;       // the index of the next thread to start
+static __thread unsigned next_thread;   // the number of the next thread to start
 static __thread unsigned thread_number; // linear number of the current thread in its block
 
 #ifdef KFCPU_LEAVES
-// Calls a function of the runtime that leaves the fiber and saves nothing of it (runtime/exec_switch.S). The compiler can't be told that the base
-// pointer does not survive. Candidates are compiled with -mno-red-zone, since it can't be told either that this writes below the stack pointer.
+// Calls a function of the runtime that leaves the fiber and saves no register
+// (runtime/exec_switch.S). The base pointer cannot be named as changed, so it is saved here. That
+// this writes below the stack pointer cannot be named either, so candidates are compiled with
+// -mno-red-zone.
 #ifdef __AVX512F__
 #define KFCPU_MORE_REGISTERS                                                                                               \
     , "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25", "xmm26", "xmm27", "xmm28", \
@@ -69,7 +75,7 @@ static __thread unsigned thread_number; // linear number of the current thread i
                        "xmm15" KFCPU_MORE_REGISTERS)
 #endif
 
-// What a thread's turn at a barrier is made of; see exec.h.
+// A thread's arrival at a barrier, and the end of the loop over threads: see exec.h.
 static inline void pass(unsigned thread)
 {
 #ifdef KFCPU_LEAVES
@@ -88,7 +94,7 @@ static inline void rest()
 #endif
 }
 
-// Runs OPERATION, which may run other threads meanwhile, and restores what belongs to this one.
+// Runs OPERATION, which may run other threads, and restores the built-in variables of this thread.
 template <class Operation> static inline auto switching(Operation operation)
 {
     uint3 index = threadIdx;

@@ -1,4 +1,5 @@
-// Everything that device code may use without including a header: what nvcc provides by itself. cuda_runtime.h includes it.
+// Everything that device code may use without an #include, as with nvcc. cuda_runtime.h includes
+// this file.
 #pragma once
 #include <cmath>
 #include <cstdio>

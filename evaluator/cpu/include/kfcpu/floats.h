@@ -1,9 +1,11 @@
-// Floating-point functions that CUDA has and the C library lacks, and the fast forms (__expf and its like), which are accurate here.
+// Floating-point functions of CUDA that the C library lacks, and the fast forms (__expf and the
+// like), which are accurate here.
 #pragma once
 #include <math.h>
 #include "rounding.h"
 
-// The C library's fmaxf is a call; this is what CUDA's is, an instruction or two, and it vectorises. NaN loses.
+// The C library's fmaxf is a call. This one is an instruction or two and vectorises, as CUDA's
+// does. If one operand is NaN, the other is the result.
 #define KFCPU_MINMAX(type, max_name, min_name)                                                      \
     extern inline __attribute__((gnu_inline, always_inline)) type max_name(type a, type b) noexcept \
     {                                                                                               \
@@ -82,7 +84,7 @@ static inline float saturatef(float a)
 
 namespace kfcpu
 {
-// sin(pi x), cos(pi x): the argument is reduced exactly before pi comes in.
+// sin(pi x) and cos(pi x). The argument is reduced exactly before the multiplication by pi.
 static inline double sin_pi(double x)
 {
     if (x - x != 0) return NAN;
@@ -103,8 +105,8 @@ static inline double cos_pi(double x)
     if (a > 1) a = 2 - a;
     return a == 0.5 ? 0.0 : a <= 0.25 ? ::cos(a * M_PI) : a < 0.75 ? ::sin((0.5 - a) * M_PI) : -::cos((1 - a) * M_PI);
 }
-// Inverse error functions: Giles's approximation ("Approximating the erfinv function", GPU Computing Gems, 2010) as a start, then
-// Newton steps on erf, which converge quadratically.
+// Inverse error functions. They start with Giles's approximation ("Approximating the erfinv
+// function", GPU Computing Gems, 2010). Newton steps on erf follow, which converge quadratically.
 static inline double erf_inverse(double x)
 {
     if (!(x > -1 && x < 1)) return x == 1 ? INFINITY : x == -1 ? -INFINITY : NAN;
@@ -122,7 +124,7 @@ static inline double erf_inverse(double x)
     }
     double y = p * x;
     for (int i = 0; i < 2; i++) {
-        // Near 1 the complement keeps the digits.
+        // Near 1 the complement is more accurate.
         double error = y > 0.5 ? -(erfc(y) - (1 - x)) : y < -0.5 ? erfc(-y) - (1 + x) : erf(y) - x;
         y -= error / (M_2_SQRTPI * exp(-y * y));
     }
@@ -139,7 +141,7 @@ static inline double erfc_inverse(double x)
     }
     return y;
 }
-// exp(x^2) erfc(x); for large x its continued fraction.
+// exp(x^2) erfc(x). For large x it uses the continued fraction.
 static inline double erfc_scaled(double x)
 {
     if (x < 25) return exp(x * x) * erfc(x);
@@ -286,7 +288,7 @@ static inline float rnormf(int n, const float *a)
 {
     return 1 / normf(n, a);
 }
-// Modified Bessel functions of the first kind, by their power series (all terms positive).
+// Modified Bessel functions of the first kind, by their power series (all terms are positive).
 static inline double cyl_bessel_i0(double x)
 {
     double q = x * x / 4, term = 1, sum = 1;
@@ -308,7 +310,8 @@ static inline float cyl_bessel_i1f(float x)
     return (float)cyl_bessel_i1(x);
 }
 
-// The C library has names of its own like these (without defining them for us), hence macros; math.h has been read already.
+// Macros, because the C library reserves these names without defining them here. math.h has been
+// read already.
 static inline void kfcpu_sincosf(float x, float *s, float *c)
 {
     *s = sinf(x), *c = cosf(x);

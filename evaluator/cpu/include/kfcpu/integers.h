@@ -3,7 +3,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-// CUDA C++ defines min and max for every pair of arithmetic types; mixed ones convert as its headers do.
+// CUDA C++ defines min and max for every pair of arithmetic types. Mixed types convert as in its
+// headers.
 #define KFCPU_MINMAX(type)                           \
     static inline constexpr type min(type a, type b) \
     {                                                \
@@ -108,7 +109,8 @@ static inline unsigned long long __brevll(unsigned long long x)
 {
     return (unsigned long long)__brev((unsigned)x) << 32 | __brev((unsigned)(x >> 32));
 }
-// Position of the n-th set bit counted from `base` upwards (n > 0) or downwards (n < 0); all ones if there is none.
+// Returns the position of the n-th set bit, counted from `base` upwards (n > 0) or downwards (n <
+// 0). Returns all ones if there are fewer bits.
 static inline unsigned __fns(unsigned mask, unsigned base, int n)
 {
     if (n == 0) return mask >> base & 1 ? base : 0xffffffffu;
@@ -117,7 +119,8 @@ static inline unsigned __fns(unsigned mask, unsigned base, int n)
         if ((mask >> i & 1) && --left == 0) return (unsigned)i;
     return 0xffffffffu;
 }
-// Four bytes out of the eight of x (low) and y (high), chosen by the selector's nibbles; bit 3 of a nibble replicates the sign.
+// Chooses four bytes from the eight of x (low) and y (high) by the selector's nibbles. Bit 3 of a
+// nibble replicates the sign.
 static inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector)
 {
     uint64_t bytes = (uint64_t)y << 32 | x;
@@ -236,7 +239,8 @@ KFCPU_DP4A(int, int8_t, int8_t, int)
 KFCPU_DP4A(unsigned, uint8_t, uint8_t, unsigned)
 #undef KFCPU_DP4A
 
-// Arithmetic on the bytes (suffix 4) and half-words (suffix 2) of a word. NAME##2 and NAME##4; EXPRESSION over a and b.
+// Arithmetic on the bytes (suffix 4) or half-words (suffix 2) of a word: NAME##2 and NAME##4, with
+// an expression over a and b.
 namespace kfcpu
 {
 template <class E, class F> static inline unsigned by_element(unsigned x, unsigned y, F f)

@@ -1,4 +1,5 @@
-// Loads and stores with cache hints, which are plain ones here; address spaces; clocks.
+// Loads and stores with cache hints (plain loads and stores on this device), address spaces,
+// clocks.
 #pragma once
 #include "sync.h"
 #if defined(__x86_64__)
@@ -25,7 +26,8 @@ template <class T> static inline T __ldcg(const T *p)
 {
     kfcpu::spun(1);
     T value;
-    __asm__ volatile("" ::: "memory"); // read again on every call: this is how a thread polls what others write
+    // Reads memory again on every call, because threads poll with this function.
+    __asm__ volatile("" ::: "memory");
     value = *p;
     __asm__ volatile("" ::: "memory");
     return value;

@@ -1,4 +1,5 @@
-// printf goes to the standard error output, a call at a time: the program that runs a kernel keeps its output to itself.
+// printf in kernels writes to the standard error output, one call at a time, because the standard
+// output belongs to the program that runs the kernel.
 #pragma once
 #include <cstdio>
 #include "exec.h"

@@ -1,7 +1,9 @@
-// Arithmetic and conversions with a rounding mode in their name: _rn to nearest even, _rz towards zero, _ru up, _rd down.
+// Arithmetic and conversions with a rounding mode in their name: _rn to nearest even, _rz towards
+// zero, _ru up, _rd down.
 //
-// The processor stays in round-to-nearest. The error of a nearest result is known exactly (two-sum, fused multiply-add); its sign
-// says whether the neighbouring number is the one that another mode asks for.
+// The processor always rounds to nearest. The error of a nearest result is known exactly (two-sum,
+// fused multiply-add). The sign of the error shows whether another mode rounds to the neighbouring
+// number.
 #pragma once
 #include <float.h>
 #include <limits>
@@ -13,7 +15,8 @@ namespace kfcpu
 
 enum rounding { RN, RZ, RU, RD };
 
-// RESULT is the nearest to a value that lies ERROR above it (only its sign counts).
+// Rounds RESULT, the number nearest to a value that lies ERROR above it. Only the sign of ERROR
+// counts.
 template <class T> static inline T direct(T result, T error, rounding mode, bool finite_input)
 {
     if (mode == RN || result != result) return result;
@@ -32,7 +35,8 @@ template <class T> static inline bool finite2(T a, T b)
     return a - a == 0 && b - b == 0;
 }
 
-// Knuth's two-sum: s + e == a + b exactly. Opaque to reassociation as long as -ffast-math is off.
+// Knuth's two-sum: s + e == a + b exactly. Needs a build without -ffast-math, which would
+// reassociate.
 template <class T> static inline T add(T a, T b, rounding mode)
 {
     T s = a + b;
@@ -95,7 +99,8 @@ template <class F> static inline F whole(F a, rounding mode)
            : mode == RU ? (F)ceil((double)a)
                         : (F)floor((double)a);
 }
-// CUDA's conversions to integers saturate; NaN becomes 0 (32 bits) or the most negative number (64 bits).
+// CUDA's conversions to integers saturate. NaN becomes 0 (32 bits) or the most negative number (64
+// bits).
 template <class I, class F> static inline I to_integer(F a, rounding mode)
 {
     F r = whole(a, mode);
@@ -104,7 +109,7 @@ template <class I, class F> static inline I to_integer(F a, rounding mode)
     if (r <= (F)std::numeric_limits<I>::min()) return std::numeric_limits<I>::min();
     return (I)r;
 }
-// Integers of 64 bits to a floating type: the error is exact in 128 bits.
+// Integers of 64 bits to a floating type. The error is exact in 128 bits.
 template <class F, class I> static inline F from_integer(I a, rounding mode)
 {
     F r = (F)a;

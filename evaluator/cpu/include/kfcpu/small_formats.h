@@ -1,6 +1,8 @@
-// Conversions of the 16-bit floating formats. Arithmetic on them is done in float and rounded once: float has more than twice their
-// precision plus two bits, so that is the correctly rounded result (Figueroa, "When is double rounding innocuous?", 1995). Fused
-// multiply-add needs more and goes through double, rounded to odd so that the second rounding can't err (Boldo and Melquiond, 2008).
+// Conversions of the 16-bit floating formats. Arithmetic is done in float and rounded once. float
+// has more than twice the precision of these formats plus two bits, so the result is correctly
+// rounded (Figueroa, "When is double rounding innocuous?", 1995). Fused multiply-add needs more
+// precision and uses double, rounded to odd, so that the second rounding is correct (Boldo and
+// Melquiond, 2008).
 #pragma once
 #include <limits.h>
 #include <math.h>
@@ -27,7 +29,7 @@ static inline float half_to_float_in_software(uint16_t h)
 {
     uint32_t sign = (uint32_t)(h & 0x8000) << 16, rest = h & 0x7fff;
     if (rest >= 0x7c00) return from_bits(sign | 0x7f800000 | rest << 13);
-    // 2^112 moves the exponent to float's bias; denormal numbers become normal on the way.
+    // 2^112 moves the exponent to float's bias. Denormal numbers become normal.
     return from_bits(sign | bits(from_bits(rest << 13) * 0x1p112f));
 }
 static inline uint16_t float_to_half_in_software(float f)
@@ -35,7 +37,9 @@ static inline uint16_t float_to_half_in_software(float f)
     uint32_t b = bits(f), sign = b >> 16 & 0x8000, rest = b & 0x7fffffff;
     if (rest > 0x7f800000) return (uint16_t)(sign | 0x7fff);
     if (rest >= 0x47800000) return (uint16_t)(sign | 0x7c00); // 65536 and more
-    if (rest < 0x38800000) // below the smallest normal number: adding 0.5 leaves the denormal's bits at the end, rounded
+    // Below the smallest normal number. Adding 0.5 leaves the rounded bits of the denormal at the
+    // end.
+    if (rest < 0x38800000)
         return (uint16_t)(sign | (bits(from_bits(rest) + 0.5f) - 0x3f000000));
     return (uint16_t)(sign | (rest - 0x38000000 + 0xfff + (rest >> 13 & 1)) >> 13);
 }
@@ -97,7 +101,8 @@ struct bfloat_format {
     static uint16_t narrow(float f) { return float_to_bfloat(f); }
 };
 
-// Rounds to odd: an inexact result has its last bit set, which keeps the memory of what was cut off.
+// Rounds to odd: the last bit of an inexact result is set, which keeps the information about the
+// lost bits.
 static inline float odd(double d)
 {
     float f = (float)d;
@@ -125,7 +130,8 @@ template <class Format> static inline uint16_t narrow_mode(float f, rounding mod
     uint16_t h = Format::narrow(f);
     float back = Format::widen(h);
     if (mode == RN || f != f || back == f) return h;
-    bool up = back > f, wanted = mode == RZ ? (up ? f > 0 : f < 0) : mode == RU ? !up : up; // wanted: go to the other neighbour
+    // `wanted`: the other neighbour is the result.
+    bool up = back > f, wanted = mode == RZ ? (up ? f > 0 : f < 0) : mode == RU ? !up : up;
     if (!wanted) return h;
     if (up) return h == 0 ? 0x8001 : h & 0x8000 ? h + 1 : h - 1;
     return h == 0x8000 ? 1 : h & 0x8000 ? h - 1 : h + 1;

@@ -17,7 +17,8 @@ static inline uint64_t warp(unsigned mask, int op, uint64_t value, unsigned sour
     return switching([&](unsigned thread) { return kfcpu_warp(thread, mask, op, value, source); });
 }
 
-// Counts an operation that a spinning thread would do over and over; after enough of them the others get a turn.
+// Counts an operation that a spinning thread repeats. After enough of them the other threads get a
+// turn.
 enum { SPIN_LIMIT = 4096, SPIN_SUSPECT = 64 };
 static __attribute__((noinline, cold, unused)) void yield()
 {
@@ -29,7 +30,7 @@ static inline void spun(unsigned weight)
     if (__builtin_expect((view->spin += weight) >= SPIN_LIMIT, 0)) yield();
 }
 
-// Values of up to 8 bytes travel between lanes as an integer.
+// Values of up to 8 bytes pass between lanes as an integer.
 template <class T> static inline uint64_t pack(T value)
 {
     static_assert(sizeof(T) <= 8 && std::is_trivially_copyable<T>::value, "warp operations take values of at most 8 bytes");

@@ -1,1 +1,0 @@
-#error kforge-unsupported: CUB, Thrust or libcu++

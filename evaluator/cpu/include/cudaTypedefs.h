@@ -1,1 +1,0 @@
-#error kforge-unsupported: the tensor memory accelerator (TMA)

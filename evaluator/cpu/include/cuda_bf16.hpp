@@ -1,3 +1,0 @@
-// CUDA keeps the definitions of cuda_bf16.h here.
-#pragma once
-#include "cuda_bf16.h"

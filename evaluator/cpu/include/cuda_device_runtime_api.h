@@ -1,1 +1,0 @@
-#error kforge-unsupported: a kernel launch in device code

@@ -1,3 +1,0 @@
-// CUDA keeps the definitions of cuda_fp16.h here.
-#pragma once
-#include "cuda_fp16.h"

@@ -1,1 +1,0 @@
-#error kforge-unsupported: 4-bit floating types

@@ -1,1 +1,0 @@
-#error kforge-unsupported: 6-bit floating types

@@ -1,3 +1,0 @@
-// cudaProfilerStart and cudaProfilerStop: accepted, without effect.
-#pragma once
-#include "cuda_runtime_api.h"

@@ -1,3 +1,0 @@
-// threadIdx, blockIdx, blockDim, gridDim: cuda_runtime.h declares them.
-#pragma once
-#include "cuda_runtime.h"

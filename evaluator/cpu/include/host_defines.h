@@ -1,3 +1,0 @@
-// Ranges and attributes of host code: cuda_runtime.h has them all.
-#pragma once
-#include "cuda_runtime.h"

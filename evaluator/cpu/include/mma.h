@@ -1,1 +1,0 @@
-#error kforge-unsupported: tensor cores (nvcuda::wmma)

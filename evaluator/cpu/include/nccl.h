@@ -1,1 +1,0 @@
-#error kforge-unsupported: a CUDA library (cuBLAS, cuDNN, cuFFT, cuRAND, cuSPARSE, cuSOLVER)

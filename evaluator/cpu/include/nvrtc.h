@@ -1,1 +1,0 @@
-#error kforge-unsupported: run-time compilation (NVRTC)

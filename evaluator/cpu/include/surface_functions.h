@@ -1,1 +1,0 @@
-#error kforge-unsupported: textures and surfaces

@@ -1,3 +1,0 @@
-// make_float4 and its like come with the types.
-#pragma once
-#include "vector_types.h"
