@@ -1,9 +1,9 @@
 #!/bin/bash
-# docs/commands.md says what the program says; the man page is sound.
+# docs/reference/commands.md says what the program says; the man page is sound.
 source "$(dirname "$0")/lib.sh"
 
 expect 0 help --markdown
-cmp -s out "$root/docs/commands.md" || fail "docs/commands.md is out of date; make it anew with: cmake --build BUILD --target docs"
+cmp -s out "$root/docs/reference/commands.md" || fail "docs/reference/commands.md is out of date; make it anew with: cmake --build BUILD --target docs"
 
 # Options of one name mean the same in every command; no letter stands for two.
 python3 - <<'END' || fail "the option tables disagree"

@@ -93,23 +93,23 @@ static void faults_are_told_in_one_line(void **state)
     assert_non_null(strstr(error.text, "nowhere/own.json"));
 }
 
-/* docs/strategies.md has a row for every lever and every strategy. */
+/* docs/internals/search.md has a row for every lever and every strategy. */
 static void documentation_is_complete(void **state)
 {
     (void)state;
     kf_error error = {0};
-    kf_autofree char *text = kf_file_read("docs/strategies.md", 1 << 20, NULL, &error);
+    kf_autofree char *text = kf_file_read("docs/internals/search.md", 1 << 20, NULL, &error);
     if (!text) fail_msg("%s", error.text);
     kf_lever lever;
     for (size_t i = 0; kf_strategy_lever(i, &lever); i++) {
         char row[512];
         snprintf(row, sizeof row, "| `%s` | %s | %s |", lever.name, lever.values, lever.help);
-        if (!strstr(text, row)) fail_msg("docs/strategies.md lacks: %s", row);
+        if (!strstr(text, row)) fail_msg("docs/internals/search.md lacks: %s", row);
     }
     for (const char *const *name = kf_strategy_names(); *name; name++) {
         char row[512];
         snprintf(row, sizeof row, "| `%s` | %s |", *name, kf_strategy_summary(*name));
-        if (!strstr(text, row)) fail_msg("docs/strategies.md lacks: %s", row);
+        if (!strstr(text, row)) fail_msg("docs/internals/search.md lacks: %s", row);
     }
 }
 

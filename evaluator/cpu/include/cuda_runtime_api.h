@@ -1,5 +1,5 @@
 // The CUDA runtime API of the CPU device: what candidates' launchers use. Execution is immediate, in the order of the calls, which is
-// one of the orders that streams allow; docs/cpu-device.md, "Host API", says what that means.
+// one of the orders that streams allow; docs/internals/cpu-device.md, "Host API", says what that means.
 #pragma once
 #include "driver_types.h"
 
