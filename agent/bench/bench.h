@@ -32,7 +32,7 @@ typedef struct kf_bench_task {
     char *rule;   /* the import refused the problem by this rule, `fault` is its reason; NULL: it did not */
     char hash[KF_HASH_HEX];
     int64_t level, problem;      /* of its "origin", -1 none */
-    bool torch;                  /* it has a problem file for PyTorch: solutions may be Python (docs/torch.md) */
+    bool torch;                  /* it has a problem file for PyTorch: solutions may be Python (docs/internals/pytorch.md) */
     char text_hash[KF_HASH_HEX]; /* of the problem file that it was imported from; "" not known */
     /* Of a bench that goes on. */
     char run[KF_RUN_ID]; /* "" not begun */

@@ -1,5 +1,5 @@
 /* Subcommands and their options as tables. A command is one file, agent/cmd_NAME.c, that exports one `const kf_command kf_command_NAME`; a
- * row in agent/main.c lists it. Its options are rows too, and the parser, the help text, the man page, docs/commands.md and the completions
+ * row in agent/main.c lists it. Its options are rows too, and the parser, the help text, the man page, docs/reference/commands.md and the completions
  * of bash and zsh are all made from them, so that none can disagree.
  *
  * Where an option's value comes from, weakest first: the default in its row, kforge.json (options with `config`), the environment variable
@@ -18,7 +18,7 @@
 
 #include "kforge/error.h"
 
-/* Exit status (docs/architecture.md). */
+/* Exit status (docs/internals/architecture.md). */
 enum kf_exit {
     KF_EXIT_DONE = 0,    /* for `eval`: correct */
     KF_EXIT_NOTHING = 1, /* done, but nothing correct */

@@ -26,7 +26,7 @@ const kf_variable kf_variables[] = {
     {"KFORGE_EXEC_TIMEOUT", "Seconds that one call of an exec: model may take (600)."},
     {"KFORGE_KEY_FILE", "Keys of model providers, lines NAME=VALUE, mode 600; default kforge/keys in the folder of settings."},
     {"KFORGE_PLAIN_HTTP", "1: model servers on other machines may be asked without encryption."},
-    {"KFORGE_PRICES", "A price table in place of the built-in one (docs/models.md)."},
+    {"KFORGE_PRICES", "A price table in place of the built-in one (docs/reference/settings.md)."},
     {"KFORGE_PYTHON", "The Python that has PyTorch for problem files, and pyarrow for `export` to Parquet (python3)."},
     {"KFORGE_ROOT", "The folder that holds kforge's own bin/ and lib/kforge/, where they are not beside the program."},
     {"KFORGE_SELFTEST", "The folder that holds the corpora of `selftest`, where they are not with the program (its tests/)."},

@@ -1,4 +1,4 @@
-/* Documentation made from the tables of command.h: help on the terminal, man page, docs/commands.md, completions. Each writes to a stream and
+/* Documentation made from the tables of command.h: help on the terminal, man page, docs/reference/commands.md, completions. Each writes to a stream and
  * returns nothing: whoever owns the stream checks it once at the end. */
 #ifndef KFORGE_HELP_H
 #define KFORGE_HELP_H
@@ -13,7 +13,7 @@ void kf_help_command(FILE *out, const kf_command *command, int width);
 /* kforge.json, environment and all settings that they may hold. */
 void kf_help_settings(FILE *out, const kf_command *const *commands, int width);
 
-/* kforge(1) in roff (man(7)), docs/commands.md, and what bash and zsh source. */
+/* kforge(1) in roff (man(7)), docs/reference/commands.md, and what bash and zsh source. */
 void kf_help_man(FILE *out, const kf_command *const *commands);
 void kf_help_markdown(FILE *out, const kf_command *const *commands);
 void kf_help_bash(FILE *out, const kf_command *const *commands);

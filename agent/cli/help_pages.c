@@ -1,4 +1,4 @@
-/* The man page and docs/commands.md. */
+/* The man page and docs/reference/commands.md. */
 #include <stdlib.h>
 #include <string.h>
 

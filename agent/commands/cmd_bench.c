@@ -250,7 +250,7 @@ static const kf_option options[] = {
      .offset = offsetof(settings, strategy),
      .fallback = "sample",
      .help =
-         "How each task is searched (docs/strategies.md). Only the samples of `sample` are independent of each other, which pass@k "
+         "How each task is searched (docs/internals/search.md). Only the samples of `sample` are independent of each other, which pass@k "
          "needs."},
     {.name = "only",
      .type = KF_OPTION_LIST,
@@ -372,7 +372,7 @@ const kf_command kf_command_bench = {
         "Scores: compile, correctness and cheat rates; fast_p, the share of all problems with a correct sample more "
         "than p times as fast as "
         "the baseline; pass@k; geometric mean and median speedup of the solved problems; each with a 95 % interval "
-        "(docs/bench.md).\n\n"
+        "(docs/guide/kernelbench.md).\n\n"
         "Exit status: 0 something correct was found, 1 nothing correct, 2 bad input, 3 a task failed for the machine's "
         "or a model's sake, 4 "
         "the budget was spent before anything was correct, 130 interrupted.",

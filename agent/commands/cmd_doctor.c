@@ -217,7 +217,7 @@ static void keys(kf_doctor *doctor)
     else
         kf_doctor_add(
             doctor, "models", KF_FACT_MISSING,
-            "set the key of a provider (docs/models.md); a server of your own, the tuner, exec:COMMAND and replay:FILE need none",
+            "set the key of a provider (docs/guide/models.md); a server of your own, the tuner, exec:COMMAND and replay:FILE need none",
             "not set: %s", unset.data ? unset.data : "");
 }
 
@@ -257,7 +257,7 @@ static bool try_model(kf_doctor *doctor, const char *spec, const kf_invocation *
     const kf_llm_request request = {
         .system = "You are being tested.", .prompt = "Reply with the word: ready", .temperature = -1, .max_tokens = 512};
     if (!llm || !kf_llm_submit(llm, &request, &error)) {
-        kf_doctor_add(doctor, "model", KF_FACT_FAULT, "docs/models.md tells of specs and keys", "%s", error.text);
+        kf_doctor_add(doctor, "model", KF_FACT_FAULT, "docs/reference/settings.md describes specs and keys", "%s", error.text);
         return false;
     }
     kf_llm_reply reply = {0};

@@ -35,7 +35,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
 
 static const kf_option options[] = {
     {.name = "man", .type = KF_OPTION_FLAG, .offset = offsetof(settings, man), .help = "Write the man page kforge(1)."},
-    {.name = "markdown", .type = KF_OPTION_FLAG, .offset = offsetof(settings, markdown), .help = "Write docs/commands.md."},
+    {.name = "markdown", .type = KF_OPTION_FLAG, .offset = offsetof(settings, markdown), .help = "Write docs/reference/commands.md."},
     {.name = "completion",
      .type = KF_OPTION_CHOICE,
      .argument = "SHELL",

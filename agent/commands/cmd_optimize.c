@@ -283,7 +283,7 @@ static const kf_option options[] = {
      .config = true,
      .help =
          "A model that proposes candidates: openai:MODEL, anthropic:MODEL, gemini:MODEL, openrouter:MODEL, azure:DEPLOYMENT, "
-         "MODEL@http://HOST:PORT/v1, exec:COMMAND, replay:FILE, 'fallback:SPEC then SPEC' or none (docs/models.md); may be given "
+         "MODEL@http://HOST:PORT/v1, exec:COMMAND, replay:FILE, 'fallback:SPEC then SPEC' or none (docs/guide/models.md); may be given "
          "again. Without one the tuner works alone. replay:RUN repeats a stored run (its id, or last), with its task, settings and "
          "replies."},
     KF_ROW_LLM(settings),
@@ -296,7 +296,7 @@ static const kf_option options[] = {
      .config = true,
      .help =
          "What models are asked for and from which parents: auto, sample, evolve, contrast, critic, fsr, tune, or a JSON file with "
-         "settings of your own (docs/strategies.md)."},
+         "settings of your own (docs/internals/search.md)."},
     {.name = "time",
      .letter = 't',
      .type = KF_OPTION_DURATION,

@@ -124,7 +124,7 @@ static const kf_option options[] = {
      .config = true,
      .help =
          "What models are asked for and from which parents: auto, sample, evolve, contrast, critic, fsr, tune, or a JSON file with "
-         "settings of your own (docs/strategies.md). Default: auto, or that of the run."},
+         "settings of your own (docs/internals/search.md). Default: auto, or that of the run."},
     {.name = "run",
      .letter = 'r',
      .type = KF_OPTION_TEXT,

@@ -31,7 +31,7 @@ const kf_command kf_command_task_new = {
     .summary = "Make a task folder to start from",
     .description = "The task is called like the folder. It holds a small elementwise operation that loads, lints and is correct, "
                    "with an oracle, a "
-                   "baseline and a seed; change them step by step into yours. docs/task-format.md has every key.",
+                   "baseline and a seed; change them step by step into yours. docs/reference/task-format.md has every key.",
     .examples = "kforge task new tasks/my_kernel\tthen edit tasks/my_kernel/task.json",
     .least_arguments = 1,
     .most_arguments = 1,
@@ -152,7 +152,7 @@ const kf_command kf_command_task_lint = {
                    "would zeros, a copy "
                    "of an input, a mean or a table pass? Errors are findings that keep the task from telling a right candidate "
                    "from a wrong one: then "
-                   "the exit status is 2. docs/task-format.md lists the rules.",
+                   "the exit status is 2. docs/reference/task-format.md lists the rules.",
     .examples = "kforge task lint tasks/*\tall of them",
     .least_arguments = 1,
     .most_arguments = SIZE_MAX,

@@ -1,12 +1,12 @@
 /* Models: a provider answers a prompt. Providers are rows of one table (agent/llm/llm.c).
  *
- * A spec is PROVIDER[,OPTION=VALUE…]:ARGUMENT (docs/models.md has all options).
+ * A spec is PROVIDER[,OPTION=VALUE…]:ARGUMENT (docs/reference/settings.md has all options).
  *   openai:MODEL, anthropic:MODEL, gemini:MODEL, openrouter:MODEL, azure:DEPLOYMENT
  *                                            over the network; MODEL@http://HOST… asks that server instead of the provider's own
  *   MODEL@http://HOST:PORT/v1                any server that is compatible with OpenAI's chat completions; with options: compatible,…:MODEL@…
  *   fallback:SPEC then SPEC…                 the first that answers
  *   none                                     no model
- *   replay[,skip=N][,strict=1]:FILE          recorded replies (docs/cassette-format.md); skip: calls already made before a resume;
+ *   replay[,skip=N][,strict=1]:FILE          recorded replies (docs/reference/replay-format.md); skip: calls already made before a resume;
  *                                            strict: only replies whose "match" is the prompt's hash
  *   replay:RUN, replay:STORE#RUN[#NAME]      what the models of a stored run answered, or the one of that name; RUN alone: in the default store
  *   exec[,timeout=S][,parallel=N]:COMMAND    /bin/sh -c COMMAND, system text and prompt on its stdin, reply on its stdout: plain, or one JSON

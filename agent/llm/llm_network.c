@@ -148,7 +148,7 @@ static bool find_key(kf_network *n, const service *row, kf_error *error)
     bool own = n->settings.official;
     if (!n->key && own)
         return kf_fail(error, KF_ERROR_INPUT,
-                       "%s: no key: set %s in the environment, in .env, or in a key file of mode 600 (docs/models.md)", row->name,
+                       "%s: no key: set %s in the environment, in .env, or in a key file of mode 600 (docs/guide/models.md)", row->name,
                        n->key_name);
     return true;
 }

@@ -1,4 +1,4 @@
-/* Recorded replies: a cassette (docs/cassette-format.md) or the calls of a stored run, read whole when opened, so that a fault in its last line is
+/* Recorded replies: a cassette (docs/reference/replay-format.md) or the calls of a stored run, read whole when opened, so that a fault in its last line is
  * known before the first call. Which reply a prompt gets depends only on the prompts before it: with the same prompts a run repeats itself.
  *
  * A live model takes its time, and after a failure it is left alone for a while; the search does something else meanwhile. So a recording says how

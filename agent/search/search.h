@@ -1,7 +1,7 @@
 /* The search behind `kforge optimize`: proposes candidates, has them judged, stores what came of it, and decides what to try next.
  *
  * Who proposes: the task itself (its baseline and seeds, each at its defaults), the tuner (points of sources with tunables), models (first
- * drafts, repairs, improvements). docs/architecture.md, "Search", says in which order and why.
+ * drafts, repairs, improvements). docs/internals/architecture.md, "Search", says in which order and why.
  *
  * Every attempt is one transaction of the store together with the state of the search, so that a run goes on after kill -9 with no finished
  * verdict lost. What is decided depends on the run's seed and on the sequence of results alone: with one worker and replayed models a run that

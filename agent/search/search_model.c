@@ -333,7 +333,7 @@ static void tell_costless(kf_search *s, const kf_call *call, const kf_llm_reply 
     kf_search_tell(
         s, KF_SEARCH_ADVICE,
         "%s replies without \"cost_usd\", so that --cost does not bound what it spends: --time and --candidates do, or let "
-        "it say its cost (docs/models.md)",
+        "it say its cost (docs/reference/settings.md)",
         model->name);
 }
 

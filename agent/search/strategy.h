@@ -1,5 +1,5 @@
 /* Strategies: one loop, whose levers are the fields of one struct. A named strategy is a row of values (strategy.c); a user's own is a JSON file
- * with the same keys, in which a key that is left out has the value of `sample`, or of the strategy that "like" names. docs/strategies.md
+ * with the same keys, in which a key that is left out has the value of `sample`, or of the strategy that "like" names. docs/internals/search.md
  * explains the levers and where the named settings come from.
  *
  * A run stores its strategy as JSON, so that it goes on with what it began with whatever the table says by then.

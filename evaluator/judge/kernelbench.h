@@ -1,5 +1,5 @@
 /* What KernelBench's own protocol says of a solution in Python, run in a sandbox with the solution in the same process: a claim beside the verdict, never
- * a part of it (docs/torch.md). */
+ * a part of it (docs/internals/pytorch.md). */
 #ifndef KFORGE_KERNELBENCH_H
 #define KFORGE_KERNELBENCH_H
 

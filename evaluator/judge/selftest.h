@@ -6,7 +6,7 @@
  *
  * What a file asks for is in its leading comment lines:
  *   // One sentence on what it does.
- *   // rule: T8                                 the cheat it is a construction of (docs/trust.md lists them); free text for honest ones
+ *   // rule: T8                                 the cheat it is a construction of (docs/internals/trust.md lists them); free text for honest ones
  *   // expect: STATUS RULE | STATUS RULE …      any of these; RULE is that of the first finding and is left out for `correct`
  *   // expect-cuda: …                           instead of `expect`, on a GPU
  *   // devices: cpu                             only there (cpu or cuda)

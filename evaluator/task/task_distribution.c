@@ -1,4 +1,4 @@
-/* The distributions: one table row each; docs/task-format.md has the formulas, inputs_*.c the generators. */
+/* The distributions: one table row each; docs/reference/task-format.md has the formulas, inputs_*.c the generators. */
 #include <math.h>
 #include <string.h>
 

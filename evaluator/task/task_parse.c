@@ -1,4 +1,4 @@
-/* task.json -> kf_task: every key of docs/task-format.md, with the field path in every message.
+/* task.json -> kf_task: every key of docs/reference/task-format.md, with the field path in every message.
  *
  * Params come first, because all other formulas are checked against their names. Strings stay in the tree, which the task owns. Files are
  * only noted, by task_sources.c; task_load.c reads them. */

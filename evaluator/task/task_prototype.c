@@ -1,4 +1,4 @@
-/* The C signatures that a task asks for (docs/task-format.md, "The candidate's signature"). */
+/* The C signatures that a task asks for (docs/reference/task-format.md, "The candidate's signature"). */
 #include "kforge/buffer.h"
 #include "task_internal.h"
 

@@ -1,4 +1,4 @@
-/* The "torch" object: what the arguments of a task are to a problem file in KernelBench's layout (docs/torch.md).
+/* The "torch" object: what the arguments of a task are to a problem file in KernelBench's layout (docs/internals/pytorch.md).
  *
  * Its four lists name every argument once, in the order of "arguments": inputs of forward, state (parameters and buffers by the names that
  * state_dict gives them), outputs, scalars of forward. Patches override constants of the file, so that a workload's shapes and the file's agree. */

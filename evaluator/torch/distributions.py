@@ -1,4 +1,4 @@
-"""How the values of a tensor are distributed, in the words of task.json (docs/task-format.md, "Distributions").
+"""How the values of a tensor are distributed, in the words of task.json (docs/reference/task-format.md, "Distributions").
 
 Two sources. Watching the factories tells exactly what torch.rand, randn, randint and their like were asked for, where their result is
 what the problem hands over. Everything else (rand * scale, triu(rand), softmax, weights after initialisation) is measured on two draws:
@@ -210,7 +210,7 @@ def sample(spec, shape, dtype, generator):
 
 
 def varied(values, how, generator):
-    """`values` under one of the judge's own variations (docs/task-format.md, "vary")."""
+    """`values` under one of the judge's own variations (docs/reference/task-format.md, "vary")."""
     if how == "scale_up":
         return values * 64
     if how == "scale_down":

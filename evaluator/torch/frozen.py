@@ -1,4 +1,4 @@
-"""Modules with the weights that their constructors draw, for solutions that fold them into others there (docs/torch.md, Frozen weights).
+"""Modules with the weights that their constructors draw, for solutions that fold them into others there (docs/internals/pytorch.md, Frozen weights).
 
 The judge chooses a seed that nobody knows before, and reference and solution are constructed under it, as KernelBench constructs both under 42. What a constructor
 fills with a constant, such as the ones and zeros of a norm, would be known all the same, and a solution that leaves it out would be right: so constants of

@@ -10,7 +10,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 
-/* Whose fault it is and what the caller can do; main.c maps these to exit statuses (docs/architecture.md, "Exit status"). */
+/* Whose fault it is and what the caller can do; main.c maps these to exit statuses (docs/internals/architecture.md, "Exit status"). */
 typedef enum kf_error_code {
     KF_ERROR_NONE = 0,
     KF_ERROR_INPUT,    /* bad usage or bad input: the user can mend it */

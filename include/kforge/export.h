@@ -1,4 +1,4 @@
-/* Exports: training data out of a store, one JSON object a row, handed to a sink. docs/datasets.md describes every field for users.
+/* Exports: training data out of a store, one JSON object a row, handed to a sink. docs/guide/training-data.md describes every field for users.
  *
  * Labels. A row's figures are those of the verdict that stands (store.h), which a later measurement may have overturned; `raw` rows tell what
  * each attempt itself ended with. Wrong, failed and cheating attempts are there with their label unless `only` leaves them out. What
@@ -38,7 +38,7 @@ typedef enum kf_export_format {
     KF_EXPORT_GRPO,      /* groups with rewards and advantages */
     KF_EXPORT_CONTRAST,  /* exemplars with scores, and what came of them */
     KF_EXPORT_MULTITURN, /* chains of refinement with rewards and returns a turn */
-    KF_EXPORT_CASSETTE,  /* replies for `--llm replay:` (docs/cassette-format.md) */
+    KF_EXPORT_CASSETTE,  /* replies for `--llm replay:` (docs/reference/replay-format.md) */
     KF_EXPORT_FORMAT_COUNT
 } kf_export_format;
 

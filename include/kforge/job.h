@@ -41,7 +41,7 @@ typedef struct kf_job_options {
     bool check_only;   /* correctness only, few batches, no speedup */
     bool strict_sandbox;
     bool kernelbench; /* of such a source: run KernelBench's own protocol, too, after the verdict (true) */
-    bool torch;       /* the source is a Python file with class ModelNew, for a task that has a problem file (docs/torch.md) */
+    bool torch;       /* the source is a Python file with class ModelNew, for a task that has a problem file (docs/internals/pytorch.md) */
     bool asan;        /* CPU device: AddressSanitizer build; never timed */
     bool
         sanitize; /* GPU: compute-sanitizer on a correct candidate, after the verdict (evaluator/judge/judge_sanitize.h); `verify` does it too */
@@ -75,7 +75,7 @@ kf_job *kf_job_new(const char *id, kf_task *task, const char *source, size_t sou
 bool kf_job_add_known(kf_job *job, const char *code_hash);
 void kf_job_free(kf_job *job);
 KF_DEFINE_AUTO(kf_job, kf_job_free)
-/* Does this text of a solution in Python mention what compiles when it is called (Triton, torch.compile)? Then it has a dry run (docs/torch.md). Pure. */
+/* Does this text of a solution in Python mention what compiles when it is called (Triton, torch.compile)? Then it has a dry run (docs/internals/pytorch.md). Pure. */
 bool kf_compiles_when_called(const char *source);
 kf_job *kf_job_from_json(const cJSON *json, kf_error *error);
 cJSON *kf_job_to_json(const kf_job *job); /* NULL when out of memory */

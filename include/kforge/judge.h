@@ -1,5 +1,5 @@
 /* The judge: the trusted side of judging one candidate on one device. Owns the buffers, the secret keys, the oracle's outputs, the clock and
- * the verdict; runs the candidate, the baseline and the oracle each in a sandboxed runner of its own (docs/trust.md).
+ * the verdict; runs the candidate, the baseline and the oracle each in a sandboxed runner of its own (docs/internals/trust.md).
  *
  * A kf_judge belongs to the thread that made it: runners die with that thread. One judge a device: two of them on one device disturb each
  * other's timing. Jobs are independent; nothing of one job reaches the next but the cache of trusted builds (oracles and baselines).

@@ -20,7 +20,7 @@ typedef enum kf_lint_severity { KF_LINT_ERROR, KF_LINT_WARNING } kf_lint_severit
 /* Borrowed for the duration of the callback, but for `rule`, which is static. */
 typedef struct kf_lint_finding {
     kf_lint_severity severity;
-    const char *rule;   /* stable identifier: "workload.none_timed", "output.zeros", … (docs/task-format.md lists them) */
+    const char *rule;   /* stable identifier: "workload.none_timed", "output.zeros", … (docs/reference/task-format.md lists them) */
     const char *path;   /* field path in task.json, "arguments[2] (y)" */
     const char *text;   /* what was found, one line */
     const char *advice; /* what to do about it, one line */

@@ -1,5 +1,5 @@
 /* Static triage: what in a candidate somebody may want to look at, with the line. Flags, never convictions: each of these has honest uses, and a
- * cheat can avoid all of them (docs/trust.md). Pure and thread-safe; every byte may be hostile.
+ * cheat can avoid all of them (docs/internals/trust.md). Pure and thread-safe; every byte may be hostile.
  */
 #ifndef KFORGE_SCAN_H
 #define KFORGE_SCAN_H

@@ -5,7 +5,7 @@
  * widened where neighbouring pairs resemble each other, and by what is not known about the fixed cost of a batch (kf_speedup_widen).
  * Fewer than 6 pairs support no 95 % interval: low and high are NaN then, so that every comparison with them fails.
  * A NaN sample, or no memory for a sorted copy, makes the whole result NaN: nothing is dropped silently.
- * docs/architecture.md, "Timing", says why.
+ * docs/internals/architecture.md, "Timing", says why.
  */
 #ifndef KFORGE_STATS_H
 #define KFORGE_STATS_H

@@ -1,4 +1,4 @@
-/* Tasks: what is to be computed, on which shapes, checked by what (docs/task-format.md).
+/* Tasks: what is to be computed, on which shapes, checked by what (docs/reference/task-format.md).
  *
  * A kf_task is the validated content of a task folder, files included, so it can travel to another machine as one JSON value
  * (kf_task_bundle). Immutable after loading; may be shared between threads. kf_task_resolve turns it and one workload into a
@@ -29,7 +29,7 @@
 
 typedef enum kf_argument_kind { KF_INPUT, KF_OUTPUT, KF_INOUT, KF_SCALAR, KF_WORKSPACE } kf_argument_kind;
 
-/* How the judge fills an input (docs/task-format.md gives the formula of each). */
+/* How the judge fills an input (docs/reference/task-format.md gives the formula of each). */
 typedef enum kf_distribution_kind {
     KF_NORMAL,            /* a: mean (0), b: std (1) */
     KF_UNIFORM,           /* a: low (0), b: high (1); floats in [low, high) */
@@ -91,7 +91,7 @@ typedef struct kf_problem {
     uint64_t total_bytes;          /* of all buffers of one set */
 } kf_problem;
 
-/* What a file of a task is written in: CUDA C, or a problem file for PyTorch (docs/torch.md). */
+/* What a file of a task is written in: CUDA C, or a problem file for PyTorch (docs/internals/pytorch.md). */
 typedef enum kf_source_kind { KF_SOURCE_CUDA, KF_SOURCE_TORCH } kf_source_kind;
 
 typedef struct kf_task_file {

@@ -144,7 +144,7 @@ kf_finding *kf_verdict_add_finding(kf_verdict *verdict, kf_workload_verdict *wor
     __attribute__((format(printf, 8, 9)));
 kf_output_check *kf_workload_add_output(kf_workload_verdict *workload, const char *argument);
 bool kf_workload_add_sample(kf_workload_verdict *workload, const kf_sample *sample);
-/* The verdict is on a solution in Python with the weights that its constructor drew, which it has made others of (docs/torch.md, Frozen weights). */
+/* The verdict is on a solution in Python with the weights that its constructor drew, which it has made others of (docs/internals/pytorch.md, Frozen weights). */
 #define KF_FLAG_FROZEN "state.frozen"
 /* Outputs are as exact as operands in tf32 make them, which PyTorch's defaults allow for convolutions on a GPU, and the baseline's were more exact. */
 #define KF_FLAG_TF32 "precision.tf32"

@@ -1,5 +1,5 @@
 /* 256 streaming replies at once, in one thread, each of some 39 events a second (10,000 in all), from tests/llm/server.py. Prints what the client
- * needed and fails when an event is lost, or when it is over what docs/models.md promises: 64 MiB resident, half a core.
+ * needed and fails when an event is lost, or when it is over what docs/guide/models.md promises: 64 MiB resident, half a core.
  *
  * usage: bench_llm [STREAMS [EVENTS]]   of each stream; 256 and 400 */
 #include <stdio.h>

@@ -1,9 +1,10 @@
 #!/bin/bash
-# docs/commands.md says what the program says; the man page is sound.
+# docs/reference/commands.md says what the program says; the man page is sound.
 source "$(dirname "$0")/lib.sh"
 
 expect 0 help --markdown
-cmp -s out "$root/docs/commands.md" || fail "docs/commands.md is out of date; make it anew with: cmake --build BUILD --target docs"
+cmp -s out "$root/docs/reference/commands.md" ||
+    fail "docs/reference/commands.md is out of date; make it anew with: cmake --build BUILD --target docs"
 
 # Options of one name mean the same in every command; no letter stands for two.
 python3 - <<'END' || fail "the option tables disagree"
@@ -22,6 +23,41 @@ settings = set(re.findall(r"^\| `([a-z-]+)` \| `KFORGE_", open("out").read(), re
 for name in settings:
     if len(forms[name]) != 1: bad = True; print(name, forms[name], file=sys.stderr)
 sys.exit(bad or not settings)
+END
+
+# docs/reference has each rule and flag that the code can write, in order, and no other: those of
+# verdicts and scans in verdict-rules.md, those of lint in task-format.md.
+python3 - "$root" <<'END' || fail "docs/reference differs from the rules of the code"
+import glob, re, sys
+root, rules, lint, bad = sys.argv[1], set(), set(), []
+no_rule = re.compile(r".*\.(h|cu|py|so|json)|(cpu|cutlass|os|self|torch)\..*|[0-9.]+|work\.flops")
+sources = glob.glob(root + "/evaluator/**/*.[ch]", recursive=True)
+for path in sources + glob.glob(root + "/include/kforge/*.h"):
+    if path.startswith(root + "/evaluator/cpu/"): continue
+    text = re.sub(r"/\*.*?\*/", "", open(path, encoding="utf-8").read(), flags=re.S)
+    names = re.findall(r'"([a-z0-9]+\.[a-z0-9_]+)(?::[^"]*)?"', text)
+    names += re.findall(r'kf_scan_add\(\w+, "(\w+)"', text)
+    if "kf_scan_rule rules[]" in text: names += re.findall(r'\{"([a-z.]+)", "', text)
+    if '"sanitizer.%s"' in text:
+        names += ["sanitizer." + tool for tool in re.findall(r'\{"(\w+)", (?:true|false)\}', text)]
+    names = [name for name in names if not no_rule.fullmatch(name)]
+    (lint if "KF_LINT_" in text else rules).update(names)
+
+def compare(page, sections, code):
+    text, there = open(root + "/docs/reference/" + page, encoding="utf-8").read(), set()
+    for section in sections:
+        body = re.search(r"^## %s$(.*?)(?=^## |\Z)" % section, text, re.S | re.M).group(1)
+        cells = [row.split("|")[1] for row in body.splitlines() if row.startswith("| `")]
+        rows = [re.findall(r"`([a-z0-9._]+)(?::[^`]*)?`", cell) for cell in cells]
+        there.update(name for row in rows for name in row)
+        if rows != sorted(rows): bad.append("%s: %s is not sorted" % (page, section))
+    bad.extend("%s lacks %s" % (page, name) for name in sorted(code - there))
+    bad.extend("%s: the code does not write %s" % (page, name) for name in sorted(there - code))
+
+compare("verdict-rules.md", ("Rules", "Flags", "Scan flags"), rules - lint)
+compare("task-format.md", ("Lint",), lint)
+print("\n".join(bad), file=sys.stderr)
+sys.exit(bool(bad) or len(rules) < 60)
 END
 
 expect 0 help --man

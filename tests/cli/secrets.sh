@@ -1,5 +1,5 @@
 #!/bin/bash
-# Keys: one test for each place that they must not be in (docs/models.md, "Keys", has the table). usage: secrets.sh BIN CLAIM
+# Keys: one test for each place that they must not be in (docs/guide/models.md, "Keys", has the table). usage: secrets.sh BIN CLAIM
 # Every claim runs kforge with a key against a server on this machine that sees the key, and looks for it where it must not be.
 source "$(dirname "$0")/lib.sh"
 fake=$bin/../tests/fake_worker

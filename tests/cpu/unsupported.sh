@@ -1,5 +1,5 @@
 #!/bin/bash
-# What the CPU device does not run is refused with the construct and its line: a row for each item that docs/cpu-device.md lists and that has no
+# What the CPU device does not run is refused with the construct and its line: a row for each item that docs/internals/cpu-device.md lists and that has no
 # program of its own in this folder. usage: unsupported.sh KFORGE-CPUCC
 compiler=$1 failures=0
 folder=$(mktemp -d)

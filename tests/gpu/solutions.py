@@ -135,7 +135,7 @@ class Place:
     # ---- judging
 
     def bench(self, solutions, options, **named):
-        """Judges them all in one command, or what is left of them; the report (docs/bench.md, --json), also as page and text in OUT. None: no verdict at all."""
+        """Judges them all in one command, or what is left of them; the report (docs/reference/json.md), also as page and text in OUT. None: no verdict at all."""
         about, state_file = hashlib.sha256(json.dumps([options, self.device]).encode()), os.path.join(self.out, "bench.json")
         for path in [os.path.join(self.tasks, "suite.json")] + sorted(files_of(solutions)):
             about.update(open(path, "rb").read())

@@ -1,5 +1,5 @@
 /* Measuring from beginning to end where nothing is real: a clock that only moves when something is done, a device like a GPU on its host, and runners that
- * take what they are told to. What takes turns, wakes late or stalls does so as docs/measurements saw it on an H100. */
+ * take what they are told to. What takes turns, wakes late or stalls does so as docs/results/README.md saw it on an H100. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -488,12 +488,12 @@ kf_device *kf_device_cuda_open(int ordinal, const char *cache, kf_error *error)
     gpu->head.default_seconds = 3;
     gpu->head.batch_seconds = 0.002; /* 12 times an empty batch; where that is too short for the interval, more pairs follow */
     gpu->head.slow_start = true;
-    /* A/A on an H100: 3.0 us against 3.8 us a call for whole lives of processes (docs/measurements). */
+    /* A/A on an H100: 3.0 us against 3.8 us a call for whole lives of processes (docs/results/README.md). */
     gpu->head.launch_bound = 10e-6;
     gpu->head.launch_bias = 0.8e-6;
     gpu->head.batch_bias = 5e-6;
-    gpu->head.python_bias = 30e-6; /* 30 modules beside themselves on an H200: 29 us apart in the median (docs/measurements) */
-    /* Eager beside 11 of 12 kernels in CUDA C, on two hosts with an H200: 56 to 324 us more than in a process that does nothing else (docs/measurements). Its thread
+    gpu->head.python_bias = 30e-6; /* 30 modules beside themselves on an H200: 29 us apart in the median (docs/results/README.md) */
+    /* Eager beside 11 of 12 kernels in CUDA C, on two hosts with an H200: 56 to 324 us more than in a process that does nothing else (docs/results/README.md). Its thread
      * went where the kernel put it then; bound to a processor it should be less. */
     gpu->head.python_cold = 300e-6;
     gpu->head.most_sets = 1024; /* KF_WIRE_MAX_SETS */

@@ -1,5 +1,5 @@
 /* What tells whether the device's memory is quiet. The driver clears what is freed (cuMemFree, cuMemRelease, a process that ends) in the background, at some
- * 400 GB/s, and whatever is bound by memory takes 11 to 16 % longer meanwhile: for 65 ms behind 24 GiB, on an H100 and an H200 (docs/measurements). Neither
+ * 400 GB/s, and whatever is bound by memory takes 11 to 16 % longer meanwhile: for 65 ms behind 24 GiB, on an H100 and an H200 (docs/results/README.md). Neither
  * synchronizing nor cuMemGetInfo tells of it. A long enough read does: of 512 MB it takes 130 us on an H200, 145 at least while memory is cleared, and of twice
  * the L2 either may take as long as the other. */
 #include "device_cuda.h"

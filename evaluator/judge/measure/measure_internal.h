@@ -105,7 +105,7 @@ bool kf_measurement_batch(kf_measurement *r, kf_side side, uint32_t first, uint3
  * too, whatever the judge did in between: so none has, but for those that rehearse. */
 bool kf_measurement_steps_aside(const kf_measurement *r);
 /* Does that side make a call that nobody times right before each batch that is timed? A module of PyTorch's takes 70 to 400 us longer until its first kernel is
- * launched where another process has computed since it was called last (docs/measurements), and an empty batch, which calls nothing, does not tell by how
+ * launched where another process has computed since it was called last (docs/results/README.md), and an empty batch, which calls nothing, does not tell by how
  * much. A batch may be no longer than one call of 3 ms, so on a GPU who computes in Python rehearses. */
 bool kf_measurement_needs_priming(const kf_measurement *r, kf_side side);
 /* That call, of the first set of the order; its seconds go to r->rehearsed. A candidate's must not see what it will be timed on: its caller sees to it that the sets hold something else. */

@@ -1,5 +1,5 @@
 /* A processor that does not sleep while something is timed. A process that is woken on one that slept deeply comes 150 us later and is slow for some 60 more
- * (docs/measurements/2026-11-23-h200.md). Two things keep it awake:
+ * (docs/results/README.md). Two things keep it awake:
  *
  * The kernel's own interface, PM QoS: a file that holds, for as long as it is open, the most microseconds that waking may take on any processor (Linux,
  * Documentation/power/pm_qos_interface.rst). Root may open it, and whom it is given to. In a virtual machine it may do nothing: a processor without

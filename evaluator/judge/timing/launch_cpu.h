@@ -1,7 +1,7 @@
 /* Which processor runners of a GPU launch from.
  *
  * What a batch costs beside its calls changes by 35 us of 160 in steps that last, which is 1.3 % of a batch, and looks as if its process had gone to another
- * processor (docs/measurements/2026-11-23-h200.md). Left to the kernel, baseline and candidate come to be on different ones. So all runners of a GPU launch from one and the same, and neither the judge, that waits for them without sleeping, nor its compilers use its core.
+ * processor (docs/results/README.md). Left to the kernel, baseline and candidate come to be on different ones. So all runners of a GPU launch from one and the same, and neither the judge, that waits for them without sleeping, nor its compilers use its core.
  *
  * Judges that may use the same processors and see the same GPUs come to the same result, each for all of them, and keep off each other's. Those in containers
  * with one GPU each do not see the others, but the number of a GPU's device file is the whole machine's: it says how far from the end to go. */

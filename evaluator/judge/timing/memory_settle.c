@@ -6,7 +6,7 @@
 #include "kforge/stats.h"
 
 #define READS 3 /* of which the median counts */
-/* Times the rule, for 512 MB of an H100 or H200 (docs/measurements): nine in ten take 0.98 to 1.03 in quiet, all of them 1.11 or more while memory is cleared. */
+/* Times the rule, for 512 MB of an H100 or H200 (docs/results/README.md): nine in ten take 0.98 to 1.03 in quiet, all of them 1.11 or more while memory is cleared. */
 #define SLOW 1.06      /* a median beyond this waits */
 #define USUAL 1.04     /* a single one up to this, and from QUICKER on, is enough */
 #define QUICKER 0.97   /* a median below this is another rule */
