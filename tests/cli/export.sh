@@ -85,7 +85,7 @@ rows run.jsonl '{x["cost_usd"] for x in r[1:]} == {0.01, -1.0} and {x["tokens"][
 
 sed -n 1p cassette.jsonl >first.json
 sed -n 2p cassette.jsonl >second.json
-python3 "$root/tests/python/doc_samples.py" "$root/docs/guide/training-data.md" cassette first.json second.json 2>err || fail "$(tail -1 err)"
+python3 "$root/tests/python/doc_samples.py" "$root/docs/reference/datasets.md" cassette first.json second.json 2>err || fail "$(tail -1 err)"
 
 # Splits by family, held-out tasks, leaks: a prompt on gemv shows row_softmax's code
 expect 0 export --format sft --test-family reduction -o split --as jsonl --license MIT
@@ -127,10 +127,10 @@ for name in ("train-00000.jsonl", "test-00000.jsonl"):
 for field in json.loads(open("split/train-00000.jsonl").readline()): assert "| `%s` |" % field in text, field
 END
 
-# docs/guide/training-data.md has every field of every format
+# docs/reference/datasets.md has every field of every format
 for format in raw sft dpo kto grpo contrast multiturn; do
     for field in $(python3 -c 'import json, sys; print(*json.loads(open(sys.argv[1]).readline()))' $format.jsonl); do
-        sed -n "/^## $format$/,/^## /p" "$root/docs/guide/training-data.md" | grep -q "^| \`$field\` |" || fail "docs/guide/training-data.md: $format has no $field"
+        sed -n "/^## $format$/,/^## /p" "$root/docs/reference/datasets.md" | grep -q "^| \`$field\` |" || fail "docs/reference/datasets.md: $format has no $field"
     done
 done
 

@@ -108,7 +108,7 @@ complains "define axpy()"
 expect 0 export --format package -o package --force --task axpy --license MIT
 [ "$(ls package/src | wc -l)" = 5 ] || fail "$(ls package/src)"
 tasks 't["axpy"]["entry"] == "axpy" and t["axpy"]["measured_on"] == "cpu Test Processor 9000" and o["license"] == "MIT"'
-python3 "$root/tests/python/doc_samples.py" "$root/docs/guide/training-data.md" package package/include/kforge_kernels.h package/provenance.json package/src/axpy.cu 2>err || fail "$(tail -1 err)"
+python3 "$root/tests/python/doc_samples.py" "$root/docs/reference/datasets.md" package package/include/kforge_kernels.h package/provenance.json package/src/axpy.cu 2>err || fail "$(tail -1 err)"
 # The workload that another kernel wins goes to it
 tasks 't["axpy"]["kernels"][0]["chosen_for"][0] == "main" and t["axpy"]["kernels"][1]["chosen_for"] == ["small"]'
 tasks 'all(k["speedup"]["low"] > 1 and k["as_judged"] for k in t["axpy"]["kernels"])'
