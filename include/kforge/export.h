@@ -1,4 +1,4 @@
-/* Exports: training data out of a store, one JSON object a row, handed to a sink. docs/guide/training-data.md describes every field for users.
+/* Exports: training data out of a store, one JSON object a row, handed to a sink. docs/reference/datasets.md describes every field for users.
  *
  * Labels. A row's figures are those of the verdict that stands (store.h), which a later measurement may have overturned; `raw` rows tell what
  * each attempt itself ended with. Wrong, failed and cheating attempts are there with their label unless `only` leaves them out. What

@@ -1,5 +1,5 @@
 /* Rewards for training: pure functions from what a verdict says to a number, by name. A reward is never stored as the only truth; it is computed
- * from stored verdicts, so that a data set can be labelled again with another one. docs/guide/training-data.md lists them for users.
+ * from stored verdicts, so that a data set can be labelled again with another one. docs/reference/datasets.md lists them for users.
  *
  *   name         correct and timed                                   failed     source
  *   speedup      s                                                   0          -

@@ -1,6 +1,6 @@
-"""Are the samples of a section of docs/guide/training-data.md what the program writes?
+"""Are the samples of a section of docs/reference/datasets.md what the program writes?
 
-    doc_samples.py docs/guide/training-data.md SECTION FILE…     one FILE for each code block of the section but those in sh, in their order
+    doc_samples.py docs/reference/datasets.md SECTION FILE…     one FILE for each code block of the section but those in sh, in their order
 
 A block in JSON must have the keys and types that FILE has, all the way down; of lists the first element counts. Of other blocks every line must be in FILE.
 What follows "…" is cut.

@@ -117,7 +117,7 @@ for name, columns in {"sft": ["messages"], "dpo": ["prompt", "chosen", "rejected
 both = trl.maybe_unpair_preference_dataset(loaded["dpo"].select_columns(["prompt", "chosen", "rejected"]))
 assert both.num_rows == 2 * loaded["dpo"].num_rows and set(both["label"]) == {True, False}
 
-# GRPO: TRL gives a reward function its own arguments and all columns of the data set but the prompt. As docs/guide/training-data.md says, two columns are chosen.
+# GRPO: TRL gives a reward function its own arguments and all columns of the data set but the prompt. As docs/reference/datasets.md says, two columns are chosen.
 import kforge_reward  # noqa: E402
 
 data = loaded["grpo"].select_columns(["prompt", "task"])
@@ -132,7 +132,7 @@ for row, source in zip(data, loaded["grpo"]):
         mark = int(text.split("namespace variant_")[1].split()[0]) if "namespace variant_" in text else None
         assert reward == (0.0 if mark is None else None if mark == 4 else 0.3 + mark), (mark, reward)
 
-# verl: the rows of docs/guide/training-data.md, through Parquet as verl reads them, to its reward functions
+# verl: the rows of docs/reference/datasets.md, through Parquet as verl reads them, to its reward functions
 rows = loaded["grpo"].map(lambda row: {"data_source": "kforge", "reward_model": {"style": "rule", "ground_truth": row["task"]}})
 rows.select_columns(["data_source", "prompt", "reward_model"]).to_parquet(str(folder / "verl.parquet"))
 for row, source in zip(load_dataset("parquet", data_files=str(folder / "verl.parquet"), split="train", cache_dir=fresh()), loaded["grpo"]):
